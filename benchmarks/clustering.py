@@ -37,8 +37,8 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import spectrum_vectors
+from proteoscope.kernels.clustering_layouts import VectorArrays
 from proteoscope.kernels.cpu.nearest_vectors import CandidateRanges, nearest_vectors
-from proteoscope.kernels.vector_layouts import VectorArrays
 
 _PPM = 3000
 _MAXIMUM_INCORRECT = 0.036

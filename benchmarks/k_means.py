@@ -30,8 +30,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats.reading import read_spectra
-from proteoscope.kernels.k_means_layouts import VectorSums
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from proteoscope.kernels.clustering_layouts import UNIT_LENGTH, VectorArrays, VectorSums
 from tests.engine.clustering.inertia import dense, inertia
 
 __all__ = ["BINS", "seeded", "spectrum_vectors"]

@@ -27,12 +27,11 @@ from proteoscope.engine.clustering.k_means import Clusters, Points, Vectors, k_m
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
+from proteoscope.kernels.clustering_layouts import Rounds, VectorArrays
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.k_means import PointMeans
 from proteoscope.kernels.cuda.modules import open_gpu
 from proteoscope.kernels.cuda.timing import TimedGpu
-from proteoscope.kernels.k_means_layouts import Rounds
-from proteoscope.kernels.vector_layouts import VectorArrays
 from tests.shim.k_means_inputs import iterated, means_on
 
 _SHAPES = ((2, 100), (2, 400), (8, 100), (8, 400), (16, 400), (34, 32), (34, 400))

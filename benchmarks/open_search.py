@@ -37,8 +37,8 @@ from proteoscope.kernels.cpu.peptidoforms import list_peptidoforms, peptidoform_
 from proteoscope.kernels.cpu.postings import build_chunks, empty_index
 from proteoscope.kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from proteoscope.kernels.cuda.modules import Gpu, open_gpu
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import HitArrays, QueryArrays
-from proteoscope.kernels.partitions import Partition, equal_partitions
 from tests.shim.search_inputs import NOT_STOPPED, empty_hits
 
 _VISITED = 100  # visits are counted for one query in 100

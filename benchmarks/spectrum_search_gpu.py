@@ -45,8 +45,8 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.candidates import count_candidates, search_queries
 from proteoscope.kernels.cuda.scoring import SpectrumSearch
 from proteoscope.kernels.cuda.timing import TimedGpu
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import HitArrays, QueryArrays
-from proteoscope.kernels.partitions import Partition, equal_partitions
 from tests.shim.search_inputs import NOT_STOPPED, empty_hits
 from tests.shim.tuning import tuned
 

@@ -25,12 +25,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, islands, window_pairs
+from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, UNIT_LENGTH, Linkage, VectorArrays, islands, window_pairs
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.vector_clustering import VectorClustering as OnProcessor
 from proteoscope.kernels.cuda.modules import open_gpu
 from proteoscope.kernels.cuda.vector_clustering import VectorClustering as OnGpu
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 _WIDTH, _MINIMUM_MZ, _MAXIMUM_MZ = 0.05, 50.0, 2000.0
 _PPM, _JITTER_PPM = 20.0, 2.0

@@ -7,7 +7,7 @@ The steps, in the order of this module:
 2. `predicted_run` calculates the seconds of the workloads from the calibration of each device or a shipped one (`_on_devices`) and adds
    them to the seconds on the host (`_steps`). Recent runs on this machine correct the result (`StepHistory`).
 3. `estimate` compares devices. `faster_device_rule` is the only place that decides whether a GPU is worth its start.
-4. `proteoscope.engine.views.estimates` formats the result for users.
+4. `proteoscope.engine.views.run_prediction` formats the result for users.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeErr
 from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.engine.execution.cost.calibration_store import reference_parameters, stored_calibration
 from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, DeviceParameters, WorkSize
-from proteoscope.engine.execution.cost.prediction import Bound, Prediction, find_bound, predict_workload
-from proteoscope.engine.execution.cost.run_history import StepHistory
+from proteoscope.engine.execution.cost.prediction import Bound, Prediction, StepHistory, find_bound, predict_workload
 from proteoscope.engine.execution.devices import Device, gpus, processor, resolve_device
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.execution.workload import GpuShape

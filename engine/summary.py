@@ -26,7 +26,7 @@ class Summary:
     messages
         Messages for the user.
     stages
-        Seconds and peak memory of each step, as in `stages` of `proteoscope.engine.execution.clock.StageClock`.
+        Seconds and peak memory of each step, as in `stages` of `proteoscope.engine.execution.resources.StageClock`.
     """
 
     run_id: str | None

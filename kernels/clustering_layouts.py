@@ -1,15 +1,318 @@
-"""Settings and groups of vector clustering, for both backends."""
+"""Layouts of sparse vectors, of k-means and of the clustering of vectors, and arithmetic of k-means, for both backends.
+
+Points and weights of k-means are integers, so that sums over clusters are exact in any order; comparisons use float64 expressions in a
+fixed order. Labels, sums and centroids are thus identical on every device and for every division of the items.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.vector_layouts import VectorArrays
+__all__ = [
+    "AT_THE_END",
+    "AVERAGE",
+    "COMPLETE",
+    "IN_PARTS",
+    "LOW_BITS",
+    "NEVER",
+    "POINTS_OF_RUN",
+    "SIMILARITY_UNITS",
+    "SINGLE",
+    "UNIT_LENGTH",
+    "Assigned",
+    "Assigner",
+    "Groups",
+    "Linkage",
+    "PointSums",
+    "Rounds",
+    "Tally",
+    "VectorArrays",
+    "VectorSums",
+    "VectorTerms",
+    "islands",
+    "keep_empty",
+    "moved_centroids",
+    "movement",
+    "named_by_smallest",
+    "rounds_through_host",
+    "sums_of",
+    "tally_through_host",
+    "total_sums",
+    "window_pairs",
+]
 
-__all__ = ["AVERAGE", "COMPLETE", "SIMILARITY_UNITS", "SINGLE", "Groups", "Linkage", "islands", "named_by_smallest", "window_pairs"]
+UNIT_LENGTH = 1024
+"""Length to which vectors are scaled before their weights are rounded to integers, so that sums of products do not depend on the order."""
+
+
+class VectorArrays(NamedTuple):
+    """Sparse vectors (n) of integers as CSR.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) int64
+        Elements of vector i are `offsets[i]:offsets[i + 1]`.
+    bins : (m,) int32
+        Bins, non-negative and ascending in each vector.
+    weights : (m,) int16
+        Weights from 1 to `UNIT_LENGTH`; the squares of a vector's weights sum to about UNIT_LENGTH².
+    """
+
+    offsets: NDArray[np.int64]
+    bins: NDArray[np.int32]
+    weights: NDArray[np.int16]
+
+
+NEVER, AT_THE_END, IN_PARTS = range(3)
+"""Time at which an assignment reports sums: never, for all items at its end, or whenever its end advances."""
+POINTS_OF_RUN = 256
+"""Number of points per chunk; reports end with a chunk."""
+LOW_BITS = 21
+"""Number of low bits of a sum when it is squared: sums are split as high * 2^21 + low, so that sums of products fit 64 bits."""
+
+_WEIGHT_BITS = 11  # bits for the weight in a combined key; a weight is at most UNIT_LENGTH
+
+
+class PointSums(NamedTuple):
+    """Sums of the points of each of k clusters: `sums` (k, d) int64, `counts` (k,) int64."""
+
+    sums: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def centroids(self) -> NDArray[np.float64]:
+        """Return the means (k, d); zeros for empty clusters."""
+        return self.sums / np.maximum(self.counts, 1)[:, None].astype(np.float64)
+
+
+class VectorTerms(NamedTuple):
+    """Terms of each centroid in the value ``dot(x, sum) * factor - square`` of a vector x.
+
+    `factor` is 2 / count, and `square` is the squared length of the centroid, both (k,) float64. Empty clusters have the value minus
+    infinity.
+    """
+
+    factor: NDArray[np.float64]
+    square: NDArray[np.float64]
+
+
+class VectorSums(NamedTuple):
+    """Sums of the sparse vectors of each of k clusters; divided by the counts they are the centroids.
+
+    Attributes
+    ----------
+    keys : (m,) int64
+        bin * k + cluster, ascending.
+    sums : (m,) int64
+        Sums, positive.
+    counts : ndarray of int64, shape (k,)
+    """
+
+    keys: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def centroids(self) -> VectorSums:
+        """Return self, since centroids are stored as sums and counts."""
+        return self
+
+    def terms(self) -> VectorTerms:
+        """Return both terms of the value of each centroid."""
+        k = len(self.counts)
+        clusters = self.keys % k
+        high, low = self.sums >> LOW_BITS, self.sums & ((1 << LOW_BITS) - 1)
+        squares = np.zeros((3, k), np.int64)
+        for square, product in zip(squares, (high * high, high * low, low * low), strict=True):
+            np.add.at(square, clusters, product)
+        whole = squares[0] * 2.0 ** (2 * LOW_BITS) + squares[1] * 2.0 ** (LOW_BITS + 1) + squares[2]
+        n = np.maximum(self.counts, 1).astype(np.float64)
+        return VectorTerms(np.where(self.counts > 0, 2.0 / n, 0.0), np.where(self.counts > 0, whole / n / n, np.inf))
+
+    def of(self, clusters: NDArray[np.bool_]) -> VectorSums:
+        """Return the sums of the selected clusters, (k,) bool; other clusters are empty."""
+        chosen = clusters[self.keys % len(self.counts)]
+        return VectorSums(self.keys[chosen], self.sums[chosen], np.where(clusters, self.counts, 0))
+
+
+class Assigned(NamedTuple):
+    """Progress of an assignment: `end`, and, if reported, the sums of the items since the previous report."""
+
+    end: int
+    sums: Any = None
+
+
+class Rounds(NamedTuple):
+    """Result of k-means iterations.
+
+    Attributes
+    ----------
+    n
+        Number of iterations.
+    centroids
+        Centroids used by the last assignment.
+    sums
+        Sums after the last assignment.
+    changed
+        Number of labels that differ from those of the previous iteration.
+    """
+
+    n: int
+    centroids: Any
+    sums: Any
+    changed: int
+
+
+class Tally(NamedTuple):
+    """Result of an iteration over a range of items: sums, and number of changed labels; labels are updated in place."""
+
+    sums: Any
+    changed: int
+
+
+class Assigner(Protocol):
+    """Protocol of points or vectors on a device: `PointMeans` and `VectorMeans` of both backends."""
+
+    def assign(
+        self, centroids: Any, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int, reporting: int
+    ) -> Generator[Assigned, None, None]:
+        """Assign items to the nearest centroids (see `proteoscope.kernels.cpu.k_means.PointMeans.assign`)."""
+
+
+def total_sums(parts: Sequence[Any]) -> Any:
+    """Return the sum of several partial sums."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.sum([part.counts for part in parts], axis=0)
+    if isinstance(parts[0], PointSums):
+        return PointSums(np.sum([part.sums for part in parts], axis=0), counts)
+    keys = np.concatenate([part.keys for part in parts])
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    sums = np.concatenate([part.sums for part in parts])[order]
+    return VectorSums(keys[firsts], np.add.reduceat(sums, firsts) if len(firsts) else sums, counts)
+
+
+def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
+    """Return the centroids of the sums; the centroids of empty clusters do not change."""
+    empty = sums.counts == 0
+    if not empty.any():
+        return sums.centroids()
+    if isinstance(sums, PointSums):
+        return np.where(empty[:, None], old, sums.centroids())
+    return total_sums([sums, old.of(empty)])
+
+
+def movement(old: Any, new: Any) -> float:
+    """Return the total movement of centroids: the sum of squared distances between old and new ones."""
+    if isinstance(old, VectorSums):
+        k = len(old.counts)
+        before, after = (part.sums / part.counts[part.keys % k] for part in (old, new))
+        keys = np.union1d(old.keys, new.keys)
+        difference = np.zeros(len(keys))
+        difference[np.searchsorted(keys, old.keys)] = before
+        difference[np.searchsorted(keys, new.keys)] -= after
+        return float(np.sum(difference * difference))
+    moved = np.zeros(len(old))
+    for column in range(old.shape[1]):  # in the same order as on a GPU
+        difference = new[:, column] - old[:, column]
+        moved += difference * difference
+    return float(moved.sum())
+
+
+def moved_centroids(old: VectorSums, new: VectorSums) -> NDArray[np.bool_]:
+    """Return True for each new centroid that differs from the old one, (k,)."""
+    k = len(new.counts)
+    is_moved = old.counts != new.counts
+    is_moved |= np.bincount(old.keys % k, minlength=k) != np.bincount(new.keys % k, minlength=k)
+    if len(old.keys) and len(new.keys):
+        places = np.minimum(np.searchsorted(old.keys, new.keys), len(old.keys) - 1)
+        is_same = (old.keys[places] == new.keys) & (old.sums[places] == new.sums)
+        is_moved[new.keys[~is_same] % k] = True
+    return is_moved
+
+
+def sums_of(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: int, last: int) -> VectorSums:
+    """Return the sums of the vectors `first:last` by cluster; those with a negative label are skipped."""
+    elements = slice(int(vectors.offsets[first]), int(vectors.offsets[last]))
+    of_elements = np.repeat(labels[first:last].astype(np.int64), np.diff(vectors.offsets[first : last + 1]))
+    keys = (vectors.bins[elements] * np.int64(k) + of_elements) << _WEIGHT_BITS | vectors.weights[elements]
+    keys = np.sort(keys[of_elements >= 0])
+    weights = keys & ((1 << _WEIGHT_BITS) - 1)
+    keys >>= _WEIGHT_BITS
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    chosen = labels[first:last]
+    return VectorSums(
+        keys[firsts], np.add.reduceat(weights, firsts) if len(firsts) else weights, np.bincount(chosen[chosen >= 0], minlength=k)
+    )
+
+
+def tally_through_host(
+    search: Assigner, centroids: Any, previous: Any, labels: NDArray[np.int32], first: int, last: int, *, is_labelled: bool
+) -> Generator[None, None, Tally]:
+    """Run an iteration with the items `first:last`.
+
+    Parameters
+    ----------
+    previous
+        Centroids of the previous iteration; None in the first one, which changes all labels.
+    labels : (n,) int32
+        Output.
+    is_labelled
+        True if `labels` are those of the previous iteration; otherwise these are computed again.
+
+    Yields
+    ------
+    Yields repeatedly, so that callers can check for cancellation.
+    """
+    nowhere, parts = np.empty(0), list[Any]()
+    if previous is not None and not is_labelled:
+        for _ in search.assign(previous, labels, nowhere, first, last, NEVER):
+            yield
+    before = labels[first:last].copy()
+    for assigned in search.assign(centroids, labels, nowhere, first, last, AT_THE_END):
+        if assigned.sums is not None:
+            parts.append(assigned.sums)
+        yield
+    changed = last - first if previous is None else int(np.count_nonzero(labels[first:last] != before))
+    return Tally(total_sums(parts), changed)
+
+
+def rounds_through_host(
+    search: Assigner, centroids: Any, labels: NDArray[np.int32], rounds: int, tolerance: float
+) -> Generator[int, None, Rounds]:
+    """Iterate; centroids are computed on the host from the sums of each iteration.
+
+    Parameters
+    ----------
+    labels : (n,) int32
+        Labels of the previous iteration, or -2; updated.
+    tolerance
+        Maximum sum of squared movements of the centroids at which iterations end; with 0, they end only if no label changes.
+
+    Yields
+    ------
+    Number of completed iterations, several times in each. It also ends when a cluster becomes empty, which the caller must fill.
+    """
+    n, nowhere = len(labels), np.empty(0)
+    for number in range(1, rounds + 1):
+        before, parts = labels.copy(), list[Any]()
+        for assigned in search.assign(centroids, labels, nowhere, 0, n, AT_THE_END):
+            if assigned.sums is not None:
+                parts.append(assigned.sums)
+            yield number - 1
+        sums, changed = total_sums(parts), int(np.count_nonzero(labels != before))
+        if number == rounds or changed == 0 or not sums.counts.all():
+            break
+        following = sums.centroids()
+        if tolerance > 0.0 and movement(centroids, following) <= tolerance:
+            break
+        centroids = following
+    return Rounds(number, centroids, sums, changed)
+
 
 SINGLE, COMPLETE, AVERAGE = 0, 1, 2
 """Methods of linkage: DBSCAN (Ester et al. 1996), and agglomerative clustering with complete and with average linkage."""

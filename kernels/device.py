@@ -1,12 +1,18 @@
-"""Protocol of devices (CPU and GPU), and access to their kernel packages.
+"""Devices (CPU and GPU), access to their kernel packages, and division of work among them.
 
 `proteoscope.kernels.cpu` and `proteoscope.kernels.cuda` have the same classes and functions. The first argument of a class is the
 device. Methods are generators that yield their progress every tenth of a second or two, so that the caller can check for cancellation and
 measure speeds. Closing a generator stops the computation.
+
+Items are divided into partitions of nearly equal cost before they are computed, by their cumulative costs: the pre-calculation of Li (BMC
+Bioinformatics 2014, 15:121). More partitions than workers, largest first, compensate for errors of the estimate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from types import ModuleType
 from typing import Protocol, TypeAlias
 
@@ -15,7 +21,18 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 
-__all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "UnsupportedSearchError", "backend_module", "stop_flag"]
+__all__ = [
+    "Device",
+    "DeviceError",
+    "DeviceMemoryError",
+    "Partition",
+    "StopFlag",
+    "UnsupportedSearchError",
+    "backend_module",
+    "equal_partitions",
+    "falling_partitions",
+    "stop_flag",
+]
 
 StopFlag: TypeAlias = NDArray[np.uint8]
 """Flag, (1,) uint8, that kernels read while they run: 0 to continue, 1 to stop immediately."""
@@ -60,3 +77,83 @@ def backend_module(device: Device, module: str) -> ModuleType:
 def stop_flag() -> StopFlag:
     """Return a stop flag that is not set."""
     return np.zeros(1, np.uint8)
+
+
+_ROUNDS = 0.75, 0.1875, 0.046875  # each round has three quarters of the remaining work
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Items `first:last` and their estimated cost, in the unit of the items' costs."""
+
+    first: int
+    last: int
+    cost: float
+
+
+def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: float = float("inf"), per_worker: int = 8) -> list[Partition]:
+    """Divide n items into partitions of nearly equal cost, largest first.
+
+    Parameters
+    ----------
+    cost
+        (n,), non-negative cost of each item, in order.
+    workers
+        Number of workers.
+    maximum_cost
+        Maximum cost of a partition with several items, which limits the time between checks for cancellation.
+    per_worker
+        Number of partitions per worker.
+
+    Returns
+    -------
+    list of Partition
+        Partitions that contain each item once; empty without items.
+    """
+    n = len(cost)
+    if n == 0:
+        return []
+    total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
+    chunks = max(workers * per_worker, int(np.ceil(total[-1] / maximum_cost)) if np.isfinite(maximum_cost) else 1)
+    marks = total[-1] * np.arange(1, chunks) / chunks
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks, side="right"), [n])))
+    before = np.concatenate(([0.0], total))
+    partitions = [
+        Partition(a, b, float(before[b] - before[a]))
+        for first, last in pairwise(cuts.tolist())
+        for a, b in pairwise(_cuts_within(total, before, first, last, maximum_cost))
+    ]
+    return sorted(partitions, key=lambda partition: -partition.cost)
+
+
+def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[float] = _ROUNDS) -> list[Partition]:
+    """Divide n items into partitions of decreasing size.
+
+    Large partitions keep the overhead low; small ones at the end let all workers end at about the same time.
+
+    In each round, every worker gets an equal fraction of the larger part of the remaining items (factoring: Hummel, Schonberg & Flynn
+    1992). A single worker gets one partition. See `equal_partitions` for the other parameters and the result.
+
+    Parameters
+    ----------
+    rounds
+        Relative cost of each round, non-increasing, with any sum.
+    """
+    n = len(cost)
+    if n == 0:
+        return []
+    marks = np.cumsum(np.repeat(rounds if workers > 1 else (1.0,), workers))
+    total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks[:-1] / marks[-1] * total[-1], side="right"), [n])))
+    before = np.concatenate(([0.0], total))
+    partitions = [Partition(first, last, float(before[last] - before[first])) for first, last in pairwise(cuts.tolist())]
+    return sorted(partitions, key=lambda partition: -partition.cost)
+
+
+def _cuts_within(total: NDArray[np.float64], before: NDArray[np.float64], first: int, last: int, maximum_cost: float) -> list[int]:
+    """Return positions that divide `first:last` into partitions of at most about `maximum_cost`; single items may exceed it."""
+    cuts = [first]
+    while cuts[-1] < last:
+        reached = int(np.searchsorted(total, before[cuts[-1]] + maximum_cost, side="right"))
+        cuts.append(min(last, max(cuts[-1] + 1, reached)))
+    return cuts

@@ -2,11 +2,15 @@
 
 Unimod (https://www.unimod.org; Creasy & Cottrell 2004, Proteomics 4:1534) is delivered as `resources/modifications/unimod.json.gz`; masses
 are Unimod's monoisotopic masses in dalton.
+
+`resources/modifications/uniprot.tsv` has UniProt's names in annotations of residues (ptmlist.txt) that define a composition. Modifications
+with other names (glycans of unknown composition, "N6-methylated lysine") have no known mass.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -27,6 +31,9 @@ __all__ = [
     "SearchModification",
     "Site",
     "UnimodCatalogue",
+    "annotated_modification",
+    "annotated_names",
+    "names_digest",
     "parse_modification",
     "parse_site",
     "replacing_fixed",
@@ -582,3 +589,51 @@ def _example(text: str) -> str:
         usual = [str(site) for site in entry.sites if not site.is_hidden] or [str(site) for site in entry.sites] or ["K"]
         return f"as {' or '.join(f'{entry.title} ({site})' for site in usual[:3])}"
     return "as Oxidation (M), Acetyl (Protein N-term) or +15.9949 (M)"
+
+
+_OLD_REMARKS = (" (By similarity)", " (Probable)", " (Potential)")
+
+
+@cache
+def annotated_names() -> dict[tuple[str, str], SearchModification]:
+    """Return modifications by UniProt's name and the one-character code of the residue.
+
+    A modification of a residue applies to this residue only; a modification of a terminus applies to any residue, unless it changes the
+    residue.
+    """
+    lines = resources.path("modifications", "uniprot.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    rows = (line.split("\t") for line in lines)
+    return {(name, residue): parse_modification(written) for name, residue, written in rows}
+
+
+def annotated_modification(note: str, residue: str) -> SearchModification | None:
+    """Return the modification that the annotation of a residue names; None if its mass is unknown or the residue does not fit.
+
+    Parameters
+    ----------
+    note : str
+        Text of the annotation.
+    residue : str
+        One-character code of the residue.
+
+    Examples
+    --------
+    >>> str(annotated_modification("Phosphoserine; by PKA", "S"))
+    'Phospho (S)'
+    >>> str(annotated_modification("N-acetylalanine; partial", "A"))
+    'Acetyl (N-term)'
+    >>> annotated_modification("N-linked (GlcNAc...) asparagine", "N")
+    """
+    name = note.partition(";")[0].strip()
+    for remark in _OLD_REMARKS:
+        name = name.removesuffix(remark)
+    return annotated_names().get((name, residue))
+
+
+@cache
+def names_digest() -> str:
+    """Return the SHA-256 of all names with their modifications, for cache keys."""
+    digest = hashlib.sha256()
+    for (name, residue), modification in sorted(annotated_names().items()):
+        digest.update(f"{name}\t{residue}\t{modification.mass!r}\t{modification.position}\t{modification.residues}\n".encode())
+    return digest.hexdigest()

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from proteoscope.engine import clustering
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.workload import Columns, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
-from proteoscope.kernels.device import Device, backend_module
-from proteoscope.kernels.k_means_layouts import (
+from proteoscope.kernels.clustering_layouts import (
     IN_PARTS,
     NEVER,
     POINTS_OF_RUN,
@@ -27,10 +26,11 @@ from proteoscope.kernels.k_means_layouts import (
     PointSums,
     Rounds,
     Tally,
+    VectorArrays,
     VectorSums,
     total_sums,
 )
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.device import Device, backend_module
 
 __all__ = [
     "POINTS",
@@ -127,7 +127,7 @@ def assign(
     rounds : int
         Maximum number of rounds.
     tolerance : float
-        See `proteoscope.kernels.k_means_layouts.rounds_through_host`.
+        See `proteoscope.kernels.clustering_layouts.rounds_through_host`.
 
     Returns
     -------

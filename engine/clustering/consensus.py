@@ -14,8 +14,8 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import SpectrumVectors
 from proteoscope.kernels.cpu.consensus import BEST, MAXIMUM_SIMILAR, MEAN, count_mean_peaks, describe_clusters, mean_peaks
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import PeakArrays
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["ConsensusSpectra", "SpectrumClusters", "consensus_spectra", "described_clusters"]
 

@@ -29,9 +29,9 @@ from proteoscope.engine.matches.identified_spectra import Identified, select_spe
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import bin_factors, spectrum_vectors
 from proteoscope.engine.statistics.target_decoy import q_values
+from proteoscope.kernels.clustering_layouts import VectorArrays
 from proteoscope.kernels.cpu.nearest_vectors import CandidateRanges, MassRange, nearest_shifted, nearest_vectors
-from proteoscope.kernels.partitions import Partition, equal_partitions
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.device import Partition, equal_partitions
 
 __all__ = [
     "Explained",

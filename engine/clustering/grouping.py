@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from proteoscope.engine import clustering as clustering_package
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.workload import PartialResult, PredictableWorkloadType, Rows, Sample, Workload
-from proteoscope.kernels.clustering_layouts import Linkage, islands, window_pairs
+from proteoscope.kernels.clustering_layouts import Linkage, VectorArrays, islands, window_pairs
 from proteoscope.kernels.device import Device, backend_module
-from proteoscope.kernels.vector_layouts import VectorArrays
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.vector_clustering import VectorClustering

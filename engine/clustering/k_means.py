@@ -20,8 +20,7 @@ from proteoscope.engine.execution.checkpoints import IterationCheckpoint
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.workload import Workload
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.kernels.k_means_layouts import PointSums, VectorSums, keep_empty, movement, sums_of, total_sums
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.clustering_layouts import PointSums, VectorArrays, VectorSums, keep_empty, movement, sums_of, total_sums
 
 __all__ = ["Clusters", "InitialCentroids", "KMeansCheckpoint", "Points", "Vectors", "k_means", "seed_items"]
 

@@ -23,9 +23,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.workload import Workload
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
-from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, window_pairs
-from proteoscope.kernels.k_means_layouts import VectorSums
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, VectorArrays, VectorSums, window_pairs
 
 __all__ = ["GroupingPlan", "LinkagePlan", "MeansPlan", "clusters_of", "plan_groups", "score_groups"]
 

@@ -10,9 +10,7 @@ from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_workload, vector_workload
 from proteoscope.engine.clustering.grouping import create_workload
 from proteoscope.engine.execution.workload import Sample
-from proteoscope.kernels.clustering_layouts import COMPLETE, Linkage
-from proteoscope.kernels.k_means_layouts import sums_of
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from proteoscope.kernels.clustering_layouts import COMPLETE, UNIT_LENGTH, Linkage, VectorArrays, sums_of
 
 __all__ = ["sample_groups", "sample_points", "sample_vectors"]
 

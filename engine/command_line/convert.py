@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from proteoscope.engine import matches, spectra
-from proteoscope.engine.command_line.input import read_standard_input
-from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_file, output_name
 from proteoscope.engine.command_line.search import thread_count
-from proteoscope.engine.command_line.terminal import command_progress, show_result
+from proteoscope.engine.command_line.terminal import (
+    STANDARD_OUTPUT,
+    check_printed,
+    command_progress,
+    output_file,
+    output_name,
+    read_standard_input,
+    show_result,
+)
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import format_names, select_formats
 from proteoscope.engine.results.counts import counted

@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine, kernels
-from proteoscope.engine import execution
-from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_file, output_name
-from proteoscope.engine.command_line.terminal import command_progress, say, show_result
+from proteoscope.engine import execution, views
+from proteoscope.engine.command_line.terminal import (
+    STANDARD_OUTPUT,
+    check_printed,
+    command_progress,
+    output_file,
+    output_name,
+    say,
+    show_result,
+)
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution import cost
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from proteoscope.engine import project as project_package
 from proteoscope.engine import searches
 from proteoscope.engine.command_line.figure_options import add_figure_options, figure_format
-from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_file, output_name
-from proteoscope.engine.command_line.terminal import command_progress, show_result
+from proteoscope.engine.command_line.terminal import STANDARD_OUTPUT, check_printed, command_progress, output_file, output_name, show_result
 from proteoscope.engine.entry import Export, ExportRequest, Search
 from proteoscope.engine.errors import ParameterError
 

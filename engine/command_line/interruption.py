@@ -10,7 +10,7 @@ import os
 import signal
 from types import FrameType
 
-from proteoscope.engine.end_signals import END_SIGNALS, heeded_signals
+from proteoscope.engine.end_signals import heeded_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,17 +18,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
-    "INTERRUPTED",
     "INTERRUPTED_TEXT",
     "cancel_on_interrupt",
     "end_on_interrupt",
     "give_back_interrupt",
     "interrupted_status",
-    "is_interrupted_status",
 ]
 
 _OF_A_SIGNAL = 128
-INTERRUPTED = _OF_A_SIGNAL + signal.SIGINT
 INTERRUPTED_TEXT = "interrupted; finished results are untouched"
 
 _received: int = signal.SIGINT
@@ -37,11 +34,6 @@ _received: int = signal.SIGINT
 def interrupted_status() -> int:
     """Return the exit code after an interruption: 128 + the number of the last signal received."""
     return _OF_A_SIGNAL + _received
-
-
-def is_interrupted_status(status: int) -> bool:
-    """Return True if `status` is the exit code of an interrupted program."""
-    return status - _OF_A_SIGNAL in END_SIGNALS
 
 
 def end_on_interrupt() -> None:

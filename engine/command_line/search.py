@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any, get_args
 from proteoscope import resources
 from proteoscope.engine import execution
 from proteoscope.engine import project as project_package
-from proteoscope.engine.command_line.input import STANDARD_INPUT, listed, read_standard_input
-from proteoscope.engine.command_line.output import STANDARD_OUTPUT, check_printed, output_files, output_name
-from proteoscope.engine.command_line.terminal import command_progress, show_result
+from proteoscope.engine.command_line.terminal import (
+    STANDARD_INPUT,
+    STANDARD_OUTPUT,
+    check_printed,
+    command_progress,
+    listed,
+    output_files,
+    output_name,
+    read_standard_input,
+    show_result,
+)
 from proteoscope.engine.entry import Command, Demo, Input, SampleData, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError, RunExistsError
 from proteoscope.engine.execution.clock import COMPILATION

@@ -1,4 +1,4 @@
-"""Terminal output: printable texts and progress.
+"""Terminal, standard input and standard output: printable texts, progress, and files that are named ``-``.
 
 Progress is shown as a line with a bar and the remaining time that is redrawn, or as separate lines if the output is not a terminal.
 """
@@ -13,24 +13,147 @@ import tempfile
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from proteoscope.engine.command_line.interruption import cancel_on_interrupt, give_back_interrupt
-from proteoscope.engine.files import remove_leftovers
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.files import open_regular, remove_leftovers, scratch_folder, storage_errors
 from proteoscope.engine.jobs.progress import Progress, ProgressEvent, RecordingProgress
 
 __all__ = [
+    "STANDARD_INPUT",
+    "STANDARD_OUTPUT",
     "JsonProgress",
     "TerminalProgress",
     "add_output_options",
+    "check_printed",
     "command_progress",
     "interruptible",
+    "listed",
+    "output_file",
+    "output_files",
+    "output_name",
     "printable",
+    "read_standard_input",
     "say",
     "show_result",
 ]
+
+STANDARD_OUTPUT = "-"
+_ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+def output_name(text: str) -> str:
+    """Return an output name of the command line; ``-`` for any path of standard output, since a new file must not replace that path."""
+    return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
+
+
+def check_printed(options: argparse.Namespace) -> None:
+    """Check the options of a command whose results go to standard output.
+
+    Raises
+    ------
+    ParameterError
+        If the format is missing, or other output is requested there.
+    """
+    if getattr(options, "format", True) in ("", None):
+        raise ParameterError("standard output has no ending that names a format; give --format too")
+    if options.json:
+        raise ParameterError("standard output takes only the results; leave out --json with --out -")
+
+
+@contextmanager
+def output_files(options: argparse.Namespace, written: Mapping[str, str]) -> Iterator[argparse.Namespace]:
+    """Yield the options with the files to write, `written` by option, replaced by their paths; see `output_file`."""
+    with ExitStack() as stack:
+        yield argparse.Namespace(**{**vars(options), **{name: stack.enter_context(output_file(path)) for name, path in written.items()}})
+
+
+@contextmanager
+def output_file(requested: str) -> Iterator[Path]:
+    """Yield the path to write; for ``-``, a temporary file that is copied to standard output if the `with` block succeeds.
+
+    Raises
+    ------
+    ParameterError
+        If there is no standard output.
+    """
+    if requested != STANDARD_OUTPUT:
+        yield Path(requested)
+        return
+    if sys.stdout is None:
+        raise ParameterError("there is no standard output to write to; give --out a file")
+    with scratch_folder() as folder:
+        path = folder / "output"
+        yield path
+        if not path.exists():  # nothing was written, which the command has reported
+            return
+        with open_regular(path) as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+STANDARD_INPUT = "-"
+_NAME = "stdin"
+"""Name of the file in results, as the name of a spectrum file."""
+
+
+@contextmanager
+def read_standard_input(options: argparse.Namespace, *names: str) -> Iterator[argparse.Namespace]:
+    """Yield the options with ``-`` replaced by a file with the content of standard input, which is removed after the block.
+
+    Parameters
+    ----------
+    options
+        Options of the command, which remain unchanged.
+    names
+        Names of the options that are files to read, or lists of them.
+
+    Raises
+    ------
+    ParameterError
+        If standard input is requested twice, or does not exist.
+    InputError
+        If the block cannot use its content.
+    StorageError
+        If the copy cannot be written.
+    """
+    given = [path for name in names for path in listed(getattr(options, name, None))]
+    if STANDARD_INPUT not in given:
+        yield options
+        return
+    if given.count(STANDARD_INPUT) > 1:
+        raise ParameterError("standard input can be read only once; give - for one file and names for the others")
+    with ExitStack() as stack:
+        copy = str(_copy(stack.enter_context(scratch_folder())))
+        replaced = argparse.Namespace(**vars(options))
+        for name in names:
+            value = getattr(options, name, None)
+            if STANDARD_INPUT in listed(value):
+                setattr(replaced, name, [copy if path == STANDARD_INPUT else path for path in value] if isinstance(value, list) else copy)
+        try:
+            yield replaced
+        except InputError as error:
+            if error.path != copy:
+                raise
+            raise InputError("standard input", error.reason, place=error.place, remedy=error.remedy) from error
+
+
+def listed(value: Any) -> list[Any]:
+    """Return the value of an option that may be given several times as a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def _copy(folder: Path) -> Path:
+    """Copy standard input to a file, since files are read more than once."""
+    if sys.stdin is None:
+        raise ParameterError("there is no standard input to read; give the name of a file")
+    path = folder / _NAME
+    with storage_errors(path), path.open("xb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
 
 _BAR = 24
 _COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))

@@ -30,8 +30,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Account, Costs, Round, Scheduler, Worker, unfinished
 from proteoscope.engine.execution.workload import Computation, PartialResult, Rows, Workload, WorkloadType
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import Device, DeviceError
-from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.device import Device, DeviceError, Partition
 
 __all__ = ["PROCESSOR", "Executor", "Session", "Share"]
 

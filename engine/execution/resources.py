@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from proteoscope.engine.execution.checkpoints import RunCheckpoint
 from proteoscope.engine.execution.clock import StageClock
-from proteoscope.engine.execution.remote_workers import RemoteWorkers
 from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.workload import RemoteWorkers
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cuda.modules import Gpu
 

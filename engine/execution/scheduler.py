@@ -26,11 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import WorkersError, shortened
-from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
-from proteoscope.engine.execution.workload import PartialResult, Rows
+from proteoscope.engine.execution.workload import PartialResult, Rows, WorkerLostBeforeError, WorkerLostError
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.kernels.device import DeviceError
-from proteoscope.kernels.partitions import Partition, falling_partitions
+from proteoscope.kernels.device import DeviceError, Partition, falling_partitions
 
 __all__ = ["Account", "Costs", "Losses", "Round", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 

@@ -3,6 +3,7 @@
 A `Workload` contains the columns that the computation needs, and no functions; its type is a name that the entry of a search registers in
 `proteoscope.engine.execution.kinds`. A `WorkloadType` estimates the cost of the items, opens the workload on a device and merges the result
 rows. An opened workload stays on its device between the rounds of an iterative search and between the phases of a search with a filter.
+`RemoteWorkers` compute workloads in other processes.
 
 ::
 
@@ -12,14 +13,15 @@ rows. An opened workload stays on its device between the rounds of an iterative 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.device import Device
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.device import Device, DeviceError
 
 __all__ = [
     "Columns",
@@ -27,8 +29,11 @@ __all__ = [
     "GpuShape",
     "PartialResult",
     "PredictableWorkloadType",
+    "RemoteWorkers",
     "Rows",
     "Sample",
+    "WorkerLostBeforeError",
+    "WorkerLostError",
     "Workload",
     "WorkloadType",
     "count_bytes",
@@ -204,3 +209,64 @@ def count_bytes(value: Any) -> int:
         case list() | tuple():
             return sum(map(count_bytes, value))
     return 0
+
+
+class WorkerLostError(DeviceError):
+    """Exception: a worker was lost while it computed, perhaps because of its items."""
+
+
+class WorkerLostBeforeError(WorkerLostError):
+    """Exception: a worker was lost before it started to compute, so that its items are not the cause."""
+
+
+class RemoteWorkers(Protocol):
+    """Workers in other processes, which may join and leave during a run.
+
+    Attributes
+    ----------
+    name : str
+        Request of the user, for example ``local:4``.
+    """
+
+    name: str
+
+    @property
+    def has_gpus(self) -> bool:
+        """True if any worker computes with a GPU."""
+
+    def devices(self) -> list[Device]:
+        """Return the workers that are usable at present; the names of earlier workers are never reused."""
+
+    def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
+        """Wait until a worker is available.
+
+        Parameters
+        ----------
+        progress : Progress
+            Progress, which is checked for cancellation.
+        but : collection of str
+            Names of workers to ignore.
+
+        Returns
+        -------
+        bool
+            True if a worker is available.
+
+        Raises
+        ------
+        Cancelled
+            If the user cancels.
+        WorkersError
+            If no worker can join any more.
+        """
+
+    def open(self, workload: Workload, device: Device, progress: Progress, *, with_gpu: bool) -> AbstractContextManager[Computation]:
+        """Open a workload on a worker until the ``with`` block ends (see `proteoscope.engine.execution.workload.WorkloadType.open`).
+
+        Raises
+        ------
+        WorkerLostError
+            If the worker was lost.
+        DeviceError
+            If the device of the worker failed.
+        """

@@ -1,17 +1,33 @@
-"""Features of database proteins, such as domains and modified residues: kinds, rows and columns."""
+"""Features of database proteins, such as domains and modified residues: kinds, columns, their files in an index, and the result table."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, run_offsets, take_runs
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.results.columns import Column, Rule, Table
 
-__all__ = ["FEATURE_GROUPS", "FEATURE_KINDS", "FeatureKind", "FeatureRow", "Features", "kind_code"]
+__all__ = [
+    "FEATURES",
+    "FEATURE_GROUPS",
+    "FEATURE_KINDS",
+    "FeatureKind",
+    "FeatureRow",
+    "Features",
+    "features_table",
+    "kind_code",
+    "open_features",
+    "write_features",
+]
 
 MAXIMUM_TEXT_LENGTH = 300
 """Maximum number of characters of a feature's description; descriptions without references have up to about 200."""
@@ -180,3 +196,107 @@ class Features:
 def _cut(text: str) -> str:
     """Return a description on one line, truncated to `MAXIMUM_TEXT_LENGTH` characters."""
     return " ".join(text[: 4 * MAXIMUM_TEXT_LENGTH].split())[:MAXIMUM_TEXT_LENGTH]
+
+
+_FEATURE_COLUMNS = {
+    "offsets": np.int64,
+    "kind": np.uint8,
+    "first": np.int32,
+    "last": np.int32,
+    "text_bytes": np.uint8,
+    "text_offsets": np.int64,
+}
+_FEATURE_KINDS, _KINDS = "feature_kinds.json", ", ".join(kind.name for kind in FEATURE_KINDS)
+
+
+def write_features(folder: Path, features: Features) -> None:
+    """Write the features of proteins into a folder, one file for each column."""
+    columns = (features.offsets, features.kind, features.first, features.last, features.texts.characters, features.texts.offsets)
+    for name, column in zip(_FEATURE_COLUMNS, columns, strict=True):
+        np.save(folder / f"feature_{name}.npy", np.asarray(column))
+    (folder / _FEATURE_KINDS).write_text(json.dumps({"kinds": _KINDS}), encoding="utf-8")
+
+
+def open_features(folder: Path, offsets: NDArray[np.int64]) -> Features | None:
+    """Open the memory-mapped features of n proteins, written by `write_features`, after validation.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the index.
+    offsets : ndarray of int64, shape (n + 1,)
+        Residues of protein i are ``offsets[i]:offsets[i + 1]``.
+
+    Returns
+    -------
+    Features or None
+        Features; None if the folder contains none.
+
+    Raises
+    ------
+    InvalidIndexError
+        If the columns are damaged, or were written by a version with other feature kinds.
+    """
+    if not (folder / _FEATURE_KINDS).exists():
+        return None
+    # Kinds are stored as indices in a list, which differs between versions.
+    require(read_numbers(folder / _FEATURE_KINDS, (), ("kinds",))["kinds"] == _KINDS, f"{folder}: features are of other kinds")
+    of_protein, kind, first, last, symbols, ends = (
+        open_column(folder / f"feature_{name}.npy", dtype) for name, dtype in _FEATURE_COLUMNS.items()
+    )
+    n = len(kind)
+    is_as_long = len(of_protein) == len(offsets) and len(first) == len(last) == len(ends) - 1 == n
+    require(is_as_long, f"{folder}: columns of the features have different lengths")
+    checked_offsets(of_protein, n, f"{folder}: features")
+    checked_texts(symbols, ends, f"{folder}: features")
+    length = np.repeat(np.diff(offsets), np.diff(of_protein))
+    is_inside = (kind < len(FEATURE_KINDS)).all() and (first >= 1).all() and (first <= last).all() and (last <= length).all()
+    require(bool(is_inside), f"{folder}: a feature lies outside its protein")
+    return Features(of_protein, kind, first, last, Texts(symbols, ends))
+
+
+def _are_ordered(first: Any, last: Any) -> bool:
+    return bool(pa.compute.all(pa.compute.less_equal(first, last)).as_py() is not False)
+
+
+FEATURES = Table.of(
+    "features",
+    "Features",
+    (
+        Column("accession", "Protein", "Accession of the protein", width=20),
+        Column("kind", "Kind", "Kind of feature, such as domain, modified residue or variant", width=18),
+        Column("first", "First", "First residue of the feature, from 1", "integer", 7, type="int32", low=1),
+        Column("last", "Last", "Last residue of the feature, from 1", "integer", 7, type="int32", low=1),
+        Column("description", "Description", "Description of the feature in the database", width=40),
+    ),
+    rules=(Rule(("first", "last"), "has features that end before they begin", _are_ordered),),
+)
+"""Table of the features of reported proteins, if the database has annotations."""
+
+
+def features_table(accessions: list[str], features: Features) -> pa.Table:
+    """Return the features of n proteins as a table.
+
+    Parameters
+    ----------
+    accessions : list of str
+        Accessions of the n proteins.
+    features : Features
+        Features of the n proteins.
+
+    Returns
+    -------
+    pyarrow.Table
+        Table with one row per feature and the columns of `FEATURES`.
+    """
+    owner = np.repeat(np.arange(len(accessions)), np.diff(features.offsets))
+    kinds = pa.array([kind.name for kind in FEATURE_KINDS], pa.string())
+    return FEATURES.arrow(
+        {
+            "accession": pa.array(accessions, pa.string()).take(pa.array(owner)),
+            "kind": kinds.take(pa.array(features.kind)),
+            "first": features.first,
+            "last": features.last,
+            "description": features.texts.arrow(),
+        }
+    )

@@ -41,7 +41,6 @@ _FRAGMENT = re.compile(r"Flags:[^:]*\b(Fragments?)\b")
 _COMMON_NAME = re.compile(
     r" \((?!strain|isolate|subsp|serovar|serotype|biovar|pathovar|clone|type|group|lineage)[^()]*(?:\([^()]*\)[^()]*)*\)$"
 )
-_SEQUENCE_VERSION = re.compile(r"sequence version (\d+)")
 _EXISTENCE = {
     "evidence at protein level": 1,
     "evidence at transcript level": 2,

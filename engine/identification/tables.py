@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS, READING_FRAMES
 from proteoscope.engine.spectra.tables import SPECTRA
 

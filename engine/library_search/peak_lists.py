@@ -11,9 +11,9 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.kernels.cpu.library_peaks import PeakRules, copy_peaks, fill_peaks
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.library_layouts import UNITS, PeakLists
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["HIGHEST_MZ", "peak_lists", "peak_rules", "taken", "width_in_units"]
 

@@ -37,8 +37,8 @@ from proteoscope.kernels.cpu.library_entries import (
     predicted_peaks,
 )
 from proteoscope.kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import ModificationArrays, PeptideArrays
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["PredictedLibrary"]
 

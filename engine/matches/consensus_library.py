@@ -38,8 +38,8 @@ from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
 from proteoscope.engine.spectra.tables import read_spectra_table
 from proteoscope.kernels.cpu.consensus import count_mean_peaks, mean_peaks
 from proteoscope.kernels.cpu.library_entries import SERIES_OF_ENTRIES, EntryMasses, annotate_peaks
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import PeakArrays
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["Members", "consensus_entries", "export_library", "members_of_run", "read_members", "write_members"]
 

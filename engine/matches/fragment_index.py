@@ -29,8 +29,8 @@ from proteoscope.kernels import counts
 from proteoscope.kernels.cpu.candidates import score_candidates
 from proteoscope.kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
 from proteoscope.kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentIndexSearch"]
 

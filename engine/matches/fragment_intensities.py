@@ -36,7 +36,7 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.rescoring import folds_by_peptide
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, MEASURES, Network, compare_intensities, network_shapes, predict_bonds
-from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.device import Partition, equal_partitions
 
 __all__ = [
     "FEATURES",

@@ -15,7 +15,7 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.counts import fragment_index_building
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.segments import make_segments, precursor_windows, score_tables
-from proteoscope.kernels.device import Device, StopFlag, backend_module
+from proteoscope.kernels.device import Device, Partition, StopFlag, backend_module
 from proteoscope.kernels.layouts import (
     PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
@@ -27,7 +27,6 @@ from proteoscope.kernels.layouts import (
     SegmentArrays,
     SpectrumArrays,
 )
-from proteoscope.kernels.partitions import Partition
 
 __all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MAXIMUM_FORMS", "SpectraAgainstFragments", "create_workload"]
 

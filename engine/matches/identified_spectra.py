@@ -22,7 +22,7 @@ from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
 from proteoscope.kernels.cpu.shuffled_spectra import MOVED_SERIES, ShuffledPeptides, move_peaks, shuffle_residues
-from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.device import Partition, equal_partitions
 
 __all__ = ["Identified", "read_identified", "select_spectra", "shuffled_spectra"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from proteoscope.engine.arrays import Texts
-from proteoscope.engine.formats.feature_tables import FEATURES, features_table
+from proteoscope.engine.formats.features import FEATURES, features_table
 from proteoscope.engine.formats.translation import parse_frame_name
 from proteoscope.engine.matches.columns import READING_FRAMES
 from proteoscope.engine.peptides.protein_index import ProteinIndex

@@ -25,9 +25,8 @@ from proteoscope.kernels.counts import scoring_costs
 from proteoscope.kernels.cpu.fragment_intensities import IONS, match_bonds
 from proteoscope.kernels.cpu.matches import feature_names, measure_matches
 from proteoscope.kernels.cuda.scoring import MAXIMUM_PEAKS
-from proteoscope.kernels.device import StopFlag, stop_flag
+from proteoscope.kernels.device import Partition, StopFlag, equal_partitions, stop_flag
 from proteoscope.kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
-from proteoscope.kernels.partitions import Partition, equal_partitions
 from proteoscope.kernels.score_kinds import score_kind
 
 __all__ = ["Matches", "ScoringBySeries", "ScoringPass", "joined_matches", "plan_by_series", "plan_scoring"]

@@ -23,10 +23,9 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
-from proteoscope.kernels.device import Device, backend_module
+from proteoscope.kernels.device import Device, Partition, backend_module, equal_partitions
 from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 from proteoscope.kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["KIND", "Candidates", "ListSettings", "SpectraAgainstMassLists", "find_candidates", "peptide_lists", "query_lists"]
 

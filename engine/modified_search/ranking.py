@@ -35,9 +35,8 @@ from proteoscope.engine.modified_search.candidate_search import Candidates
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.matches import feature_names, measure_matches
 from proteoscope.kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
-from proteoscope.kernels.device import stop_flag
+from proteoscope.kernels.device import Partition, equal_partitions, stop_flag
 from proteoscope.kernels.layouts import MatchArrays, PeptideArrays, ScoringSettings
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FORMS_RATED", "ShiftedMatches", "joined_shifts", "place_candidates", "rank_candidates"]
 

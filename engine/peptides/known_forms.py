@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import take_runs
-from proteoscope.engine.chemistry.annotated_modifications import names_digest
-from proteoscope.engine.chemistry.modifications import SearchModification
+from proteoscope.engine.chemistry.modifications import SearchModification, names_digest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.peptides.array_files import ArrayFile
@@ -26,8 +25,8 @@ from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.columns import open_column, read_numbers, require
 from proteoscope.kernels.cpu.known_forms import list_known_forms
+from proteoscope.kernels.device import equal_partitions
 from proteoscope.kernels.digestion_layouts import DICTIONARY_TYPES, FormSources, KnownFormRules, KnownForms, PeptideDictionary
-from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import take_runs
-from proteoscope.engine.chemistry.annotated_modifications import annotated_modification
-from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.chemistry.modifications import SearchModification, annotated_modification, parse_modification
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.features import Features, kind_code
 from proteoscope.engine.peptides.decoys import make_decoys

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts, take_runs
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.formats.feature_files import open_features, write_features
-from proteoscope.engine.formats.features import Features
+from proteoscope.engine.formats.features import Features, open_features, write_features
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.peptides.database_decoys import are_tagged, without_tag

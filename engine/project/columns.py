@@ -18,7 +18,7 @@ from proteoscope.engine.arrays import read_only
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import open_regular
 
-__all__ = ["InvalidIndexError", "checked_offsets", "checked_texts", "open_column", "read_numbers", "require"]
+__all__ = ["InvalidIndexError", "checked_offsets", "checked_texts", "open_column", "read_json", "read_numbers", "require"]
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(rb"\{'descr': '([<|][a-z][0-9])', 'fortran_order': False, 'shape': \(([0-9]{1,15}),\)(?:, )?\}\s*")
@@ -86,6 +86,21 @@ def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], wha
     require(not (characters[starts] & 0xC0 == 0x80).any(), f"the offsets of {what} split characters")
 
 
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file of at most 1 MB.
+
+    Raises
+    ------
+    InvalidIndexError
+        If the file is missing, or not such a file.
+    """
+    try:
+        with open_regular(path) as file:
+            return json.loads(file.read(_MAXIMUM_JSON))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidIndexError(f"{path.name} cannot be read ({error})") from error
+
+
 def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the non-negative numbers `names` and the strings `texts` of a JSON file, by name.
 
@@ -94,11 +109,7 @@ def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()
     InvalidIndexError
         If the file is missing, or does not hold exactly these values.
     """
-    try:
-        with open_regular(path) as file:
-            result = json.loads(file.read(_MAXIMUM_JSON))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidIndexError(f"{path.name} cannot be read ({error})") from error
+    result = read_json(path)
     require(isinstance(result, dict) and set(result) == {*names, *texts}, f"{path.name} holds other things than it should")
     for name in names:
         require(type(result[name]) is int and 0 <= result[name] < 1 << 62, f"{path.name} has no number {name}")

@@ -1,18 +1,23 @@
-"""Digests that show whether a file or a set of parameters has changed, and detection of copied files."""
+"""Digests that show whether a file or a set of parameters has changed, detection of copied files, and input files outside the project.
+
+A project may be untrusted, and its record of inputs may name any file of this user. The record has the SHA-256 of each file, which only
+somebody who has the file can know: opening a file with this digest reveals nothing to the author of the record.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import open_regular
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.records import InputRecord
 
-__all__ = ["canonical_json", "content_bytes", "copied_files", "copy_text", "file_digest", "parts_digest"]
+__all__ = ["RecordedFiles", "canonical_json", "content_bytes", "copied_files", "copy_text", "file_digest", "parts_digest"]
 
 _BLOCK = 4 << 20
 
@@ -100,3 +105,55 @@ def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
 def copy_text(copy: str, original: str) -> str:
     """Return the beginning of a sentence which says that the files `copy` and `original` have the same content."""
     return f"{copy} is byte for byte the same as {PurePath(original).name}"
+
+
+_State = tuple[int, int, int]
+
+
+class RecordedFiles:
+    """Input files that a run recorded.
+
+    Parameters
+    ----------
+    records : sequence of InputRecord
+        Inputs of the run.
+    """
+
+    def __init__(self, records: Sequence[InputRecord]) -> None:
+        self._records = {record.path: record for record in records}
+        self._checked: dict[Path, _State] = {}
+
+    def check(self, path: Path, progress: Progress | None = None) -> None:
+        """Check that a file has the same content as when the run read it.
+
+        Parameters
+        ----------
+        path : Path
+            Path as recorded by the run.
+        progress : Progress, optional
+            Progress, which is checked for cancellation while the file is read.
+
+        Raises
+        ------
+        InputError
+            If the run recorded no such file, or the file is missing, not a regular file, or has changed.
+        """
+        record = self._records.get(path)
+        if record is None:
+            raise InputError(path, "is not one of the files that the run read", remedy="Search again")
+        try:
+            state = _state(path)
+            if self._checked.get(path) == state:
+                return
+            is_same = content_bytes(path) == record.size and file_digest(path, progress) == record.sha256
+        except OSError as error:
+            raise InputError(path, f"cannot be read ({error.strerror or error})", remedy="Put it back, or search again") from error
+        if not is_same:
+            raise InputError(path, "has changed since the run read it", remedy="Put it back as it was, or search again")
+        self._checked[path] = state
+
+
+def _state(path: Path) -> _State:
+    """Return the attributes that change when a file is written: inode number, size and modification time in nanoseconds."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -53,7 +53,7 @@ from proteoscope.engine.project.paths import (
     is_run_id,
     refuse_links,
 )
-from proteoscope.engine.project.publishing import has_unpublished, publish, show_record, unpublish
+from proteoscope.engine.project.publishing import has_unpublished, publish, read_record, show_record, unpublish
 from proteoscope.engine.project.records import (
     DamagedRowError,
     InputRecord,
@@ -66,9 +66,7 @@ from proteoscope.engine.project.records import (
     result_record,
     run_record,
 )
-from proteoscope.engine.project.replacement import interrupted_replacements, remove_old, rename_run, restore, swap_folders
-from proteoscope.engine.project.row_corrections import row_corrections, set_row_correction
-from proteoscope.engine.project.row_marks import RowMark, row_marks, set_row_mark
+from proteoscope.engine.project.row_marks import RowMark, row_corrections, row_marks, set_row_correction, set_row_mark
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_good, forget_run, run_note, set_note
 from proteoscope.engine.shared_folders import make_folder, pinned_folder
@@ -78,7 +76,6 @@ __all__ = ["INTERRUPTED", "Project", "is_project", "removed_if_unused"]
 
 _OPENING_SECONDS = 1.0
 _MESSAGE_SECONDS = 60.0  # maximum wait for another process before warnings are added
-_MAXIMUM_JSON = 16 << 20
 _MAXIMUM_LINES, _MAXIMUM_CHARACTERS = 20_000, 10_000
 """Maximum number of log lines read, and of characters per line, since an untrusted log may be huge."""
 INTERRUPTED = "interrupted: the program ended before the run was finished"
@@ -548,11 +545,9 @@ class Project:
     def record(self, run: str) -> dict[str, Any]:
         """Return the record of a finished run (``run.json``); empty if unreadable."""
         try:
-            with self.table("run", run).open("rb") as file:
-                result = json.loads(file.read(_MAXIMUM_JSON))
-        except (InputError, StorageError, OSError, ValueError, RecursionError):
+            return read_record(self.table("run", run))
+        except (InputError, StorageError):
             return {}
-        return result if isinstance(result, dict) else {}
 
     def append_messages(
         self, run: str, messages: Sequence[str], steps: Mapping[str, Mapping[str, float]], progress: Progress | None = None

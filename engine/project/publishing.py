@@ -18,7 +18,7 @@ from proteoscope.engine.files import atomic_file, open_regular, storage_errors, 
 from proteoscope.engine.project.paths import EXPORTS, RESULTS, RUN_JSON, inside
 from proteoscope.engine.shared_folders import make_folder, pinned_folder
 
-__all__ = ["has_unpublished", "publish", "show_record", "unpublish"]
+__all__ = ["has_unpublished", "publish", "read_record", "show_record", "unpublish"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _MAXIMUM_JSON = 16 << 20
@@ -90,7 +90,7 @@ def show_record(project: Path, run_id: str) -> None:
         If writing fails, or there are links.
     """
     record, _ = inside(project, RUN_JSON), inside(project, RESULTS, run_id, RUN_JSON)
-    if _read(record).get("run") == run_id:
+    if read_record(record).get("run") == run_id:
         with storage_errors(record):
             _copy_record(project, run_id)
 
@@ -106,7 +106,7 @@ def unpublish(project: Path, run_id: str) -> None:
         If writing fails, or there are links.
     """
     shown, record = inside(project, EXPORTS), inside(project, RUN_JSON)
-    if _read(record).get("run") != run_id:
+    if read_record(record).get("run") != run_id:
         return
     with storage_errors(shown), pinned_folder(project) as folder:
         if shown.is_dir():
@@ -117,11 +117,11 @@ def unpublish(project: Path, run_id: str) -> None:
 
 def _exports(record: Path) -> set[str]:
     """Return the file names of the exports that a record lists; an empty set if the record is unreadable."""
-    names = _read(record).get("exports", [])
+    names = read_record(record).get("exports", [])
     return {name for name in names if isinstance(name, str) and _NAME.fullmatch(name)} if isinstance(names, list) else set()
 
 
-def _read(record: Path) -> dict[str, Any]:
+def read_record(record: Path) -> dict[str, Any]:
     """Return the content of a record; an empty dictionary if it is unreadable."""
     try:
         with open_regular(record) as file:

@@ -19,8 +19,7 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 from proteoscope.engine.spectra.spooling import release_pages
 from proteoscope.kernels.cpu.elution import APEX, N_VALUES, ElutionRules, Traces, measure_elution
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, backend_module
-from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, Partition, backend_module, equal_partitions
 from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["TraceQuery", "is_low", "measured_traces"]

@@ -38,7 +38,7 @@ from proteoscope.engine.results.separated import write_lines
 from proteoscope.engine.spectra.spooling import release_pages
 from proteoscope.kernels.text_layouts import SamSequences
 
-__all__ = ["Aligned", "format_read_lines", "paf_lines", "write_paf", "write_sam"]
+__all__ = ["Aligned", "paf_lines", "write_paf", "write_sam"]
 
 _IS_PAIRED, _IS_PROPER, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE, _IS_FIRST, _IS_SECOND = 1, 2, 8, 16, 32, 64, 128
 _ROWS, _BASES = 1 << 15, 1 << 24  # maximum rows and bases of a batch of lines
@@ -331,11 +331,6 @@ def _tags(table: pa.Table, is_missing: NDArray[np.bool_]) -> Texts:
     scores = pa.compute.cast(pa.compute.fill_null(table["score"], 0), pa.string()).combine_chunks()
     tags = pa.compute.binary_join_element_wise("\tNM:i:", edits, "\tAS:i:", scores, "\tMD:Z:", columns["md"], "")
     return Texts.from_arrow(pa.compute.if_else(pa.array(is_missing), "", tags))
-
-
-def format_read_lines(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Return lines of SAM for the given rows, which contain all rows of their reads."""
-    return _SamLines(aligned, aligned.text_names).lines(rows)[0]
 
 
 def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:

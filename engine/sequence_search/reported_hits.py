@@ -18,7 +18,7 @@ from proteoscope.engine.sequences.composition import SignificantHits, significan
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits, SequenceEntries
 from proteoscope.engine.sequences.scheme import ScoringScheme
-from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.device import equal_partitions
 
 __all__ = ["HitTotals", "ReportedHits", "reported_hits"]
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.files import atomic_file
-from proteoscope.engine.formats.feature_tables import FEATURES, features_table
-from proteoscope.engine.formats.features import Features
+from proteoscope.engine.formats.features import FEATURES, Features, features_table
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.sequence_search.reported_hits import ReportedHits

@@ -1,6 +1,7 @@
 """Workload that scores every query against every sequence of a database, on any devices.
 
-Queries are scored in batches whose scores fit into memory; synthetic sequences measure the speed of devices.
+Queries are scored in batches whose scores fit into memory. A session reports the fraction of the scoring that each device computed.
+Synthetic sequences measure the speed of devices.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import run_offsets
-from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.executor import PROCESSOR, Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.summary import DeviceShare
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
@@ -34,6 +36,8 @@ __all__ = [
     "QueryBatch",
     "SequencesAgainstSequences",
     "build_workload",
+    "measure_shares",
+    "open_session",
     "query_batches",
     "sample_sequences",
     "score_all",
@@ -243,3 +247,23 @@ def sample_sequences(size: float, seed: int) -> Sample:
     query_lengths = np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n_queries), 20, 5000).astype(np.int64)
     state = {"residues": rng.integers(0, _RESIDUES, int(query_lengths.sum()), np.int8), "offsets": run_offsets(query_lengths)}
     return Sample(build_workload(residues, run_offsets(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])
+
+
+@contextmanager
+def open_session(database: SequenceDatabase, scheme: ScoringScheme, resources: Resources) -> Iterator[Session]:
+    """Open the database on all devices of a run; at the end, report the fraction and speed of each GPU and the CPU."""
+    with Executor(resources).session(build_workload(database.residues, database.offsets, scheme)) as session:
+        yield session
+        shares = measure_shares(session)
+        if any(share.device != PROCESSOR for share in shares):
+            each = [f"{share.device} scored {share.share * 100:.3g} % of the cells at {_rate(share)}" for share in shares]
+            resources.progress.message("; ".join(each))
+
+
+def measure_shares(session: Session) -> tuple[DeviceShare, ...]:
+    """Return the fraction of the scoring that each device computed."""
+    return tuple(DeviceShare(share.device, share.share, share.speed / 1e9, share.with_start) for share in session.shares())
+
+
+def _rate(share: DeviceShare) -> str:
+    return f"{share.gcups:,.3g} GCUPS" + (", its start included" if share.with_start else "")

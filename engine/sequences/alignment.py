@@ -20,7 +20,7 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.scheme import ScoringScheme
-from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.device import equal_partitions
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.rows import RowArrays

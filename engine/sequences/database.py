@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins
-from proteoscope.engine.formats.feature_files import open_features, write_features
-from proteoscope.engine.formats.features import Features
+from proteoscope.engine.formats.features import Features, open_features, write_features
 from proteoscope.engine.formats.sequence_type import looks_like_nucleotides, nucleotide_counts
 from proteoscope.engine.formats.translation import Translation
 from proteoscope.engine.jobs.progress import Progress

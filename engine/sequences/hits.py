@@ -60,7 +60,6 @@ __all__ = [
     "hit_writer",
     "hits_schema",
     "hits_table",
-    "three_lines",
 ]
 
 
@@ -699,7 +698,7 @@ _LIKE, _SAME = 1, 2
 
 
 def _coloured(hits: Hits) -> Iterable[str]:
-    """Return the lines of each hit (see `three_lines`) with HTML marks around matching columns."""
+    """Return the lines of each hit, in blocks with residue numbers at both ends as in BLAST, with HTML marks around matching columns."""
     blocks = _Blocks.of(hits)
     marks = hits.aligned_middle.used
     kinds = np.where(marks == ord(" "), 0, np.where(marks == ord("+"), _LIKE, _SAME))
@@ -733,35 +732,6 @@ def _coloured(hits: Hits) -> Iterable[str]:
     text = f"Query  {{:>7}} {{}} {{}}\n{'':<{_MARGIN}}{{}}\nSbjct  {{:>7}} {{}} {{}}\n"
     shown = map(text.format, query_first, texts[0], query_last, texts[1], subject_first, texts[2], subject_last)
     return blocks.joined(shown, "\n")
-
-
-def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: int, width: int = _WIDTH) -> Iterator[tuple[str, str, str]]:
-    """Yield the lines of an alignment in blocks of `width` columns, with residue numbers at both ends, as in BLAST.
-
-    Parameters
-    ----------
-    lines : (str, str, str)
-        Lines of the alignment, as in `Alignment.lines`.
-    query_start, subject_start : int
-        Indices of the first aligned residues, from 0.
-    width : int
-        Number of columns per block.
-
-    Yields
-    ------
-    (str, str, str)
-        Lines of query, matches and subject of a block.
-    """
-    at_query, at_subject = query_start, subject_start
-    for start in range(0, len(lines[0]), width):
-        query, middle, subject = (text[start : start + width] for text in lines)
-        end_query, end_subject = at_query + len(query) - query.count("-"), at_subject + len(subject) - subject.count("-")
-        yield (
-            f"Query  {min(at_query + 1, end_query):>7} {query} {end_query}",
-            f"{'':<{_MARGIN}}{middle}",
-            f"Sbjct  {min(at_subject + 1, end_subject):>7} {subject} {end_subject}",
-        )
-        at_query, at_subject = end_query, end_subject
 
 
 class _Stacked(_Writer):

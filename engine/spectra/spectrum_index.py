@@ -23,8 +23,8 @@ from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spooling import GrowingColumn, release_pages
 from proteoscope.kernels.cpu.preprocessing import PreprocessingRules, preprocess_spectra
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import PeakArrays, QueryArrays, SpectrumArrays
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index", "index_spectra"]
 

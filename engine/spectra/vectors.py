@@ -23,9 +23,9 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vector_settings import Merging, Transform, VectorSettings
+from proteoscope.kernels.clustering_layouts import VectorArrays
 from proteoscope.kernels.cpu.spectrum_vectors import VectorRules, copy_vectors, fill_vectors
-from proteoscope.kernels.partitions import Partition, equal_partitions
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.device import Partition, equal_partitions
 
 __all__ = ["SpectrumVectors", "bin_factors", "spectrum_vectors", "windows"]
 

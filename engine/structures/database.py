@@ -31,9 +31,17 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts, ranges, run_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
-from proteoscope.engine.files import atomic_file, open_regular, put_in_place, storage_errors, sync_file, sync_folder, temporary_path
+from proteoscope.engine.files import atomic_file, put_in_place, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.columns import InvalidIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.project.columns import (
+    InvalidIndexError,
+    checked_offsets,
+    checked_texts,
+    open_column,
+    read_json,
+    read_numbers,
+    require,
+)
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
 from proteoscope.engine.structures.reading import Models
@@ -66,7 +74,6 @@ _TYPES = {
     "label_number": "<i4",
 }
 _TEXTS = ("names", "descriptions", "source_paths", "source_skipped")
-_MAXIMUM_JSON = 1 << 16
 _MAXIMUM_PLACE = 1e5
 _RESIDUES_CHECKED = 1 << 18  # residues in a batch, so that intermediate results fit the CPU cache
 _REMEDY = "Build it again: proteoscope structure-database build FOLDER --out DATABASE"
@@ -220,11 +227,7 @@ def open_database(folder: str | Path) -> StructureDatabase:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / DATABASE_FILE
     require(not path.is_symlink(), f"{DATABASE_FILE} is a link")
-    try:
-        with open_regular(path) as file:
-            result = json.loads(file.read(_MAXIMUM_JSON))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error
+    result = read_json(path)
     require(
         isinstance(result, dict) and set(result) == {"format", "columns", "least_confidence", "models"},
         f"{DATABASE_FILE} holds other things than it should",

@@ -20,7 +20,7 @@ from proteoscope.engine.arrays import read_only
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structures.chains import Chains
-from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
 __all__ = [

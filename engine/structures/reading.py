@@ -28,11 +28,10 @@ from proteoscope.engine.formats.registry import format_names, list_suffixes
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.matrices import SYMBOLS
-from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site, split_chains
+from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site, split_chains, without_broken_rows
 from proteoscope.engine.structures.binary_cif import read_binary_cif
 from proteoscope.engine.structures.chain_copies import copy_name, models_note
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
-from proteoscope.engine.structures.mmcif_text import without_broken_rows
 from proteoscope.engine.structures.molecules import described, mmcif_molecules, pdb_molecules
 from proteoscope.engine.structures.pdb_text import plain_pdb
 from proteoscope.engine.structures.residue_names import residue_kind
@@ -64,7 +63,6 @@ _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
 _ALPHA = int.from_bytes(b"CA", "little")
 _MIXER = 0x5851F42D4C957F2D
 """Odd number that distributes chain names over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
-_X = SYMBOLS.index("X")
 _UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # BinaryCIF and MMTF contain one of these near the beginning
 _PDB_RECORD = re.compile(

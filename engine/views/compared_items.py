@@ -1,4 +1,7 @@
-"""Tables that compare runs: one row per spectrum, peptide or protein, with the results of each run.
+"""Tables that compare runs: one row per spectrum, peptide or protein, with the results of each run; and the files that runs share.
+
+Files with equal digests are equal. Files with equal names (without folder and extension) are also considered equal, because one program
+may read mzML and another MGF, and imported results often contain only names; except if a run has two files with the name.
 
 Names of columns of run A end in ``_A``. Every table has ``n_A``, the number of times the run found the item (null if never),
 ``q_value_A``, and ``accepted_from_A``, the smallest q-value threshold that accepts the item (0 if the run has no q-values). The table of
@@ -8,7 +11,10 @@ the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +22,90 @@ import numpy as np
 
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.views.compared_files import ComparedFiles
 from proteoscope.engine.views.finished_run import FinishedRun
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["make_tables"]
+__all__ = ["ComparedFiles", "make_tables", "match_files", "strip_extensions"]
+
+_ENDINGS = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".dta", ".pkl", ".raw", ".d", ".wiff", ".pep", ".xml")
+
+
+@dataclass(frozen=True)
+class ComparedFiles:
+    """Numbers of the spectrum files of several runs; equal files have equal numbers.
+
+    Attributes
+    ----------
+    numbers
+        For each run, the numbers of its files by the file names in the run's tables.
+    by_name
+        Pairs of file names that were matched only by name, each pair once.
+    """
+
+    numbers: tuple[dict[str, int], ...]
+    by_name: tuple[tuple[str, str], ...]
+
+    @property
+    def n_shared(self) -> int:
+        """Number of files that are in two or more runs."""
+        return sum(n > 1 for n in Counter(number for run in self.numbers for number in set(run.values())).values())
+
+
+def match_files(names: Sequence[Sequence[str]], digests: Sequence[Mapping[str, str]]) -> ComparedFiles:
+    """Assign numbers to the spectrum files of runs, with equal numbers for equal files.
+
+    Parameters
+    ----------
+    names
+        For each run, its file names as in its tables.
+    digests
+        For each run, the known digests of its files by file name.
+    """
+    numbers: list[dict[str, int]] = []
+    of_digest: dict[str, int] = {}
+    n_files = 0
+    for of_run, digest_of in zip(names, digests, strict=True):
+        number_of: dict[str, int] = {}
+        for name in of_run:
+            digest = digest_of.get(name)
+            number = n_files if digest is None else of_digest.setdefault(digest, n_files)
+            n_files = max(n_files, number + 1)
+            number_of[name] = number
+        numbers.append(number_of)
+    return _joined_by_name(numbers)
+
+
+def strip_extensions(name: str) -> str:
+    r"""Return the name of a spectrum file without its folder and extensions.
+
+    >>> strip_extensions("/data/run 1.mzML.gz"), strip_extensions("C:\\data\\run 1.mgf"), strip_extensions("run 1")
+    ('run 1', 'run 1', 'run 1')
+    """
+    stem = PureWindowsPath(PurePosixPath(name).name).name
+    while (ending := next((ending for ending in _ENDINGS if stem.lower().endswith(ending) and len(stem) > len(ending)), None)) is not None:
+        stem = stem[: -len(ending)]
+    return stem
+
+
+def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
+    """Give files with the same name the same number, unless a run has two files with the name."""
+    of_stem: dict[str, list[tuple[int, str]]] = {}
+    for run, number in enumerate(numbers):
+        for name in number:
+            of_stem.setdefault(strip_extensions(name), []).append((run, name))
+    by_name = []
+    for named in of_stem.values():
+        result = {numbers[run][name]: name for run, name in reversed(named)}
+        (first, first_name), *others = reversed(result.items())
+        is_ambiguous = any(len(result.keys() & set(number.values())) > 1 for number in numbers)
+        for other, name in () if is_ambiguous else others:
+            for names in numbers:
+                names.update({file: first for file, number in names.items() if number == other})
+            by_name.append((first_name, name))
+    return ComparedFiles(tuple(numbers), tuple(dict.fromkeys(by_name)))
+
 
 _SAME_MASS = 0.006
 """Maximum difference between masses of the same modification, dalton.

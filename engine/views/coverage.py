@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.annotated_modifications import annotated_modification
+from proteoscope.engine.chemistry.modifications import annotated_modification
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS

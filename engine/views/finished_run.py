@@ -18,7 +18,7 @@ from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.matches.pass_records import PassRecord, passes_of_run
 from proteoscope.engine.project import Project, RowMark, RunRecord
-from proteoscope.engine.project.recorded_files import RecordedFiles
+from proteoscope.engine.project.digests import RecordedFiles
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.views.annotation import IonSettings, ions_looked_for

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.engine.views.conditions import Condition, compares, contains_in, given, where_clause
 from proteoscope.engine.views.coverage import ProteinFeature, protein_features

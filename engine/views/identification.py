@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
 from proteoscope.engine.results.arrow import in_one

@@ -8,7 +8,7 @@
 
 All runs with PSMs, peptides and protein groups can be compared, whichever search they belong to.
 
-* Spectra are equal if they have the same file (`proteoscope.engine.views.compared_files`) and scan, or the same name in the file if a run
+* Spectra are equal if they have the same file (`proteoscope.engine.views.compared_items`) and scan, or the same name in the file if a run
 lacks scan numbers. The answer of a run to a spectrum is its best target of rank 1.
 * Peptides are equal if their residues are equal, isoleucine being equal to leucine; peptidoforms if their modifications also have equal
   masses
@@ -39,8 +39,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS
 from proteoscope.engine.results.queries import identifier, is_out_of_memory, shut_off
 from proteoscope.engine.shared_names import distinct_names
-from proteoscope.engine.views.compared_files import ComparedFiles, match_files
-from proteoscope.engine.views.compared_items import make_tables
+from proteoscope.engine.views.compared_items import ComparedFiles, make_tables, match_files
 from proteoscope.engine.views.conditions import Condition, any_of, compares, is_missing
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.tables import TableSource

@@ -9,8 +9,7 @@ from proteoscope.engine.sequences.stack import OUTSIDE
 from proteoscope.engine.views.drawings import Bar, Basic, Clip, Drawing, Image, Label, Shape, Sticks, Stroke, Symbol
 from proteoscope.engine.views.palette import Ink, Legible, OnCell, has_dark_text
 from proteoscope.engine.views.sheets import CENTRE, Region, Sheet, TextMeasure, selected_characters
-from proteoscope.engine.views.stack_colours import ColouredStack
-from proteoscope.engine.views.stack_logo import MAXIMUM_BITS
+from proteoscope.engine.views.stack_colours import MAXIMUM_BITS, ColouredStack
 
 __all__ = ["StackSheet", "draw_stack"]
 

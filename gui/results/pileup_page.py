@@ -29,7 +29,6 @@ __all__ = ["PileupPage"]
 _AROUND = 30
 """Reference positions shown on both sides of an alignment."""
 _MAXIMUM_FEATURES = 400
-_TRACKS = "Tracks (*.gff3 *.gff *.bed *.gff3.gz *.gff.gz *.bed.gz);;All files (*)"
 _NO_TRACK = "no track: add genes or other features of the genome"
 
 

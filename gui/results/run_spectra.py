@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, Signal
 
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.recorded_files import RecordedFiles
+from proteoscope.engine.project.digests import RecordedFiles
 from proteoscope.engine.project.records import InputRecord
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun

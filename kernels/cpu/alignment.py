@@ -21,8 +21,7 @@ from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.rows import row_arrays, score_rows
 from proteoscope.kernels.cpu.substitution import Substitution
 from proteoscope.kernels.cpu.vectors import aligned
-from proteoscope.kernels.device import StopFlag
-from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.device import Partition, StopFlag
 
 __all__ = ["AlignmentSearch"]
 

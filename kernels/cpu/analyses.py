@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.analyses_layouts import OPERATIONS, TOGETHER, Spent
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag
-from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.device import Partition, StopFlag
 
 __all__ = ["Analyses"]
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.peptides import digest_proteins
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.device import Partition, StopFlag
 from proteoscope.kernels.digestion_layouts import DigestionRules, PeptideEntries
-from proteoscope.kernels.partitions import Partition
 
 __all__ = ["count_peptides"]
 

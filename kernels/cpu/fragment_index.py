@@ -20,7 +20,7 @@ from proteoscope.kernels.counts import CROWDING, NANOSECONDS_OF_PARTITION, fragm
 from proteoscope.kernels.cpu.peptidoforms import peptidoform_code
 from proteoscope.kernels.cpu.postings import build_chunks, empty_index, search_chunks
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.device import Partition, StopFlag, equal_partitions
 from proteoscope.kernels.layouts import (
     KEYS_OF_DALTON,
     PEPTIDOFORMS_OF_CHUNK,
@@ -33,7 +33,6 @@ from proteoscope.kernels.layouts import (
     ScoringSettings,
     SegmentArrays,
 )
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentSearch"]
 

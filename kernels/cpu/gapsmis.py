@@ -40,7 +40,7 @@ from proteoscope.kernels.cpu.vectors import (
     where_equal,
     where_greater,
 )
-from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.device import Partition, StopFlag, equal_partitions
 from proteoscope.kernels.gapsmis_layouts import (
     LOCAL,
     N_SYMBOLS,
@@ -53,7 +53,6 @@ from proteoscope.kernels.gapsmis_layouts import (
     score_bits,
     windows,
 )
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["ReadSearch"]
 

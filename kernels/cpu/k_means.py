@@ -25,9 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag
-from proteoscope.kernels.k_means_layouts import (
+from proteoscope.kernels.clustering_layouts import (
     AT_THE_END,
     IN_PARTS,
     POINTS_OF_RUN,
@@ -35,14 +33,15 @@ from proteoscope.kernels.k_means_layouts import (
     PointSums,
     Rounds,
     Tally,
+    VectorArrays,
     VectorSums,
     moved_centroids,
     rounds_through_host,
     sums_of,
     tally_through_host,
 )
-from proteoscope.kernels.partitions import equal_partitions
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag, equal_partitions
 
 __all__ = ["PointMeans", "VectorMeans"]
 

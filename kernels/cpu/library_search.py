@@ -16,9 +16,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.device import StopFlag, equal_partitions
 from proteoscope.kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, MOST_PEAKS, Matching, PeakLists, Pools, entropy_table
-from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["LibrarySearch"]
 

@@ -14,9 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.clustering_layouts import SIMILARITY_UNITS, Groups, Linkage
+from proteoscope.kernels.clustering_layouts import SIMILARITY_UNITS, UNIT_LENGTH, Groups, Linkage, VectorArrays
 from proteoscope.kernels.cpu.vector_sums import sum_vectors
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["LinkageRounds"]
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from proteoscope.kernels.cpu.ion_lookup import count_bits, fetch_early
 from proteoscope.kernels.cpu.match_score_variants import score_by_vector
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.device import Partition, StopFlag, equal_partitions
 from proteoscope.kernels.match_score_layouts import (
     CANDIDATES_OF_CHUNK,
     MassLists,
@@ -36,7 +36,6 @@ from proteoscope.kernels.match_score_layouts import (
     maximum_matches,
     score_type,
 )
-from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["MatchScores"]
 

@@ -29,7 +29,6 @@ MISSED_CLEAVAGE_SHIFT = 2
 SIGNATURE_TAIL = np.uint64(44)
 
 _SIGNATURE_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_UNKNOWN_MASS = -1
 
 
 @njit(nogil=True, cache=True)

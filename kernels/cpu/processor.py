@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from proteoscope.kernels.device import StopFlag, stop_flag
-from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.device import Partition, StopFlag, stop_flag
 
 __all__ = ["Processor"]
 

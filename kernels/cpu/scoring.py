@@ -16,7 +16,7 @@ from proteoscope.kernels.counts import CANDIDATES_OF_PARTITION, COST_OF_QUERY
 from proteoscope.kernels.cpu import candidates
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.scores import NONE
-from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.device import Partition, StopFlag, equal_partitions
 from proteoscope.kernels.layouts import (
     HitArrays,
     ModificationArrays,
@@ -25,7 +25,6 @@ from proteoscope.kernels.layouts import (
     ScoringSettings,
     SpectrumArrays,
 )
-from proteoscope.kernels.partitions import Partition, equal_partitions
 from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from proteoscope.kernels.clustering_layouts import UNIT_LENGTH
 from proteoscope.kernels.cpu.elementary import logarithm
 from proteoscope.kernels.cpu.preprocessing import TRANSFORM_LOG, TRANSFORM_RANK, TRANSFORM_SQUARE_ROOT
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH
 
 __all__ = ["MERGE_LARGEST", "MERGE_MEAN", "MERGE_SUM", "VectorRules", "copy_vectors", "fill_vectors"]
 

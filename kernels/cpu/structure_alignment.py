@@ -33,8 +33,7 @@ from proteoscope.kernels.cpu.vectors import (
     store,
     subtract,
 )
-from proteoscope.kernels.device import StopFlag
-from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.device import StopFlag, equal_partitions
 from proteoscope.kernels.structure_layouts import CODES, LENGTH_STEPS, PADDING, Rewards, StructureArrays
 
 __all__ = ["StructureSearch"]

@@ -21,8 +21,7 @@ from proteoscope.kernels.cpu.least_squares import BATCH, MOVE, distances_squared
 from proteoscope.kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_workspace
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.visited_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
-from proteoscope.kernels.device import StopFlag
-from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.device import StopFlag, equal_partitions
 from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 
 __all__ = ["ChainSuperposition"]

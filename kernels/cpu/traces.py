@@ -9,8 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag
-from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.device import Partition, StopFlag
 from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["extract_traces"]

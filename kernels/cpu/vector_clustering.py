@@ -30,6 +30,7 @@ from proteoscope.kernels.clustering_layouts import (
     SINGLE,
     Groups,
     Linkage,
+    VectorArrays,
     islands,
     named_by_smallest,
     window_pairs,
@@ -37,9 +38,7 @@ from proteoscope.kernels.clustering_layouts import (
 from proteoscope.kernels.cpu.linkage_rounds import LinkageRounds
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.vectors import REGISTER_BYTES, add, aligned, load, multiply, spread, store
-from proteoscope.kernels.device import StopFlag
-from proteoscope.kernels.partitions import equal_partitions
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.device import StopFlag, equal_partitions
 
 __all__ = ["VectorClustering"]
 

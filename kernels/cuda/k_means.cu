@@ -497,7 +497,7 @@ extern "C" __global__ void __launch_bounds__(256)
     if (threadIdx.x == 0) starts[vectors.tiles] = place, starts_of_moved[vectors.tiles] = place_of_moved;
 }
 
-// Compute the terms of centroids from sums, one cluster per thread: see VectorSums.terms of kernels/k_means_layouts.py. No cluster is
+// Compute the terms of centroids from sums, one cluster per thread: see VectorSums.terms of kernels/clustering_layouts.py. No cluster is
 // empty.
 extern "C" __global__ void __launch_bounds__(256) make_terms(Terms terms, const long long* counts) {
     const Long* const squares = terms.squares;

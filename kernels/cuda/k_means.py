@@ -34,22 +34,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.counts import OperationCounts
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
-from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
-from proteoscope.kernels.device import DeviceMemoryError
-from proteoscope.kernels.k_means_layouts import (
+from proteoscope.kernels.clustering_layouts import (
     NEVER,
     POINTS_OF_RUN,
     Assigned,
     PointSums,
     Rounds,
     Tally,
+    VectorArrays,
     VectorSums,
     rounds_through_host,
     tally_through_host,
 )
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.counts import OperationCounts
+from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.device import DeviceMemoryError
 
 __all__ = ["PointMeans", "VectorMeans"]
 

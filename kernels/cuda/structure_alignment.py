@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
-from proteoscope.kernels.device import DeviceMemoryError
-from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.device import DeviceMemoryError, equal_partitions
 from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 
 __all__ = ["StructureSearch"]

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.chain_pairs import farthest_pair, place_pairs, report_pairs, tm_scale
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
-from proteoscope.kernels.device import DeviceMemoryError
-from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.device import DeviceMemoryError, equal_partitions
 from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 
 __all__ = ["ChainSuperposition"]

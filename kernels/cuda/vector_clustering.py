@@ -30,13 +30,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
+from proteoscope.kernels.clustering_layouts import (
+    AVERAGE,
+    COMPLETE,
+    SINGLE,
+    Groups,
+    Linkage,
+    VectorArrays,
+    islands,
+    named_by_smallest,
+    window_pairs,
+)
 from proteoscope.kernels.cpu.linkage_rounds import LinkageRounds
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
-from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
-from proteoscope.kernels.partitions import equal_partitions
-from proteoscope.kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError, equal_partitions
 
 __all__ = ["VectorClustering"]
 

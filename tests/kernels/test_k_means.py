@@ -7,12 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proteoscope.kernels.clustering_layouts import (
+    IN_PARTS,
+    NEVER,
+    PointSums,
+    VectorArrays,
+    VectorSums,
+    moved_centroids,
+    movement,
+    sums_of,
+    total_sums,
+)
 from proteoscope.kernels.cpu.k_means import PointMeans, VectorMeans
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.k_means import point_analysis, vector_analysis
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
-from proteoscope.kernels.k_means_layouts import IN_PARTS, NEVER, PointSums, VectorSums, moved_centroids, movement, sums_of, total_sums
-from proteoscope.kernels.vector_layouts import VectorArrays
 from tests.shim.k_means_inputs import (
     assigned,
     iterated,

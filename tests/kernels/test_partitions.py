@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from proteoscope.kernels.partitions import Partition, equal_partitions, falling_partitions
+from proteoscope.kernels.device import Partition, equal_partitions, falling_partitions
 
 COSTS = st.lists(st.integers(0, 1000), max_size=200)
 

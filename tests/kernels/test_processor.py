@@ -8,8 +8,7 @@ import time
 import pytest
 
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag, backend_module
-from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.device import Partition, StopFlag, backend_module
 
 
 def test_processor_run_does_every_item_once_with_increasing_progress():

@@ -12,12 +12,21 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SIMILARITY_UNITS, SINGLE, Linkage, islands, named_by_smallest
+from proteoscope.kernels.clustering_layouts import (
+    AVERAGE,
+    COMPLETE,
+    SIMILARITY_UNITS,
+    SINGLE,
+    UNIT_LENGTH,
+    Linkage,
+    VectorArrays,
+    islands,
+    named_by_smallest,
+)
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.vector_sums import sum_vectors
 from proteoscope.kernels.cuda.vector_clustering import analysis
 from proteoscope.kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, backend_module
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.kernels.test_both_backends import constants
 from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.kernels.clustering_layouts import AT_THE_END, UNIT_LENGTH, PointSums, Rounds, VectorArrays, VectorSums, sums_of, total_sums
 from proteoscope.kernels.device import Device, backend_module
-from proteoscope.kernels.k_means_layouts import AT_THE_END, PointSums, Rounds, VectorSums, sums_of, total_sums
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["assigned", "iterated", "means_on", "plain_point_labels", "plain_vector_labels", "random_points", "random_vectors", "seeds_of"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.clustering_layouts import SIMILARITY_UNITS, islands
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from proteoscope.kernels.clustering_layouts import SIMILARITY_UNITS, UNIT_LENGTH, VectorArrays, islands
 
 __all__ = ["clustered", "plain_components", "plain_dbscan", "plain_linkage", "plain_similarities", "random_vectors", "windows"]
 

@@ -1,4 +1,4 @@
-"""Execution of workloads on the workers of a cluster; implements `proteoscope.engine.execution.remote_workers.RemoteWorkers`."""
+"""Execution of workloads on the workers of a cluster; implements `proteoscope.engine.execution.workload.RemoteWorkers`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from proteoscope.engine.execution.cluster.columns import ColumnFile, NamedColumn
 from proteoscope.engine.execution.cluster.connection import Connection, RemoteDevice
 from proteoscope.engine.execution.cluster.payload import pack
 from proteoscope.engine.execution.kinds import KINDS
-from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
-from proteoscope.engine.execution.workload import Computation, PartialResult, Workload
+from proteoscope.engine.execution.workload import Computation, PartialResult, WorkerLostBeforeError, WorkerLostError, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import Device
 

@@ -20,7 +20,7 @@ from proteoscope.engine.errors import WorkersError, shortened
 from proteoscope.engine.execution.cluster.certificates import needs_cryptography
 from proteoscope.engine.execution.cluster.payload import unpack
 from proteoscope.engine.execution.cluster.worker_process import RemoteWorkload, greet, program_version, version_difference
-from proteoscope.engine.execution.remote_workers import WorkerLostError
+from proteoscope.engine.execution.workload import WorkerLostError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
 

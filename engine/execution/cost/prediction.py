@@ -1,12 +1,24 @@
-"""Predicted time of a workload on a device: transfers, kernels, synchronisation, and host operations."""
+"""Predicted time of a workload on a device, and its correction by the recent runs on this machine.
+
+The prediction adds transfers, kernels, synchronisation, and host operations. Other load on the machine only makes runs slower, so the
+fastest of the last few runs is used. If it took m seconds in a step that was predicted to take p, the correction of a step with predicted x
+seconds is on the line through (p, m) and (-a, -a), where a is `_SMALL`: about x m / p for long steps, and x + m - p for short steps, whose
+error is mostly a constant.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from math import log
+from statistics import median
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, WorkSize
+from proteoscope.engine.execution.device_store import Facts
 
-__all__ = ["Bound", "Prediction", "find_bound", "predict_workload"]
+__all__ = ["Bound", "Prediction", "StepHistory", "find_bound", "predict_workload"]
 
 Bound = Literal["transfer", "memory", "compute", "host"]
 """Component that limits the time of a workload."""
@@ -56,3 +68,91 @@ def find_bound(prediction: Prediction) -> Bound:
     if largest == prediction.kernel:
         return "memory" if prediction.memory > prediction.kernel / 2 else "compute"
     return "transfer" if largest == prediction.transfer else "host"
+
+
+_MAXIMUM_RUNS = 16  # stored of each kind of run and device
+_RECENT = 3  # runs that correct a prediction
+_NEAR = 4.0  # ratio of predicted seconds within which runs count as equally near in size
+_SMALL = 1.0  # seconds: constants that predictions lack, as of libraries that are loaded, are below it
+_LEAST = 1e-3  # seconds
+
+_Seconds = dict[Annotated[str, Field(max_length=20)], Annotated[float, Field(ge=0, lt=1e9)]]
+
+
+class _Run(BaseModel):
+    """Seconds of the steps of a run; `measured` has the same steps as `predicted`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    predicted: _Seconds = Field(max_length=16)
+    measured: _Seconds = Field(max_length=16)
+
+    @property
+    def slowness(self) -> float:
+        """Ratio of measured to predicted seconds of the whole run."""
+        return (sum(self.measured.values()) + _SMALL) / (sum(self.predicted.values()) + _SMALL)
+
+
+_HISTORIES: Facts[list[_Run]] = Facts("runs", Annotated[list[_Run], Field(max_length=_MAXIMUM_RUNS)], 128)
+
+
+class StepHistory:
+    """Recent runs of one kind on one device.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the runs.
+    device : str
+        Description of the device.
+    threads : int
+        Number of CPU threads.
+    """
+
+    def __init__(self, kind: str, device: str, threads: int) -> None:
+        self._key = f"{kind}: {device}, {threads} threads"
+        self._runs: Sequence[_Run] = _HISTORIES.get(self._key) or []
+
+    def corrected(self, predicted: Mapping[str, float]) -> tuple[dict[str, float], int]:
+        """Return the predicted seconds of steps, corrected by recent runs of similar size, and the number of these runs."""
+        recent = _recent(self._runs, predicted)
+        return _corrected(recent, predicted), len(recent)
+
+    def typical_error(self, predicted: Mapping[str, float]) -> float | None:
+        """Return the median relative error of the predictions for recent runs of similar size, each made from the runs before it.
+
+        Return None if there are fewer than two such predictions.
+        """
+        errors = []
+        for run in _recent(self._runs, predicted):
+            number = next(number for number, stored in enumerate(self._runs) if stored is run)
+            if number:
+                measured = sum(run.measured.values())
+                estimated = sum(_corrected(_recent(self._runs[:number], run.predicted), run.predicted).values())
+                errors.append(abs(estimated - measured) / max(measured, _LEAST))
+        return median(errors) if len(errors) > 1 else None
+
+    def add(self, predicted: Mapping[str, float], measured: Mapping[str, float]) -> None:
+        """Store the predicted and measured seconds of the steps of a run."""
+        run = _Run(predicted=dict(predicted), measured={step: measured.get(step, 0.0) for step in predicted})
+        _HISTORIES.update(self._key, lambda runs: [*(runs or []), run][-_MAXIMUM_RUNS:])
+
+
+def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
+    """Return the runs with the most similar size; of equally similar runs, the latest."""
+    size = max(sum(predicted.values()), _LEAST)
+
+    def distance(run: _Run) -> float:
+        return max(abs(log(max(sum(run.predicted.values()), _LEAST) / size)), log(_NEAR))
+
+    newest_first = [*reversed(runs)]
+    return sorted(newest_first, key=distance)[:_RECENT]
+
+
+def _corrected(recent: Sequence[_Run], predicted: Mapping[str, float]) -> dict[str, float]:
+    """Return the predicted seconds of steps, corrected by the fastest of the given runs."""
+    if not recent:
+        return dict(predicted)
+    fastest = min(recent, key=lambda run: run.slowness)
+    slopes = {step: (fastest.measured.get(step, 0.0) + _SMALL) / (fastest.predicted.get(step, 0.0) + _SMALL) for step in predicted}
+    return {step: max(0.0, (seconds + _SMALL) * slopes[step] - _SMALL) for step, seconds in predicted.items()}

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from proteoscope.engine.chemistry.annotated_modifications import annotated_modification, annotated_names
 from proteoscope.engine.chemistry.formulas import formula_mass
-from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.chemistry.modifications import annotated_modification, annotated_names, unimod
 
 GROUPS = (
     # Part of a name, and the atoms it adds.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from proteoscope.kernels.k_means_layouts import VectorSums
+from proteoscope.kernels.clustering_layouts import VectorSums
 
 
 def dense(sums: VectorSums, n_bins: int) -> NDArray[np.float64]:

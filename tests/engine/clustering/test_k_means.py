@@ -15,9 +15,8 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Scheduler
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.kernels.clustering_layouts import UNIT_LENGTH, VectorArrays, VectorSums
 from proteoscope.kernels.device import DeviceError
-from proteoscope.kernels.k_means_layouts import VectorSums
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.engine.clustering.inertia import dense, inertia
 from tests.shim.k_means_inputs import random_vectors
 from tests.shim.shim_gpu import ShimGpu, missing_compiler

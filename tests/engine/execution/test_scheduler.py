@@ -14,12 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proteoscope.engine.errors import WorkersError
-from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
 from proteoscope.engine.execution.scheduler import Account, Costs, Losses, Round, Scheduler, Worker, planned
-from proteoscope.engine.execution.workload import PartialResult, Rows
+from proteoscope.engine.execution.workload import PartialResult, Rows, WorkerLostBeforeError, WorkerLostError
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
-from proteoscope.kernels.device import DeviceError
-from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.device import DeviceError, Partition
 
 N = 400
 

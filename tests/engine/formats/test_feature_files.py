@@ -11,8 +11,7 @@ import pytest
 
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.formats import Proteins, read_proteins
-from proteoscope.engine.formats.feature_files import open_features, write_features
-from proteoscope.engine.formats.features import FEATURE_KINDS, FeatureRow, Features
+from proteoscope.engine.formats.features import FEATURE_KINDS, FeatureRow, Features, open_features, write_features
 from proteoscope.engine.peptides.protein_index import build_protein_index, open_protein_index
 from proteoscope.engine.project.columns import InvalidIndexError
 from tests.engine.formats import entry_files

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from proteoscope.engine.chemistry.annotated_modifications import annotated_names
+from proteoscope.engine.chemistry.modifications import annotated_names
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.annotated_modifications import annotated_names
 from proteoscope.engine.chemistry.masses import sequence_mass
-from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.chemistry.modifications import SearchModification, annotated_names, parse_modification
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters

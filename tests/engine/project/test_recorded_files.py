@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.project.digests import file_digest
-from proteoscope.engine.project.recorded_files import RecordedFiles
+from proteoscope.engine.project.digests import RecordedFiles, file_digest
 from proteoscope.engine.project.records import InputRecord
 
 
@@ -27,7 +26,7 @@ def recorded(path: Path) -> RecordedFiles:
 def test_recorded_file_check_accepts_equal_bytes_and_reads_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = recorded(path)
     files.check(path)
-    monkeypatch.setattr("proteoscope.engine.project.recorded_files.file_digest", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr("proteoscope.engine.project.digests.file_digest", lambda *_: pytest.fail("read again"))
     files.check(path)
 
 

@@ -185,7 +185,7 @@ def test_full_disk_error_names_the_bam_file(tmp_path):
 
 
 def test_bam_without_pysam_is_rejected_before_reading(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("proteoscope.engine.read_alignment.bam.find_spec", lambda name: None)
+    monkeypatch.setattr("proteoscope.engine.read_alignment.export.find_spec", lambda name: None)
     assert main(["reads", str(tmp_path / "no.fasta"), str(tmp_path / "no.fastq"), "--out", str(tmp_path / "found.bam"), "--quiet"]) == 2
     error = capsys.readouterr().err
     assert "pip install pysam" in error and error.count("\n") == 1

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.sequences.alignment import align_pair
-from proteoscope.engine.sequences.hits import three_lines
 from proteoscope.engine.sequences.matrices import encode, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from tests.effort import LookingProgress
@@ -78,23 +77,11 @@ def test_pairwise_alignment_counts_agree_with_the_text():
     assert (alignment.identities, alignment.mismatches, alignment.positives, alignment.gap_openings, len(alignment)) == (8, 0, 8, 1, 10)
 
 
-def test_pairwise_alignment_text_has_middle_line_and_positions():
+def test_pairwise_alignment_has_a_middle_line():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     alignment = align_pair(as_codes("AAAWKLIVW"), as_codes("WRLIVW"), scheme, Progress())
     assert alignment.lines()[1] == "W+LIVW"
     assert (alignment.identities, alignment.positives, alignment.mismatches) == (5, 6, 1)
-    assert [tuple(line.split()) for line in next(three_lines(alignment.lines(), alignment.query_start, alignment.subject_start))] == [
-        ("Query", "4", "WKLIVW", "9"),
-        ("W+LIVW",),
-        ("Sbjct", "1", "WRLIVW", "6"),
-    ]
-
-
-def test_pairwise_alignment_text_numbers_residues_across_blocks():
-    scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
-    alignment = align_pair(as_codes("W" * 25), as_codes("W" * 25), scheme, Progress())
-    ends = [(query.split()[1], query.split()[-1]) for query, _, _ in three_lines(alignment.lines(), 0, 0, 10)]
-    assert ends == [("1", "10"), ("11", "20"), ("21", "25")]
 
 
 def test_unrelated_sequences_give_an_empty_alignment():

@@ -16,7 +16,7 @@ from proteoscope.engine.sequences.hits import FORMATS, Hits, QueryHits, Sequence
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cpu.alignment import lane_count
-from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.device import Partition
 from tests.effort import lines_run
 
 RESIDUES = np.array([ord(residue) - ord("A") for residue in "ARNDCQEGHILKMFPSTWYV"], np.int8)

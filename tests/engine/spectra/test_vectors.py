@@ -17,7 +17,7 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
-from proteoscope.kernels.vector_layouts import UNIT_LENGTH
+from proteoscope.kernels.clustering_layouts import UNIT_LENGTH
 from tests.engine.spectra.made import Peaks, spectra
 
 PLAIN: dict[str, Any] = {

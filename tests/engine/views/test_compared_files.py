@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proteoscope.engine.views.compared_files import match_files
+from proteoscope.engine.views.compared_items import match_files
 
 NAMES = st.sampled_from(["a.mzML", "x/a.mzML", "a.mgf", "b.mzML", "b", "c.mzXML"])
 RUNS = st.lists(st.dictionaries(NAMES, st.sampled_from(["", "1", "2", "3"]), min_size=1), min_size=1, max_size=4)

@@ -17,9 +17,8 @@ from proteoscope.engine.views.drawings import Clip, Drawing, Symbol, svg
 from proteoscope.engine.views.palette import Fixed, Legible, Palette, rgb_of
 from proteoscope.engine.views.paper import pdf, png
 from proteoscope.engine.views.sheets import Region, TextMeasure
-from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack, stack_colours
+from proteoscope.engine.views.stack_colours import MAXIMUM_BITS, MINIMUM_SEQUENCES, SCHEMES, ColouredStack, StackLogo, stack_colours
 from proteoscope.engine.views.stack_drawing import StackSheet, draw_stack
-from proteoscope.engine.views.stack_logo import MAXIMUM_BITS, MINIMUM_SEQUENCES, StackLogo
 from tests.engine.views.test_stacked_hits import stack_lines
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"

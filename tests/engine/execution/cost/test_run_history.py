@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from proteoscope.engine.execution.cost.run_history import StepHistory
+from proteoscope.engine.execution.cost.prediction import StepHistory
 
 
 @pytest.fixture(autouse=True)
