@@ -11,8 +11,6 @@ from PySide6.QtWidgets import QMenu
 
 from proteoscope.gui.icons import set_icon
 
-__all__ = ["action_of", "add_choices", "delayed", "repeated"]
-
 Keys = QKeySequence.StandardKey | str
 _Choice = TypeVar("_Choice", bound=Hashable)
 

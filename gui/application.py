@@ -21,8 +21,6 @@ from proteoscope.gui.termination import Termination
 from proteoscope.gui.theme import Theme, scale_font
 from proteoscope.gui.window import MainWindow
 
-__all__ = ["run_window"]
-
 
 def run_window(files: Sequence[Path] = ()) -> int:
     """Open the window, optionally with files or a project, and return the exit status once it is closed."""

@@ -9,8 +9,6 @@ from PySide6.QtCore import QObject, Qt, Signal
 from proteoscope.engine.jobs import Job, JobEvent, ProgressEvent
 from proteoscope.gui.actions import delayed
 
-__all__ = ["JobBridge"]
-
 _INTERVAL_MS = 70
 _MAXIMUM_MESSAGES = 200
 

@@ -12,8 +12,6 @@ from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import described
 from proteoscope.gui.theme import colours
 
-__all__ = ["ElidingButton", "PrimaryButton", "action_button", "menu_button", "push_button", "text_button", "tool_button"]
-
 _ICON_SIZE = QSize(16, 16)
 _HOVERED, _PRESSED = 112, 130
 """Factors of `QColor.darker` for the background under the pointer and of a pressed button; 112 is 12 % darker."""

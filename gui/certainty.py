@@ -6,8 +6,6 @@ from PySide6.QtCore import QLocale
 
 from proteoscope.engine.results.counts import FalseShareInterval
 
-__all__ = ["certainty_text", "nothing_text", "share_text"]
-
 
 def certainty_text(certainty: FalseShareInterval, locale: QLocale) -> str:
     """Return a text such as ``2 decoys; 0.1–2.6 % false``.

@@ -9,8 +9,6 @@ from proteoscope.engine.jobs import JobQueue
 from proteoscope.gui.actions import delayed
 from proteoscope.gui.dialogs import CloseDialog
 
-__all__ = ["Closing"]
-
 _MAXIMUM_MS_TO_STOP = 10_000
 
 

@@ -9,8 +9,6 @@ from PySide6.QtGui import QColor, QPalette
 
 from proteoscope.engine.views.palette import ION_KINDS, Ink, Ion, Palette, rgb_of
 
-__all__ = ["PlotColours", "palette_of", "plot_colours", "qt_colour"]
-
 
 @dataclass(frozen=True)
 class PlotColours:

@@ -17,8 +17,6 @@ from proteoscope.gui.settings import SettingsFile
 if TYPE_CHECKING:
     from proteoscope.gui.results.comparison_view import ComparisonView
 
-__all__ = ["Comparisons"]
-
 
 class Comparisons(QObject):
     """Owner of the comparison view, which it creates and closes.

@@ -24,8 +24,6 @@ from proteoscope.gui.labels import described, label_of, toned_label
 from proteoscope.gui.layouts import STRETCH
 from proteoscope.gui.tasks import ConversionTask
 
-__all__ = ["ConversionDialog"]
-
 _SPECTRA = Input("spectra", "Spectra", "spectra", "SPECTRA", wanted="spectra to write", singular="spectrum file")
 _WHICH = ("All", "Identified", "Unidentified")
 

@@ -27,8 +27,6 @@ from proteoscope.gui.tasks import DatabaseTask
 if TYPE_CHECKING:
     from proteoscope.engine.structures.database import StructureDatabase
 
-__all__ = ["DatabaseDialog", "SkippedChains"]
-
 _SOURCES = Input(
     "sources", "Structures", "structures", "FOLDER", "", wanted="input structures", hint="folders or files (PDB, mmCIF, BinaryCIF)"
 )

@@ -12,8 +12,6 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from proteoscope.engine.views.database_links import DatabaseLink, links_of_names
 from proteoscope.gui.actions import action_of
 
-__all__ = ["LinksButton", "link_actions", "open_link"]
-
 
 def open_link(link: DatabaseLink, report: Callable[[str], object]) -> None:
     """Open a database entry in the browser; if there is no browser, call `report` with a message."""

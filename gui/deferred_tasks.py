@@ -9,8 +9,6 @@ from PySide6.QtCore import QObject
 
 from proteoscope.gui.actions import repeated
 
-__all__ = ["DeferredTasks"]
-
 _PAUSE_MS = 5
 """Pause between two steps, in milliseconds. Without it, the timer would fire before user input is handled and before other timers."""
 

@@ -17,8 +17,6 @@ from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.labels import described, toned_label
 from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
-__all__ = ["DeviceCard"]
-
 _NO_GPU = (
     "Searches run on the CPU with identical results; a GPU only makes large searches faster. If this machine has an NVIDIA GPU, "
     "install its driver and CuPy (in the source folder: pip install -e '.[cuda13]'), then press Refresh."

@@ -26,8 +26,6 @@ from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import CalibrationTask, SearchTask
 
-__all__ = ["DeviceButton", "DevicePage"]
-
 _EXPLANATION = (
     "“Automatic” (auto) uses all usable GPUs, or the CPU if there are none. “GPUs and CPU together” (all) distributes "
     "the work among them. A GPU is usable if a small test program compiles and gives the correct result on it."

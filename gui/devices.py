@@ -7,8 +7,6 @@ from PySide6.QtCore import QLocale, QObject, Signal
 from proteoscope.engine.execution.devices import Device, devices, gpus, processor
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["DeviceDetector", "device_text", "device_title", "memory_text", "state_text"]
-
 
 class DeviceDetector(QObject):
     """List of the devices of this machine, which contains only the CPU until `detect` has found GPUs.

@@ -16,8 +16,6 @@ from proteoscope.gui.icons import pixmap, set_icon, without_icons
 from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.theme import colours
 
-__all__ = ["CloseDialog", "CrashDialog", "LostProjectDialog", "StructuresDialog", "about", "report_text"]
-
 
 def report_text(error_report: str, log: str) -> str:
     """Return the text of a bug report: versions and traceback from `error_report`, and the last lines of the log."""

@@ -12,8 +12,6 @@ from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.labels import toned_label
 from proteoscope.gui.layouts import in_row
 
-__all__ = ["AutomaticDock", "add_dock"]
-
 
 def add_dock(window: QMainWindow, title: str, content: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
     """Add a dock to a window and return it. Its title is also its object name, under which Qt stores its position."""

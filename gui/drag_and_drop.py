@@ -15,8 +15,6 @@ from proteoscope.gui.forms.file_inspection import FileInspection, FileInspector
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["DropHandler", "dropped_paths", "has_paths"]
-
 _NOTHING = "None of the dropped items is a project or a file that a search reads."
 
 

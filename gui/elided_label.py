@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from proteoscope.gui.labels import set_bold, tip_text
 
-__all__ = ["ElidedLabel", "ReadoutLabel", "TitleLabel"]
-
 
 class ElidedLabel(QLabel):
     """Line of faint text that never requires more width than available; the tooltip of a shortened text shows it completely."""

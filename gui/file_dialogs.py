@@ -9,8 +9,6 @@ from typing import Literal
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-__all__ = ["prompt_for_path", "prompt_for_paths"]
-
 _MODES = {"file": QFileDialog.FileMode.ExistingFile, "files": QFileDialog.FileMode.ExistingFiles, "folder": QFileDialog.FileMode.Directory}
 
 

@@ -7,8 +7,6 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
-__all__ = ["FocusFrame"]
-
 _WIDTH = 2
 
 

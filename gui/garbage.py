@@ -15,8 +15,6 @@ from PySide6.QtCore import QObject
 
 from proteoscope.gui.actions import repeated
 
-__all__ = ["GarbageCollector"]
-
 _INTERVAL_MS = 250
 _MOST_YOUNG = 60_000
 """Number of objects in the second generation at which it is collected early; inspecting that many takes about 15 ms."""

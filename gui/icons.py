@@ -14,8 +14,6 @@ from PySide6.QtWidgets import QAbstractButton
 
 from proteoscope import resources
 
-__all__ = ["ICON_COLOUR", "icon", "pixmap", "refresh_icons", "set_icon", "without_icons"]
-
 _ICONS_AT_ONCE = 12
 """Number of icons drawn per step when the palette changes; each takes a millisecond."""
 _SIZES = (16, 20, 24, 32, 40, 48, 64)

@@ -19,8 +19,6 @@ from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import STRETCH, Item, in_column, in_row, page_of
 from proteoscope.gui.scrolling_layout import PageScroll, fit_dialog
 
-__all__ = ["JobDialog"]
-
 
 class JobDialog(QDialog):
     """Base class with the status line, progress bar and buttons of a job dialog, and the handling of dropped files.

@@ -19,8 +19,6 @@ from proteoscope.gui.layouts import in_column, in_row, page_of, scroll_of
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
 
-__all__ = ["JobDock", "duration_text"]
-
 _STEPS = 1000
 _CLOCK_MS = 1000
 _SURE_SECONDS = 0.5
@@ -250,14 +248,17 @@ class JobRow(Card):
         self.time_left.setText(duration_text(job.seconds) + (f", {duration_text(left)} left{of_what}" if left is not None else ""))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Begin to drag a queued job."""
         if event.button() == Qt.MouseButton.LeftButton and self.job.state == "queued":
             self._pressed = event.position().toPoint()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Drag a queued job."""
         if self._pressed is not None:
             self.dragged.emit(self.mapToParent(event.position().toPoint()).y())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Drop a job."""
         if self._pressed is not None:
             self._pressed = None
             self.dropped.emit()

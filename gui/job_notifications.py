@@ -12,8 +12,6 @@ from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.tasks import SearchTask, WritingTask
 from proteoscope.gui.window_frame import WindowFrame
 
-__all__ = ["JobNotifications"]
-
 
 class JobNotifications(QObject):
     """Notifier that shows the outcome of finished jobs.

@@ -14,8 +14,6 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QListWidgetItem, QToolTip
 
 from proteoscope.gui.theme import colours
 
-__all__ = ["answer_tooltip", "described", "heading", "label_of", "set_bold", "show_text", "tip_text", "toned_label"]
-
 _Tone = Literal["faint", "wrong", "attention", "good"]
 _ROLES: dict[_Tone, QPalette.ColorRole] = {"faint": QPalette.ColorRole.PlaceholderText, "wrong": QPalette.ColorRole.BrightText}
 """Palette roles of tones. Labels in these tones follow a theme change without being updated individually."""

@@ -11,8 +11,6 @@ from pathlib import Path
 from proteoscope import gui
 from proteoscope.engine import command_line, execution
 
-__all__ = ["main", "why_no_window"]
-
 _USE_COMMAND_LINE = "The command line works without a window: proteoscope --help"
 
 

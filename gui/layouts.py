@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QScrollArea, QTa
 
 from proteoscope.gui.tabs import PageTabs
 
-__all__ = ["STRETCH", "Item", "add_tabs", "bar_of", "hide_in_place", "in_column", "in_row", "page_of", "scroll_of", "tabs_of"]
-
 STRETCH = 1
 """Item that takes the remaining space; a multiple takes a larger part of it."""
 Item = QWidget | QLayout | int | tuple

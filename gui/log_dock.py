@@ -13,8 +13,6 @@ from proteoscope.gui.buttons import push_button
 from proteoscope.gui.layouts import STRETCH, in_column, in_row
 from proteoscope.gui.theme import colours
 
-__all__ = ["LogDock"]
-
 _MAXIMUM_LINES = 5000
 _PROGRAM = __name__.partition(".")[0]  # logger name shared by all modules of the program
 _TONES = {"info": "text", "warning": "attention", "error": "wrong"}

@@ -20,8 +20,6 @@ from proteoscope.gui.settings import FONT_SCALES
 from proteoscope.gui.theme import ThemeChoice
 from proteoscope.gui.undo import UndoStack
 
-__all__ = ["DialogActions", "MenuActions", "Menus"]
-
 _THEMES: tuple[tuple[ThemeChoice, str], ...] = (
     ("system", "&System"),
     ("light", "&Light"),

@@ -19,8 +19,6 @@ from proteoscope.gui.labels import show_text, tip_text
 from proteoscope.gui.layouts import in_row
 from proteoscope.gui.theme import colours
 
-__all__ = ["MessageBar"]
-
 _ICONS = {"wrong": "failed", "attention": "warning", "good": "done"}
 _LINES = 2
 _WIDTH_OF_WHOLE = 520

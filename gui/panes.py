@@ -27,8 +27,6 @@ from proteoscope.gui.icons import pixmap, set_icon
 from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.scrolling_layout import PageScroll, PaneBar
 
-__all__ = ["Pane", "PaneView", "TitledPage", "add_half", "halve", "split"]
-
 _MAXIMUM = 16_777_215
 """Qt's maximum size of a widget."""
 _WINDOW = QSize(900, 640)

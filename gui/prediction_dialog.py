@@ -22,8 +22,6 @@ from proteoscope.gui.labels import toned_label
 from proteoscope.gui.layouts import scroll_of
 from proteoscope.gui.tasks import PredictionTask
 
-__all__ = ["PredictionDialog"]
-
 _PROTEINS = Input(
     "proteins", "Proteins", "proteins", "PROTEINS", wanted="proteins to digest", hint=f"proteins ({format_names('proteins')})"
 )

@@ -13,8 +13,6 @@ from proteoscope.gui import results
 from proteoscope.gui.actions import repeated
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["Preparation"]
-
 _INTERVAL_MS = 40
 _FIRST: tuple[Callable[[], ModuleType], ...] = (lambda: views.run_account, lambda: views.run_comparison)
 """Modules needed when the first project is opened."""

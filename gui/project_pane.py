@@ -44,8 +44,6 @@ from proteoscope.gui.labels import heading, show_text, tip_text, toned_label
 from proteoscope.gui.layouts import in_column
 from proteoscope.gui.theme import colours
 
-__all__ = ["CAN_BE_RESUMED", "ProjectPane", "run_text"]
-
 CAN_BE_RESUMED = "Stopped (resumable)"
 
 _STATE_ICONS = {

@@ -13,8 +13,6 @@ from proteoscope.engine.project import RunRecord
 from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.settings import RecentProject, SettingsFile
 
-__all__ = ["RecentProjects"]
-
 
 class _List(Protocol):
     def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:

@@ -7,8 +7,6 @@ from proteoscope.engine.resumption import stopped_run
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.gui.tasks import SearchTask
 
-__all__ = ["resume_task"]
-
 
 def resume_task(project: Project, run_id: str) -> tuple[SearchTask, str]:
     """Return the task that resumes a run, and a sentence about output files outside the project that it will not write, or ''.

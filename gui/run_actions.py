@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from proteoscope.gui.searches import SearchPages
     from proteoscope.gui.task_queue import TaskQueue
 
-__all__ = ["RunActions"]
-
 _OF_PROJECT = "project_"
 
 

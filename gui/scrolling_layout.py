@@ -11,8 +11,6 @@ from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLabel, 
 
 from proteoscope.gui.actions import delayed
 
-__all__ = ["FoldingBar", "PageScroll", "PaneBar", "fit_dialog", "scaled_pixels"]
-
 _FRAME = QSize(8, 36)
 """Space reserved for the title bar and borders of a window, in pixels."""
 _USUAL_HEIGHT = 15

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from proteoscope.gui.forms.search_form import SearchForm
     from proteoscope.gui.results.run_view import RunView
 
-__all__ = ["SearchPages", "search_pages"]
-
 _OWN_VIEWS: Mapping[str, Callable[[], Callable[..., RunView]]] = {
     "identify": lambda: results_package.identification_view.IdentificationView,
     "align": lambda: results_package.hits_view.HitsView,

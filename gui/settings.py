@@ -15,16 +15,6 @@ from proteoscope.engine.entry import SampleData
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file, open_regular
 
-__all__ = [
-    "FONT_SCALES",
-    "RecentProject",
-    "SearchSettings",
-    "Settings",
-    "SettingsFile",
-    "default_settings_path",
-    "sample_project",
-]
-
 _N_RECENT = 10
 _MAXIMUM_BYTES = 4 << 20
 FONT_SCALES = (80, 90, 100, 115, 130, 150, 175, 200)

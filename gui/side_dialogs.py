@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from proteoscope.gui.job_dialog import JobDialog
     from proteoscope.gui.prediction_dialog import PredictionDialog
 
-__all__ = ["SideDialogs"]
-
 
 class SideDialogs(QObject):
     """Opener of dialogs, at most one of each kind, whose tasks it queues.

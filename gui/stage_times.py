@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from proteoscope.engine.jobs import ProgressEvent
 
-__all__ = ["StageTimes"]
-
 _SURE_SECONDS = 0.5
 """Seconds after which the progress of a stage gives a usable estimate of its duration."""
 

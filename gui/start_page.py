@@ -30,9 +30,6 @@ from proteoscope.gui.start_pictures import StartPicture
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
 
-__all__ = ["StartPage"]
-
-
 _MAXIMUM_WIDTH = 1000
 """Maximum width of the page in pixels."""
 _RECENT_HEIGHTS = (112, 66)

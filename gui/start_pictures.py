@@ -16,8 +16,6 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from proteoscope.gui.scrolling_layout import scaled_pixels
 from proteoscope.gui.theme import Colours, colours
 
-__all__ = ["StartPicture"]
-
 _WIDTH, _HEIGHT = 120.0, 90.0
 _FAINT_PEAKS = ((8, 14), (15, 9), (30, 18), (41, 8), (54, 12), (70, 20), (83, 9), (97, 13), (112, 7))
 _FIRST_PEAKS = ((22, 34), (37, 52), (62, 40), (90, 22))

@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QStatusBar, QStyle, QStyleOption, QWidget
 
 from proteoscope.gui.labels import answer_tooltip
 
-__all__ = ["StatusBar"]
-
 _MARGIN = 6
 
 

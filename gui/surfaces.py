@@ -10,8 +10,6 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QFrame
 
-__all__ = ["Card"]
-
 _RADIUS = 6.0
 
 

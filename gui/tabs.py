@@ -12,8 +12,6 @@ from PySide6.QtWidgets import QApplication, QProxyStyle, QStyle, QStyleOption, Q
 
 from proteoscope.gui.labels import tip_text
 
-__all__ = ["PageTabs"]
-
 _SPACE = 12
 """Horizontal space of a tab in addition to its title, in pixels; Fusion has twice as much."""
 _SHORT_TITLES = {

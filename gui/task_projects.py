@@ -15,8 +15,6 @@ from proteoscope.gui.dialogs import LostProjectDialog
 from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.tasks import SearchTask
 
-__all__ = ["TaskProjects"]
-
 
 class TaskProjects(QObject):
     """Opener of the project in which a task runs.

@@ -15,8 +15,6 @@ from proteoscope.gui.log_dock import LogDock
 from proteoscope.gui.stage_times import StageTimes
 from proteoscope.gui.tasks import SearchTask, WritingTask
 
-__all__ = ["TaskQueue"]
-
 
 class TaskQueue(QObject):
     """Owner of the job queue and of the bridge that delivers its events; it logs the events and emits signals about tasks.

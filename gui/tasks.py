@@ -30,20 +30,6 @@ if TYPE_CHECKING:
     from proteoscope.engine.matches.conversion import Conversion, ConversionRequest
     from proteoscope.engine.structures.database import StructureDatabase
 
-__all__ = [
-    "AdviceTask",
-    "CalibrationTask",
-    "ConversionTask",
-    "DatabaseTask",
-    "ExportTask",
-    "PredictionTask",
-    "ReportTask",
-    "SearchTask",
-    "SuperpositionTask",
-    "WritingTask",
-    "WrittenLibrary",
-]
-
 _NAME_DIGITS = 12
 
 

@@ -12,8 +12,6 @@ from PySide6.QtCore import QObject, QSocketNotifier
 
 from proteoscope.engine.end_signals import END_SIGNALS, heeded_signals
 
-__all__ = ["Termination"]
-
 
 class Termination(QObject):
     """Handler that calls a function when the process receives a termination signal, then ends the process by this signal.

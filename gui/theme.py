@@ -19,8 +19,6 @@ from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.focus_frame import FocusFrame
 from proteoscope.gui.icons import refresh_icons
 
-__all__ = ["DARK", "HIGH_CONTRAST", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "scale_font"]
-
 _FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox", "QRadioButton")
 _ALSO_FRAMED = ("QPushButton", "QToolButton", "QTabBar", "QProgressBar", "QMenu")
 """Widget classes that have visible frames only in high contrast, in addition to those in `_FRAMED`."""

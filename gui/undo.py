@@ -12,8 +12,6 @@ from shiboken6 import isValid
 
 from proteoscope.engine.errors import ProteoscopeError
 
-__all__ = ["Change", "UndoStack", "forget_changes", "last_change", "record", "take_back_last", "undo_stack"]
-
 _MAXIMUM_CHANGES = 200
 _MERGEABLE, _SINGLE = 1, -1
 """Command ids for `QUndoCommand.id`: commands with id 1 may be merged with the previous command, those with -1 never."""

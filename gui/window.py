@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from proteoscope.gui.forms.search_form import SearchForm
     from proteoscope.gui.results.run_view import RunView
 
-__all__ = ["MainWindow"]
-
 
 class MainWindow(WindowFrame):
     """Main window, which owns the job queue and ends it when it closes."""

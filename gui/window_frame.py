@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from proteoscope.gui.results.run_view import RunView
     from proteoscope.gui.settings import SettingsFile
 
-__all__ = ["WindowFrame"]
-
 _MESSAGE_MS = 8_000
 _PART_FOR_MESSAGES = 0.6
 """Maximum width of the message bar as a fraction of the width of the status bar."""

@@ -12,8 +12,6 @@ from proteoscope.gui.searches import SearchPages
 from proteoscope.gui.settings import SearchSettings, SettingsFile
 from proteoscope.gui.task_queue import TaskQueue
 
-__all__ = ["WindowState"]
-
 _LAYOUT_VERSION = 1
 _FRAME = QSize(8, 36)
 """Space reserved for the title bar and borders of a window, in pixels."""

@@ -9,8 +9,6 @@ from PySide6.QtCore import QLocale
 from proteoscope.engine.results.counts import Count
 from proteoscope.gui.certainty import certainty_text
 
-__all__ = ["counts_text", "in_sentence", "with_article"]
-
 
 def with_article(noun: str) -> str:
     """Return a noun with its indefinite article, such as ``an identification``."""

@@ -16,8 +16,6 @@ from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.gui.plots.drawing_view import WidgetMeasure
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
 
-__all__ = ["AlignmentPlot"]
-
 _SMALLEST, _LARGEST, _ZOOM_STEP = 0.5, 3.0, 1.15
 
 

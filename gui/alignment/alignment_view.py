@@ -18,8 +18,6 @@ from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.layouts import in_column
 from proteoscope.gui.scrolling_layout import FoldingBar, PaneBar
 
-__all__ = ["AlignmentView"]
-
 
 class AlignmentView(QWidget):
     """Widget that shows an alignment, with buttons for zooming, copying and exporting.

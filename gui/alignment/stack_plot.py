@@ -14,8 +14,6 @@ from proteoscope.engine.views.stack_drawing import StackSheet, draw_stack
 from proteoscope.gui.plots.drawing_view import WidgetMeasure
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
 
-__all__ = ["StackPlot"]
-
 
 class StackPlot(ScrolledDrawing):
     """Widget that shows stacked hits or a text. Names, logo, query and conservation remain visible while scrolling.

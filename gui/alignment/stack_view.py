@@ -19,8 +19,6 @@ from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import bar_of, in_column
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["StackView"]
-
 _FILES = {
     "Stockholm (*.sto)": "stockholm",
     "A3M (*.a3m)": "a3m",

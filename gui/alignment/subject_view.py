@@ -14,8 +14,6 @@ from proteoscope.gui.database_links import LinksButton
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.layouts import bar_of, in_column
 
-__all__ = ["SubjectView"]
-
 _WIDTH, _GROUP = 60, 10
 _ALPHA = 80
 

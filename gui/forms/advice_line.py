@@ -10,8 +10,6 @@ from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
 from proteoscope.gui.layouts import in_row
 
-__all__ = ["AdviceLine"]
-
 
 class AdviceLine(QWidget):
     """Line with advice on settings, hidden if there is no advice.

@@ -44,8 +44,6 @@ from proteoscope.gui.labels import described, show_text, toned_label
 from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["DesignEditor", "DesignView"]
-
 _ROWS_SHOWN = 6
 _FILTERS = ("Tab-separated values (*.tsv *.txt)", "All files (*)")
 _STANDARD = QKeySequence.StandardKey

@@ -15,8 +15,6 @@ from proteoscope.gui.labels import tip_text
 from proteoscope.gui.theme import colours
 from proteoscope.gui.undo import Change, forget_changes, last_change, record, take_back_last
 
-__all__ = ["BLOCK_MEANING", "Cell", "DesignModel"]
-
 Index = QModelIndex | QPersistentModelIndex
 Cell = tuple[int, int]
 """Row and column index of a cell."""

@@ -12,8 +12,6 @@ from proteoscope.gui.forms.workers_choice import WorkersChoice
 from proteoscope.gui.labels import described, show_text, toned_label
 from proteoscope.gui.layouts import in_column
 
-__all__ = ["DeviceChoice"]
-
 _USUAL = "auto"
 
 

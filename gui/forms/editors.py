@@ -35,8 +35,6 @@ from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.labels import described, label_of, tip_text
 from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
-__all__ = ["Editor", "RunEditor", "editor_for"]
-
 
 class Editor(QWidget):
     """Base class of editors of one value.

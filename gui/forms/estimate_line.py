@@ -26,8 +26,6 @@ from proteoscope.gui.tasks import SearchTask
 if TYPE_CHECKING:
     from proteoscope.engine.estimates import Estimate
 
-__all__ = ["EstimateLine"]
-
 _MS_TO_ESTIMATE = 300
 _OF_WORKERS = "run times of workers in other processes cannot be estimated"
 

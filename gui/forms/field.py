@@ -17,8 +17,6 @@ from proteoscope.gui.labels import label_of, set_bold, show_text, toned_label
 from proteoscope.gui.layouts import hide_in_place, in_column
 from proteoscope.gui.theme import colours
 
-__all__ = ["Field", "Outlined"]
-
 
 class Outlined(QWidget):
     """Frame around an editor, drawn red while the value is invalid.

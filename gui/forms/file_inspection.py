@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.structures.counting import StructureCount
 
-__all__ = ["SORTS", "FileCategory", "FileInspection", "FileInspector", "FileKind", "SearchedRun", "file_kind"]
-
 _MAXIMUM_FILES = 3000
 _MAXIMUM_INSPECTED = 200
 """Maximum number of structure files in a folder or list that the form inspects; the search reads all files."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.structures.counting import StructureCount
 
-__all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
-
 _MAXIMUM_ROWS = 7
 _MAXIMUM_NAMED = 3
 _MAXIMUM_NAME = 26

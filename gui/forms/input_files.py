@@ -17,8 +17,6 @@ from proteoscope.gui.labels import show_text, toned_label
 from proteoscope.gui.layouts import in_column
 from proteoscope.gui.words import with_article
 
-__all__ = ["InputFiles"]
-
 _PASTED = "pasted sequences"
 
 

@@ -23,8 +23,6 @@ from proteoscope.gui.icons import without_icons
 from proteoscope.gui.labels import label_of, show_text, toned_label
 from proteoscope.gui.layouts import in_column
 
-__all__ = ["ModificationPicker"]
-
 _COLUMNS = ("Modification", "Site", "Mass (Da)", "Classification", "Description")
 _DEFAULT_TOLERANCE = 0.01
 

@@ -20,8 +20,6 @@ else:
     # At run time, a class may have only one Qt class among its bases.
     _Box = object
 
-__all__ = ["IntegerBox", "NumberBox", "form_locale", "number_text", "shortest"]
-
 _LARGEST_INTEGER = 2_000_000_000
 _LARGEST = 1e15
 _LARGEST_PLAIN = 1e7

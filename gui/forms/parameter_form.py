@@ -16,8 +16,6 @@ from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import heading
 from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
-__all__ = ["ParameterForm"]
-
 
 class ParameterForm(QWidget):
     """Widget with a card for each group of parameters; advanced parameters are below and initially hidden.

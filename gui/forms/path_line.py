@@ -16,8 +16,6 @@ from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.labels import described, label_of
 from proteoscope.gui.layouts import in_column, in_row
 
-__all__ = ["FileLine", "FolderLine", "OutputLine", "PathLine", "ProjectLine"]
-
 
 class PathLine(QWidget):
     """Base class of line edits for a path. Derived classes define the validation and the file dialog.

@@ -9,8 +9,6 @@ from typing import Any
 
 from proteoscope.engine.views.quantity_design import DesignTable
 
-__all__ = ["NOTHING", "FormPrefill"]
-
 
 @dataclass(frozen=True)
 class FormPrefill:

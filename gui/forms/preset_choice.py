@@ -24,8 +24,6 @@ from proteoscope.gui.labels import toned_label
 from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.undo import Change, forget_changes, last_change, record, take_back_last
 
-__all__ = ["PresetChoice"]
-
 _PRESET_FILTER = "Presets (*.toml)"
 _RUN = "run"  # name of this parameter in all searches that have it
 

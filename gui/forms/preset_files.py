@@ -10,8 +10,6 @@ import tomli_w
 
 from proteoscope.engine.files import atomic_file
 
-__all__ = ["preset_text", "write_preset"]
-
 
 def write_preset(path: Path, values: Mapping[str, Any], description: str) -> None:
     """Write parameters to a preset file, which appears only when complete.

@@ -11,8 +11,6 @@ from pydantic import ValidationError
 from proteoscope.engine.parameters import ParameterDescription, SearchParameters
 from proteoscope.gui.forms.numbers import number_text
 
-__all__ = ["find_problems"]
-
 
 def find_problems(model: type[SearchParameters], values: Mapping[str, Any]) -> tuple[SearchParameters | None, dict[str, str]]:
     """Return the validated parameters, or None if they are invalid, and the errors by parameter name.

@@ -17,8 +17,6 @@ from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import described, tip_text
 from proteoscope.gui.layouts import in_column, in_row
 
-__all__ = ["ProjectChoice"]
-
 
 class ProjectChoice(QWidget):
     """Line edit for the project folder, with a button that opens a dialog and a button that selects the open project.

@@ -35,8 +35,6 @@ from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_
 from proteoscope.gui.settings import SearchSettings, sample_project
 from proteoscope.gui.tasks import SearchTask
 
-__all__ = ["SearchForm"]
-
 
 class _OnceButton(PrimaryButton):
     """Button that treats a double click as a single click."""

@@ -10,8 +10,6 @@ from proteoscope.gui.labels import heading
 from proteoscope.gui.layouts import STRETCH, in_column, in_row
 from proteoscope.gui.surfaces import Card
 
-__all__ = ["Columns", "Section"]
-
 
 class Section(Card):
     """Card of a form: a title above a grid with three columns; the middle column takes the free space.

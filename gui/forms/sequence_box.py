@@ -13,8 +13,6 @@ from proteoscope.gui.actions import delayed
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.layouts import in_column
 
-__all__ = ["Pasted", "SequenceBox", "read_pasted"]
-
 _MAXIMUM_CHARACTERS = 5_000_000
 _SKIPPED = frozenset("0123456789 \t\xa0-.*")
 _TYPING_MS = 150

@@ -18,8 +18,6 @@ else:
     # At run time, a class may have only one Qt class among its bases.
     _Widget = object
 
-__all__ = ["ChoiceBox", "WheelAfterFocus"]
-
 _FIELD_MARGIN, _ICON_GAP = 1, 4
 """Pixels that Qt leaves at each side of the text of a combo box, and between its icon and its text."""
 _BY_THE_USER = frozenset(

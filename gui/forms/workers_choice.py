@@ -18,8 +18,6 @@ from proteoscope.gui.layouts import in_column, in_row
 if TYPE_CHECKING:
     from proteoscope.gui.forms.workers_dialog import WorkersDialog
 
-__all__ = ["WorkersChoice"]
-
 _NONE = "No remote workers"
 
 

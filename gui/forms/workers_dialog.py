@@ -33,8 +33,6 @@ from proteoscope.gui.labels import described, label_of, show_text, toned_label
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, scroll_of
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["Workers", "WorkersDialog"]
-
 _MS_TO_CHECK = 250
 _MOST_WORKERS = 256
 _SORTS = (

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from proteoscope.gui.help.help_window import HelpWindow
     from proteoscope.gui.window_frame import WindowFrame
 
-__all__ = ["Assistance"]
-
 Dialog = TypeVar("Dialog", bound=QDialog)
 
 SAMPLE_TITLES: dict[SampleData, str] = {"measured": "measured runs", "simulated": "simulated TMT run"}

@@ -13,8 +13,6 @@ from proteoscope import resources
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["BEGINNING", "HelpTarget", "help_target", "manual_folder", "manual_page"]
-
 BEGINNING = "window"
 """Name of the page with which the manual opens by default."""
 

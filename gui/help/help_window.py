@@ -27,8 +27,6 @@ from proteoscope.gui.labels import described, tip_text, toned_label
 from proteoscope.gui.layouts import in_column
 from proteoscope.gui.tabs import PageTabs
 
-__all__ = ["HelpWindow"]
-
 _MANUAL, _GLOSSARY, _SHORTCUTS = range(3)
 _LIST_WIDTH = 230
 _LEAST_FIGURE = 320

@@ -18,8 +18,6 @@ from proteoscope.gui.tasks import SearchTask, WritingTask
 if TYPE_CHECKING:
     from proteoscope.gui.window_frame import WindowFrame
 
-__all__ = ["Samples"]
-
 
 class Samples(QObject):
     """Shows the form of a search, filled with sample data.

@@ -11,8 +11,6 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from proteoscope.gui.plots.zoomable import Zoomable
 
-__all__ = ["Shortcut", "shortcuts_of"]
-
 _WINDOW = "Everywhere"
 _PLOTS = "Plots, while they have the keyboard focus"
 _PLOT_KEYS = (("+", "Show less"), ("-", "Show more"), ("0", "Show everything"), ("Left", "Move"), ("Right", "Move"))

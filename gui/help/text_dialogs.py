@@ -18,8 +18,6 @@ from proteoscope.gui.icons import set_icon, without_icons
 from proteoscope.gui.labels import described, toned_label
 from proteoscope.gui.layouts import in_column
 
-__all__ = ["BugReportDialog", "CitingDialog"]
-
 
 class _TextDialog(QDialog):
     """Base class of dialogs with a text, buttons for it, and a status line."""

@@ -15,8 +15,6 @@ from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
 
-__all__ = ["Step", "Tour"]
-
 _CARD_CHARACTERS, _GAP = 42, 12
 _SHADE = 110
 """Opacity, from 0 to 255, of the shade over the window outside the explained widget."""

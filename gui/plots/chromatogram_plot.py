@@ -9,16 +9,12 @@ from PySide6.QtWidgets import QWidget
 from proteoscope.engine.views.chromatograms import Chromatogram, chromatogram_figure
 from proteoscope.gui.plots.figure_view import FigureView
 
-__all__ = ["ChromatogramPlot"]
-
 
 class ChromatogramPlot(FigureView):
     """Widget that shows a chromatogram or a text. A click selects the spectrum nearest in time."""
 
     spectrumChosen = Signal(int)
     """A spectrum was selected; emitted with its row of the table of spectra."""
-    timeChosen = Signal(float)
-    """A point without a row of that table was clicked; emitted with its retention time in minutes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Chromatogram", parent)
@@ -50,9 +46,7 @@ class ChromatogramPlot(FigureView):
 
     def _choose_place(self, place: int) -> None:
         assert self.chromatogram is not None
-        minutes, spectrum = float(self.chromatogram.minutes[place]), int(self.chromatogram.spectrum[place])
-        self.mark_time(minutes)
+        self.mark_time(float(self.chromatogram.minutes[place]))
+        spectrum = int(self.chromatogram.spectrum[place])
         if spectrum >= 0:
             self.spectrumChosen.emit(spectrum)
-        else:
-            self.timeChosen.emit(minutes)

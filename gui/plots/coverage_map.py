@@ -23,8 +23,6 @@ from proteoscope.gui.plots.feature_groups import GroupActions
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
 from proteoscope.gui.tables.columns import shown_text
 
-__all__ = ["CoverageMap"]
-
 _Q_VALUE = Column("q_value", "q-value", "", "probability")
 
 

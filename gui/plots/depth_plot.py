@@ -13,8 +13,6 @@ from proteoscope.engine.views.depth import Depth, depth_figure
 from proteoscope.engine.views.figures import Band, Rule
 from proteoscope.gui.plots.figure_view import FigureView
 
-__all__ = ["DepthPlot"]
-
 
 class DepthPlot(FigureView):
     """Widget that shows the depth of coverage, or a text.

@@ -58,8 +58,6 @@ from proteoscope.gui.labels import tip_text
 from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.scrolling_layout import scaled_pixels
 
-__all__ = ["DrawingView", "WidgetMeasure", "paint_drawing"]
-
 _NEAR = 7.0
 """Maximum distance in pixels between a click and the dot that it selects."""
 _GRIP = 5.0

@@ -15,8 +15,6 @@ from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.figure_files import save_figure
 from proteoscope.gui.plots.page_choice import FigureDialog
 
-__all__ = ["FIGURE_FILTER", "ExportAction"]
-
 FIGURE_FILTER = "Scalable Vector Graphics (*.svg);;Portable Document Format (*.pdf);;Portable Network Graphics (*.png)"
 _MAXIMUM_NAME_CHARACTERS = 60
 

@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.formats.features import FEATURE_GROUPS
 
-__all__ = ["GroupActions"]
-
 
 class GroupActions(dict[str, QAction]):
     """Checkable actions in a widget's context menu by feature group; each action shows or hides its group.

@@ -31,8 +31,6 @@ from proteoscope.gui.plots.panel_items import TICK, PanelItems, localised
 from proteoscope.gui.plots.zoomable import ZOOM, Range, Ranges, Zoomable
 from proteoscope.gui.scrolling_layout import scaled_pixels
 
-__all__ = ["FigureView"]
-
 _MINIMUM_AXIS = "00,000"
 """Number for which the left axis reserves space, so that most figures are aligned."""
 _LOW = 16.0

@@ -13,8 +13,6 @@ from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of
 from proteoscope.gui.plots.figure_view import FigureView
 
-__all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page"]
-
 
 def log_counts_box(counted: str) -> QCheckBox:
     """Return a checkbox, initially checked, for logarithmic counts. `counted` names the counted items, such as ``sequences``."""

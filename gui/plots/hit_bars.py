@@ -20,8 +20,6 @@ from proteoscope.gui.plots.feature_groups import GroupActions
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
 from proteoscope.gui.tables.columns import shown_text
 
-__all__ = ["HitBars"]
-
 _E_VALUE = Column("e_value", "E-value", "", "e_value")
 
 

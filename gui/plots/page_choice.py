@@ -12,8 +12,6 @@ from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import without_icons
 from proteoscope.gui.layouts import in_column
 
-__all__ = ["FigureDialog", "PageChoice", "dpi_box", "last_choice", "size_box"]
-
 
 @dataclass
 class PageChoice:

@@ -36,8 +36,6 @@ from proteoscope.engine.views.palette import PAPER, Ink, Palette
 from proteoscope.gui.colours import qt_colour
 from proteoscope.gui.plots.drawing_view import paint_drawing
 
-__all__ = ["TICK", "PanelItems", "localised"]
-
 TICK = 4
 _PIXELS_PER_POINT = 96 / 72
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.,]*\w)")

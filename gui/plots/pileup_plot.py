@@ -24,8 +24,6 @@ from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.plots.zoomable import ZOOM, Ranges, Zoomable
 from proteoscope.gui.scrolling_layout import scaled_pixels
 
-__all__ = ["PileupPlot"]
-
 _MINIMUM_POSITIONS = 20.0
 _SOON_MS = 120
 

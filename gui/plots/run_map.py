@@ -15,8 +15,6 @@ from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
 
-__all__ = ["RunMap"]
-
 _RING = 13.0
 
 

@@ -21,8 +21,6 @@ from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
 from proteoscope.gui.plots.export import ExportAction
 
-__all__ = ["ScrolledDrawing"]
-
 _STEPS = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}
 
 

@@ -12,8 +12,6 @@ from proteoscope.engine.views.figures import Rule
 from proteoscope.engine.views.shifts import Shifts, shifts_figure
 from proteoscope.gui.plots.figure_view import FigureView
 
-__all__ = ["ShiftPlot"]
-
 
 class ShiftPlot(FigureView):
     """Widget that shows the number of matches by mass shift, or a text.

@@ -16,8 +16,6 @@ from proteoscope.gui.actions import action_of
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.scrolling_layout import scaled_pixels
 
-__all__ = ["TracePlot"]
-
 _NEAR = 6.0
 """Maximum distance in pixels between the pointer and an integration limit that a press selects."""
 _MINIMUM_HEIGHT = 110

@@ -10,8 +10,6 @@ from PySide6.QtWidgets import QToolButton
 
 from proteoscope.gui.buttons import tool_button
 
-__all__ = ["ZOOM", "Range", "Ranges", "Zoomable", "zoom_buttons"]
-
 ZOOM = 0.8
 """Factor by which a zoom step changes the width of the visible range."""
 _STEP = 0.2

@@ -26,8 +26,6 @@ from proteoscope.gui.plots.chromatogram_plot import ChromatogramPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["ChromatogramPage"]
-
 _KINDS = (
     ("TIC of MS2", "total_ion_current"),
     ("Base peak of MS2", "base_peak_intensity"),

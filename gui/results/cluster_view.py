@@ -31,8 +31,6 @@ from proteoscope.gui.results.structure_filter import OptionalNumberBox
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 
-__all__ = ["ClusterView"]
-
 _NO_SPECTRUM = "Select a spectrum to compare it with its cluster's consensus spectrum."
 _METHODS = {"hierarchical": "hierarchical", "dbscan": "DBSCAN", "k-means": "k-means"}
 

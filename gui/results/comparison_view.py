@@ -38,8 +38,6 @@ from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tabs import PageTabs
 
-__all__ = ["ComparisonView"]
-
 _PERCENT = 100
 _WITH_SPECTRA = ("spectra", "psms", "peptidoforms", "peptides")
 """Levels (types of compared items) whose items have a spectrum."""

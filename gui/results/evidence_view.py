@@ -50,8 +50,6 @@ from proteoscope.gui.structure.scene import Pick
 if TYPE_CHECKING:
     from proteoscope.gui.structure.structure_panel import StructurePanel
 
-__all__ = ["EvidenceView"]
-
 _NO_PROTEIN = "Select a protein to see its peptide coverage."
 _NO_CHAIN = "No chain of the database is similar to this protein."
 _OF_PROTEIN = ("peptide_places", "sites", "missed", "contacts", "paralogues", "chains", "homologues")

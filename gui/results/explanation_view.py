@@ -34,8 +34,6 @@ from proteoscope.gui.results.mirrored_run_view import MirroredRunView
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.results.summary_header import SummaryNumber
 
-__all__ = ["ExplanationView"]
-
 _NO_SPECTRUM = "Select a spectrum to compare it with the identified spectrum that explains it."
 
 

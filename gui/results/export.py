@@ -14,8 +14,6 @@ from proteoscope.engine.entry import Export
 from proteoscope.engine.page_sizes import FIGURE_TYPES, FigureFormat
 from proteoscope.gui.plots.page_choice import last_choice
 
-__all__ = ["ExportDialog", "fitted"]
-
 
 def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path, Export]:
     """Return the file and format for a typed name.

@@ -11,8 +11,6 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.project.records import InputRecord
 from proteoscope.engine.views.finished_run import FinishedRun
 
-__all__ = ["files_facts", "inputs_of_source", "passes_facts", "records_of_spectra", "time_facts"]
-
 _OF_PROJECT = "project_"
 """Prefix of the kinds of inputs that are tables of another run."""
 

@@ -19,10 +19,6 @@ from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import STRETCH, in_row
 from proteoscope.gui.undo import Change, forget_changes, record
 
-__all__ = ["FilterBar", "MassFilterBar", "RatedFilterBar", "q_value_box"]
-
-_TEXT_WIDTH = 140
-"""Minimum width in pixels of the text field, in which most peptides are readable."""
 _TYPING_MS = 150
 
 

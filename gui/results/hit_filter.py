@@ -9,8 +9,6 @@ from proteoscope.engine.views.hits import HitFilter
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox, number_text, shortest
 from proteoscope.gui.results.filter_bar import FilterBar
 
-__all__ = ["HitFilterBar"]
-
 
 class _EValueBox(NumberBox):
     """Field for an E-value, which is never negative; arrows multiply or divide by ten."""

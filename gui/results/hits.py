@@ -15,8 +15,6 @@ from proteoscope.engine.views.histograms import Histogram
 from proteoscope.engine.views.hits import HitSummary
 from proteoscope.gui.tables.columns import shown_text
 
-__all__ = ["beyond_text", "facts", "with_facts"]
-
 _E_VALUE = Column("e_value", "", "", "e_value")
 
 

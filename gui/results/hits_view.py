@@ -30,8 +30,6 @@ from proteoscope.gui.results.hit_filter import HitFilterBar
 from proteoscope.gui.results.hits import beyond_text, facts, with_facts
 from proteoscope.gui.results.query_hits_view import QueryHitsView
 
-__all__ = ["HitsView"]
-
 _CHOOSING_MS = 120
 _PARTS = (9, 11)
 """Relative widths of the tables and of the figures."""

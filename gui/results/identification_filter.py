@@ -9,8 +9,6 @@ from proteoscope.engine.views.identification import Facets, RowFilter
 from proteoscope.gui.labels import described
 from proteoscope.gui.results.filter_bar import RatedFilterBar
 
-__all__ = ["IdentificationFilter"]
-
 _NOTHING_OFFERED = Facets((), ())
 
 

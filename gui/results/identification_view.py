@@ -52,8 +52,6 @@ from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.tables.panel import TablePanel
 
-__all__ = ["IdentificationView"]
-
 _PARTS = (9, 11)
 """Relative widths of the tables and of the figures."""
 _NO_PROTEIN = "Select a protein to see its coverage."

@@ -31,8 +31,6 @@ from proteoscope.gui.results.matches import fdr_text
 from proteoscope.gui.results.mirrored_run_view import MirroredRunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 
-__all__ = ["LibraryView"]
-
 _NO_SPECTRUM = "Select a match to compare its spectrum with the library entry."
 _NO_SHIFTS = "No accepted match differs in mass from its entry."
 

@@ -15,8 +15,6 @@ from proteoscope.gui.certainty import certainty_text, share_text
 from proteoscope.gui.results.summary_header import SummaryHeader, SummaryNumber
 from proteoscope.gui.tables.columns import shown_text
 
-__all__ = ["fdr_text", "show_summary", "spectrum_title"]
-
 _Q_VALUE = Column("q_value", "", "", "probability")
 
 

@@ -17,8 +17,6 @@ from proteoscope.gui.results.spectra_run_view import SpectraRunView
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 
-__all__ = ["MirroredRunView"]
-
 
 class MirroredRunView(SpectraRunView):
     """View of a finished run that matches spectra to spectra.

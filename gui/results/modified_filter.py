@@ -10,8 +10,6 @@ from proteoscope.gui.labels import described
 from proteoscope.gui.results.filter_bar import RatedFilterBar
 from proteoscope.gui.results.structure_filter import OptionalNumberBox
 
-__all__ = ["ModifiedFilterBar"]
-
 _KINDS = (("any", None), ("named", "named"), ("other peptide end", "end"), ("unnamed", "unnamed"), ("none", "none"))
 
 

@@ -52,8 +52,6 @@ from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.tables.panel import TablePanel
 
-__all__ = ["ModifiedView"]
-
 _NO_PSM = "Select a PSM to see its spectrum."
 _NO_IONS = "The spectrum is not identified: its peaks are in the tab “With and without shift”."
 _SCALES = (("square root", "square-root"), ("logarithmic", "logarithmic"), ("linear", "linear"))

@@ -24,8 +24,6 @@ from proteoscope.gui.plots.pileup_plot import PileupPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["PileupPage"]
-
 _AROUND = 30
 """Reference positions shown on both sides of an alignment."""
 _MAXIMUM_FEATURES = 400

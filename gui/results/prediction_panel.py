@@ -14,8 +14,6 @@ from proteoscope.gui.labels import described, heading, toned_label
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
 from proteoscope.gui.plots.drawing_view import DrawingView
 
-__all__ = ["PredictionPanel"]
-
 _FIGURE = QSizeF(420, 140)
 _FONT_SHARE = 0.8
 """Font size as a fraction of the line height."""

@@ -13,8 +13,6 @@ from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.labels import described, tip_text
 from proteoscope.gui.results.filter_bar import FilterBar, q_value_box
 
-__all__ = ["QuantityFilterBar"]
-
 _CHARACTERS = 40
 """Maximum number of characters of the name of a comparison."""
 

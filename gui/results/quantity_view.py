@@ -40,8 +40,6 @@ from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.tables.panel import TablePanel
 
-__all__ = ["QuantityView"]
-
 _NO_TRACE = "Select a peptide or an ion trace to see it in all files."
 _NOT_LABEL_FREE = "This method measures no ion traces."
 _READING = "Reading the MS1 spectra of the files…"

@@ -19,8 +19,6 @@ from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 
-__all__ = ["QueryHitsView", "ShownQuery", "files_text"]
-
 _MAXIMUM_NAME_CHARACTERS = 40
 
 

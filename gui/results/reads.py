@@ -13,8 +13,6 @@ from proteoscope.engine.views.histograms import Histogram
 from proteoscope.engine.views.reads import ReadRow
 from proteoscope.gui.results.facts import files_facts, time_facts
 
-__all__ = ["read_facts", "with_facts", "with_missing_count"]
-
 _MODES = {"prefix": "with a prefix of the reference", "within": "with any part of the reference", "local": "parts of both"}
 
 

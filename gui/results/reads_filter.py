@@ -8,8 +8,6 @@ from proteoscope.engine.views.reads import ReadFilter
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.structure_filter import OptionalNumberBox
 
-__all__ = ["ReadFilterBar"]
-
 _ROWS = (("all", None), ("aligned", "aligned"), ("strand +", "+"), ("strand −", "-"), ("not aligned", "none"))
 
 

@@ -42,8 +42,6 @@ from proteoscope.gui.results.reads_filter import ReadFilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 
-__all__ = ["ReadsView"]
-
 
 class ReadsView(RunView):
     """View of a finished read alignment.

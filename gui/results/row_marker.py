@@ -12,8 +12,6 @@ from proteoscope.engine.project import RowMark
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["RowMarker"]
-
 
 class RowMarker(QObject):
     """Store of the marks of one table of the shown run.

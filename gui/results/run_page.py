@@ -20,8 +20,6 @@ from proteoscope.gui.layouts import STRETCH, in_column, in_row, tabs_of
 from proteoscope.gui.results.prediction_panel import PredictionPanel
 from proteoscope.gui.theme import colours
 
-__all__ = ["RunPage"]
-
 _MS_TO_SAVE = 600
 _MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_CHARACTERS = 200, 50, 500
 """Maximum numbers of log lines and warnings, and of characters per line: Qt lays out the whole text at once."""

@@ -21,8 +21,6 @@ from proteoscope.gui.results.facts import records_of_spectra
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["RunSpectra"]
-
 _READING = "Reading the spectra…"
 
 

@@ -39,8 +39,6 @@ from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import ExportTask
 from proteoscope.gui.words import with_article
 
-__all__ = ["RunView"]
-
 _STATE_VERSION = 1
 
 

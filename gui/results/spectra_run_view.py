@@ -22,8 +22,6 @@ from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.tables.panel import TablePanel
 
-__all__ = ["SpectraRunView"]
-
 _NO_SPECTRUM_OF_LIST = "Select a spectrum of the list to see it."
 _NO_MATCHES = "No match is shown. The tab “All spectra” lists all spectra of the run."
 

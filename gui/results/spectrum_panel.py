@@ -17,8 +17,6 @@ from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.tables.panel import TablePanel
 
-__all__ = ["SpectrumPanel"]
-
 _TYPING_MS = 150
 _NOT_READ = "Open this list to see every spectrum."
 _ALL = ("All", SpectrumFilter())

@@ -16,8 +16,6 @@ from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.words import in_sentence
 
-__all__ = ["StandardView", "TextFilter"]
-
 
 class TextFilter(FilterBar):
     """Filter bar with only a text field."""

@@ -14,8 +14,6 @@ from proteoscope.gui.forms.numbers import NumberBox, shortest
 from proteoscope.gui.labels import toned_label
 from proteoscope.gui.results.filter_bar import FilterBar
 
-__all__ = ["THRESHOLDS", "OptionalNumberBox", "StructureFilterBar", "Threshold"]
-
 
 @dataclass(frozen=True)
 class Threshold:

@@ -16,8 +16,6 @@ from proteoscope.gui.results.facts import time_facts
 from proteoscope.gui.results.query_hits_view import files_text
 from proteoscope.gui.tables.columns import shown_text
 
-__all__ = ["chance_fact", "structure_facts", "with_facts"]
-
 _E_VALUE, _SAME_FOLD = Column("e_value", "", "", "e_value"), Column("same_fold_probability", "", "", "percent")
 
 

@@ -40,8 +40,6 @@ from proteoscope.gui.results.structure_hits import chance_fact, structure_facts,
 from proteoscope.gui.results.with_structures import WithStructures
 from proteoscope.gui.tasks import SuperpositionTask
 
-__all__ = ["StructureView"]
-
 _MAXIMUM_CACHED_HITS = 64
 """Maximum number of cached hits with their chains; the least recently shown hits are dropped first."""
 _RANKS = {"sensitive": "Rank (TM, z)", "published": "Rank (score)"}

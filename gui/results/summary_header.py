@@ -17,8 +17,6 @@ from proteoscope.gui.labels import tip_text, toned_label
 from proteoscope.gui.layouts import in_column, in_row
 from proteoscope.gui.surfaces import Card
 
-__all__ = ["Chip", "SummaryHeader", "SummaryNumber"]
-
 _SEPARATOR = "   ·   "
 _ICON = 16  # pixels, of a follow-up button
 

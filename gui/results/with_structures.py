@@ -25,8 +25,6 @@ else:
     # At run time, a class may have only one Qt class among its bases.
     _View = object
 
-__all__ = ["WithStructures"]
-
 _FOLDER = "Folder with coordinates, alignment and scripts (*)"
 _MAXIMUM_NAME_CHARACTERS = 80
 

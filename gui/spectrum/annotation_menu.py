@@ -16,8 +16,6 @@ from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.labels import described, toned_label
 from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
-__all__ = ["AnnotationMenu"]
-
 _LOSSES = {
     "H2O": ("&Water", "water"),
     "NH3": ("A&mmonia", "ammonia"),

@@ -15,8 +15,6 @@ from proteoscope.engine.views.ion_table import NUMBER, RESIDUE, IonTable, ion_ta
 from proteoscope.gui.colours import palette_of, plot_colours
 from proteoscope.gui.labels import tip_text
 
-__all__ = ["IonTableView"]
-
 Index = QModelIndex | QPersistentModelIndex
 
 _TINT = 45

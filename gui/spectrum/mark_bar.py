@@ -13,8 +13,6 @@ from proteoscope.gui.buttons import text_button
 from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import in_row
 
-__all__ = ["MarkBar"]
-
 _NO_STAR = "☆"
 
 

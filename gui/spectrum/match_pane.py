@@ -20,8 +20,6 @@ from proteoscope.gui.spectrum.mark_bar import MarkBar
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 
-__all__ = ["Below", "MatchPane", "ShownMatch"]
-
 Below = Literal["nothing", "prediction", "other", "reference"]
 """Type of the lower spectrum in a mirrored figure."""
 _TITLES: dict[Below, tuple[str, str]] = {

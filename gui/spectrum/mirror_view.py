@@ -12,8 +12,6 @@ from proteoscope.gui.plots.panel_items import localised
 from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 from proteoscope.gui.spectrum.spectrum_view import RING
 
-__all__ = ["MirrorView"]
-
 
 class MirrorView(SpectrumPage):
     """Widget that shows a spectrum mirrored with another, a single spectrum, or a text."""

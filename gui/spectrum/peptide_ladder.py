@@ -13,8 +13,6 @@ from proteoscope.engine.views.spectrum_figures import LADDER_LINES, draw_ladder
 from proteoscope.gui.colours import palette_of, plot_colours
 from proteoscope.gui.plots.drawing_view import paint_drawing
 
-__all__ = ["PeptideLadder"]
-
 _MARGIN = 8.0
 
 

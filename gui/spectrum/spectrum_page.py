@@ -9,8 +9,6 @@ from proteoscope.gui.buttons import text_button
 from proteoscope.gui.elided_label import ElidedLabel, ReadoutLabel
 from proteoscope.gui.plots.figure_view import FigureView
 
-__all__ = ["SpectrumPage"]
-
 
 class SpectrumPage(QWidget):
     """Page with a plot, a bar above it and a text line below it, or a text; derived classes lay these out in `_shown`.

@@ -24,8 +24,6 @@ from proteoscope.gui.spectrum.ion_table import IonTableView
 from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
 from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 
-__all__ = ["RING", "SpectrumView"]
-
 RING = 7.0
 """Diameter in pixels of the ring on a marked peak, small enough to leave the peak's label readable."""
 _WIDE = 820

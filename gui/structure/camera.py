@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Camera", "Sphere", "sphere_around"]
-
 _FIELD_OF_VIEW = math.radians(25.0)
 """Vertical field of view in radians: small, for little perspective distortion."""
 _SMALLEST, _LARGEST = 2.0, 20_000.0

@@ -39,8 +39,6 @@ from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer, Render
 from proteoscope.gui.structure.scene import Pick, Scene
 from proteoscope.gui.undo import Change, forget_changes, record, take_back_last
 
-__all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
-
 BACKGROUNDS = {"theme": "Same as window", "white": "White", "grey": "Grey", "black": "Black"}
 _FIXED = {"white": "#ffffff", "grey": "#808080", "black": "#000000"}
 _DEGREES_OF_PIXEL = 0.5

@@ -14,8 +14,6 @@ from proteoscope.engine.structures.meshes import Mesh
 from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.rendering import FOG_SHARE, Backdrop, Body, RenderingError
 
-__all__ = ["DrawnRenderer", "finest"]
-
 _MAXIMUM_TRIANGLES = 100_000
 _MAXIMUM_ON_SCREEN = 700_000
 """Maximum number of pixels of pictures that are not smooth; larger pictures are drawn at a lower resolution and scaled."""

@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 from proteoscope.gui.labels import set_bold, tip_text
 from proteoscope.gui.structure.scene import Scene, ShownHit, hit_colour
 
-__all__ = ["HitList"]
-
 _SIDE = 14
 
 

@@ -35,8 +35,6 @@ from proteoscope.gui.tasks import WritingTask
 if TYPE_CHECKING:
     from proteoscope.gui.structure.canvas import StructureCanvas
 
-__all__ = ["PictureDialog", "PictureTask", "SceneSnapshot", "TurntableTask", "prompt_for_picture"]
-
 _LEAST, _MOST = 16, 16_384
 _MAXIMUM_IN_GIF = 2_048
 _FRAMES_A_SECOND = 20

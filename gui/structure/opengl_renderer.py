@@ -37,8 +37,6 @@ from proteoscope.engine.structures.projection import AMBIENT, LIGHT
 from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.rendering import FOG_SHARE, Backdrop, Body, RenderingError
 
-__all__ = ["NO_OPENGL", "OpenGLRenderer", "offscreen_surface"]
-
 NO_OPENGL = "PROTEOSCOPE_NO_OPENGL"
 """Environment variable that disables OpenGL, for broken drivers."""
 _WITHOUT = ("offscreen", "minimal", "vnc", "linuxfb")

@@ -14,8 +14,6 @@ from proteoscope.engine.structures.colouring import Legend
 from proteoscope.gui.structure.camera import Camera
 from proteoscope.gui.structure.scene import Pick, Scene
 
-__all__ = ["OverlayChoice", "distance_text", "paint_overlay", "text_colours"]
-
 _MARGIN = 10.0
 _RING, _SHORT = 6.0, 70.0
 _WIDEST_LEGEND, _HIGHEST_LEGEND = 0.4, 0.4

@@ -13,8 +13,6 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 
 from proteoscope.engine.views.traces import Trace
 
-__all__ = ["PairTable"]
-
 Index = QModelIndex | QPersistentModelIndex
 _HEADERS = ("Query", "Hit", "Distance Å")
 _TIPS = ("Residue of the query, with its author residue number", "Residue of the hit", "Distance of the two Cα after superposition")

@@ -17,8 +17,6 @@ from proteoscope.engine.structures.residue_atoms import Atoms, residue_atoms
 from proteoscope.engine.structures.surfaces import molecular_surface
 from proteoscope.engine.views.traces import Trace, moved
 
-__all__ = ["ligands", "other_chains", "side_chain", "surface"]
-
 _MAXIMUM_CHAINS, _MAXIMUM_RESIDUES = 60, 20_000
 """Maximum numbers of other chains of a file and of their residues: more would hide the superposed chains."""
 _RESIDUE_RADIUS = 3.2

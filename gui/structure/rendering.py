@@ -14,8 +14,6 @@ from PySide6.QtGui import QColor, QImage
 from proteoscope.engine.structures.meshes import Mesh
 from proteoscope.gui.structure.camera import Camera, Sphere
 
-__all__ = ["FOG_SHARE", "Backdrop", "Body", "Renderer", "RenderingError"]
-
 FOG_SHARE = 0.6
 """Fraction of the background colour that fog mixes into the colours at the largest depth."""
 

@@ -19,8 +19,6 @@ from proteoscope.engine.views.traces import Trace
 from proteoscope.gui.structure.camera import Sphere, sphere_around
 from proteoscope.gui.structure.rendering import Body
 
-__all__ = ["EXTENTS", "STYLES", "Pick", "Scene", "ShownHit", "hit_colour"]
-
 MAXIMUM_HITS = colouring.MAXIMUM_HITS
 _MAXIMUM_PICKS = 12
 STYLES = {"ribbon": "Ribbons", "tube": "Tubes", "line": "Lines", "spheres": "Cα spheres", "surface": "Surface"}

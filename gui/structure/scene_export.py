@@ -18,8 +18,6 @@ from proteoscope.engine.views.traces import Trace
 from proteoscope.gui.structure.scene import Scene
 from proteoscope.gui.tasks import WritingTask
 
-__all__ = ["SceneFilesTask"]
-
 
 @dataclass(frozen=True)
 class SceneFilesTask(WritingTask):

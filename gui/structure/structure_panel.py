@@ -44,8 +44,6 @@ from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick, Scene
 from proteoscope.gui.structure.scene_export import SceneFilesTask
 from proteoscope.gui.undo import Change, record
 
-__all__ = ["StructurePanel"]
-
 _SIDE_WIDTH = 240
 _LEAST_TRIANGLES = 20_000
 """Number of triangles that each surface may have even if all chains together exceed the renderer's maximum."""
@@ -58,9 +56,8 @@ _CHOICE_CHARACTERS, _ARROW = 9, 30
 class Submit(Protocol):
     """Function that runs another function in a thread (see `proteoscope.gui.tables.worker.TableWorker.submit`)."""
 
-    def __call__(
-        self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
-    ) -> None: ...
+    def __call__(self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
+        """Run a function; pass its result to `done`, or its error to `failed`."""
 
 
 class StructurePanel(QWidget):

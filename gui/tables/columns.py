@@ -15,8 +15,6 @@ from PySide6.QtCore import QLocale
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import joined_texts
 
-__all__ = ["full_text", "saved_text", "shown_text"]
-
 _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 

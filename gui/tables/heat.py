@@ -11,8 +11,6 @@ from proteoscope.engine.views.heat import relative
 from proteoscope.engine.views.palette import Shade
 from proteoscope.gui.colours import palette_of, qt_colour
 
-__all__ = ["paint_heat"]
-
 _FULL = 3.0
 """log2 ratio to the median from which the colour is fully saturated."""
 _MARGIN = 2

@@ -20,8 +20,6 @@ from proteoscope.gui.labels import tip_text
 from proteoscope.gui.tables.columns import full_text, saved_text, shown_text
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["PAGE_ROWS", "Index", "ParquetTableModel"]
-
 PAGE_ROWS = 256
 _MAXIMUM_CACHED_PAGES = 64
 _MAXIMUM_REQUESTED_PAGES = 9

@@ -23,8 +23,6 @@ from proteoscope.gui.tables.model import ParquetTableModel
 from proteoscope.gui.tables.view import TableView
 from proteoscope.gui.words import in_sentence
 
-__all__ = ["TablePanel"]
-
 _BUSY_AFTER_MS = 120
 
 

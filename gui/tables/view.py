@@ -42,8 +42,6 @@ from proteoscope.gui.database_links import link_actions
 from proteoscope.gui.tables.heat import paint_heat
 from proteoscope.gui.tables.model import Index, ParquetTableModel
 
-__all__ = ["TableView"]
-
 COPY_LIMIT = 200_000
 """Maximum number of rows that are copied to the clipboard, since more could block programs that read the clipboard."""
 _ROW_PADDING = 7

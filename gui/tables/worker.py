@@ -10,8 +10,6 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-__all__ = ["TableWorker"]
-
 
 @dataclass(eq=False)
 class _Job:
