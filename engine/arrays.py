@@ -8,14 +8,22 @@ from itertools import accumulate, pairwise, repeat
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["Scalar", "Texts", "batch_runs", "ranges", "read_only", "run_offsets", "take_runs"]
-
-Scalar = TypeVar("Scalar", bound=np.generic)
-"""Type of the values of an array."""
+__all__ = [
+    "Texts",
+    "batch_runs",
+    "begins_run",
+    "places_in_runs",
+    "ranges",
+    "read_only",
+    "run_offsets",
+    "splitmix64",
+    "take_runs",
+    "true_at",
+]
 
 _BATCH_VALUES = 1 << 22
 
@@ -161,7 +169,46 @@ class Texts:
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.used)))
 
 
-def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
+def begins_run(*columns: NDArray) -> NDArray[np.bool_]:
+    """Return True for each row that differs from the row before in any of the columns; True for the first row.
+
+    >>> begins_run(np.array([4, 4, 7, 7]), np.array([0, 0, 0, 1])).tolist()
+    [True, False, True, True]
+    """
+    result = np.ones(len(columns[0]), np.bool_)
+    result[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return result
+
+
+def places_in_runs(is_first: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the place of each row in its run, from 0, given the first rows of the runs.
+
+    >>> places_in_runs(np.array([True, False, True, False, False])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    rows = np.arange(len(is_first))
+    return rows - np.maximum.accumulate(np.where(is_first, rows, 0))
+
+
+def true_at(n: int, rows: ArrayLike) -> NDArray[np.bool_]:
+    """Return n values that are True at the indices `rows`, and False elsewhere.
+
+    >>> true_at(4, [0, 2]).tolist()
+    [True, False, True, False]
+    """
+    result = np.zeros(n, np.bool_)
+    result[rows] = True
+    return result
+
+
+def splitmix64(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the SplitMix64 hash of each state (Steele 2014, OOPSLA), which the caller spreads over 64 bits by its golden ratio."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+def read_only(array: NDArray) -> NDArray:
     """Return a read-only view of an array.
 
     Kernels are compiled separately for writable arrays and for read-only ones, such as memory-mapped arrays. Passing all arrays as

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ranges
 from proteoscope.engine.chemistry.formulas import formula_mass
 from proteoscope.engine.chemistry.masses import AMMONIA_MASS, HYDROGEN_MASS, PROTON_MASS, WATER_MASS, residue_masses
 from proteoscope.engine.chemistry.modifications import unimod
@@ -382,9 +383,8 @@ def annotate(
     low, high = tolerance.bounds(ions.mz)
     first, last = np.searchsorted(mz, low, side="left"), np.searchsorted(mz, high, side="right")
     # Sort all pairs within the tolerance by ion and preference.
-    counts = last - first
-    ion = np.repeat(np.arange(len(ions)), counts)
-    peak = np.arange(len(ion)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+    offsets, peak = ranges(first, last)
+    ion = np.repeat(np.arange(len(ions)), np.diff(offsets))
     distance = np.abs(mz[peak] - ions.mz[ion])
     preference = -np.asarray(intensity, dtype=np.float64)[peak] if most_intense else distance
     order = np.lexsort((distance, preference, ion))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import true_at
 from proteoscope.engine.clustering.assignment import Assignment, assign, measure, point_workload, vector_workload
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.checkpoints import IterationCheckpoint
@@ -451,8 +452,7 @@ def _spread_items(
         progress.stage("Choosing the first centroids", k)
     standing = KMeansCheckpoint.of(session, {"k": k, "random": str(random.bit_generator.state)})
     chosen, nearest = standing.resumed_seeds([int(random.integers(n))], np.full(n, np.inf))
-    is_chosen = np.zeros(n, np.bool_)
-    is_chosen[chosen] = True
+    is_chosen = true_at(n, chosen)
     random.random(len(chosen) - 1)  # skip the numbers drawn before the checkpoint
     while True:
         standing.keep_seeds(chosen, nearest)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges
+from proteoscope.engine.arrays import ranges, true_at
 from proteoscope.engine.clustering.consensus import ConsensusSpectra, SpectrumClusters, consensus_spectra
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.tables import CLUSTERS, CONSENSUS, MEMBERS
@@ -50,8 +50,7 @@ def cluster_tables(
     cluster, similarity = clusters.cluster, clusters.similarity
     charge = signed_charges(spectra.charge_mask)
     of_spectra = spectrum_columns(spectra, np.arange(len(spectra)), ("spectrum", "spectrum_file", "spectrum_id", "retention_time"))
-    is_consensus = np.zeros(len(spectra), np.bool_)
-    is_consensus[clusters.representative] = True
+    is_consensus = true_at(len(spectra), clusters.representative)
     members = MEMBERS.arrow(
         {
             **of_spectra,

@@ -9,7 +9,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, run_offsets
+from proteoscope.engine.arrays import begins_run, ranges, run_offsets
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, known_sums
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
@@ -198,11 +198,9 @@ def find_modified_residues(
     )
     order = np.lexsort((peptide, name, position, protein))
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]
-    is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = (np.diff(protein) != 0) | (np.diff(position) != 0) | (np.diff(name) != 0)
+    is_first = begins_run(protein, position, name)
     # A peptidoform may carry the same modification at a terminus and at its residue.
-    is_new = is_first.copy()
-    is_new[1:] |= np.diff(peptide) != 0
+    is_new = begins_run(protein, position, name, peptide)
     begins = np.flatnonzero(is_first)
     of_site = np.cumsum(is_first) - 1
     new = of_site[is_new]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, take_runs
+from proteoscope.engine.arrays import ranges, take_runs, true_at
 from proteoscope.engine.chemistry.enzymes import ENZYMES, cleavage_sites
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
@@ -143,8 +143,7 @@ def placed_sites(
     n = len(sites)
     nearest, apart, to_ligand = np.full(n, -1, np.int64), np.full(n, np.nan), np.full(n, np.nan)
     ligand = [""] * n
-    is_site = np.zeros(len(residues.residue), np.bool_)
-    is_site[place] = True
+    is_site = true_at(len(residues.residue), place)
     placed = np.flatnonzero(row >= 0)
     chain = rows.chain[row[placed]]
     progress.stage("Measuring what lies near sites", len(np.unique(chain)))
@@ -249,8 +248,7 @@ def near_pairs(
     -------
     Pairs
     """
-    is_site = np.zeros(len(residues.residue), np.bool_)
-    is_site[residues.offsets[sites.protein] + sites.position] = True
+    is_site = true_at(len(residues.residue), residues.offsets[sites.protein] + sites.position)
     is_wanted = (residues.residue == ord("K")) | is_site
     nearest = [number for number, chain in enumerate(mapped) if chain.near.rank == 1]
     parts, n_cut = [], 0
@@ -304,8 +302,7 @@ def missed_stretches(
 ) -> MissedStretches:
     """Return residue ranges without peptides, each with the `n_enzymes` enzymes whose limit peptides would cover most of it."""
     is_missed = residues.n_peptides == 0
-    is_end = np.zeros(len(is_missed) + 1, np.bool_)
-    is_end[residues.offsets] = True
+    is_end = true_at(len(is_missed) + 1, residues.offsets)
     first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))
     last = np.flatnonzero(is_missed & (is_end[1:] | ~np.append(is_missed[1:], False))) + 1
     protein = residues.protein[first]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import begins_run, run_offsets
 from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, MAXIMUM_INTENSITY, MAXIMUM_SCAN
@@ -207,7 +207,7 @@ def _peaks(
         return owner, mz, height
     order = np.lexsort((tof, owner))
     owner, tof, mz, height = owner[order], tof[order], mz[order], height[order]
-    first = np.flatnonzero(np.append(True, (np.diff(owner) != 0) | (np.diff(tof) != 0)))
+    first = np.flatnonzero(begins_run(owner, tof))
     owner, tof, mz, height = owner[first], tof[first], mz[first], np.add.reduceat(height, first)
     # An ion's peak covers several time-of-flight bins: consecutive bins form one peak, up to a valley.
     is_apart = np.append(True, (np.diff(owner) != 0) | (np.diff(tof) > 1))

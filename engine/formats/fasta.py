@@ -12,7 +12,7 @@ from proteoscope import kernels
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, TRANSLATE, ProteinRecords
 from proteoscope.engine.formats.sequence_type import are_nucleotides, character_counts
-from proteoscope.engine.formats.sources import Block, ByteSource, blocks
+from proteoscope.engine.formats.sources import Block, ByteSource, blocks, decoded
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.unfolding import RECORDS
 
@@ -212,7 +212,7 @@ def parse_fasta(
         accessions.append(words[0] if words else b"")
         descriptions.append(words[1].rstrip() if len(words) == 2 else b"")
     if not data.isascii():
-        accessions, descriptions = [_utf8(a) for a in accessions], [_utf8(d) for d in descriptions]
+        accessions, descriptions = ([decoded(text).encode() for text in texts] for texts in (accessions, descriptions))
     selected = np.flatnonzero((lengths > 0) | every_record)
     if len(selected) < n:
         # Empty records have no residues: removing their offsets is enough.
@@ -225,12 +225,3 @@ def parse_fasta(
         line = int(at[accessions.index(b"")])
         raise InputError(path, "the record has no name", place=f"line {line}", remedy="Put an accession right after the >")
     return ProteinRecords(path, residues[: offsets[-1]].copy(), offsets, accessions, descriptions, at, digests[selected], n), lines
-
-
-def _utf8(text: bytes) -> bytes:
-    """Return the text of a header as UTF-8; old files are in Latin-1."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return text.decode("latin-1").encode()
-    return text

@@ -14,7 +14,7 @@ from proteoscope.engine.arrays import Texts, ranges
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.escaped_names import escape_unprintable_texts, warn_escaped_names
 from proteoscope.engine.formats.protein_records import MAXIMUM_ACCESSION_BYTES, too_long_name
-from proteoscope.engine.formats.sources import BLOCK_BYTES, ByteSource
+from proteoscope.engine.formats.sources import BLOCK_BYTES, ByteSource, decoded
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.spooling import GrowingColumn, iterate_chunks
 from proteoscope.engine.unfolding import READS
@@ -216,18 +216,10 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
     if len(long_names):
         raise too_long_name(path, n_lines + 1 + data.count(b"\n", 0, int(headers[long_names[0], 0])))
     if (names.characters > 127).any():
-        names = Texts.from_strings(map(_decoded, np.split(names.characters, name_offsets[1:-1])))
+        names = Texts.from_strings(decoded(name.tobytes()) for name in np.split(names.characters, name_offsets[1:-1]))
     names, n_escaped = escape_unprintable_texts(names)
     lengths = np.diff(offsets)
     return ReadBlock(names, symbols[:total].copy(), qualities[:total].copy(), lengths, int(consumed), is_last, n_escaped), int(lines)
-
-
-def _decoded(name: NDArray[np.uint8]) -> str:
-    """Decode a name from UTF-8, or from Latin-1 in old files."""
-    try:
-        return name.tobytes().decode()
-    except UnicodeDecodeError:
-        return name.tobytes().decode("latin-1")
 
 
 def _error(path: Path, data: bytes, issue: int, place: int, line: int, begun: bytes, count: int) -> InputError:

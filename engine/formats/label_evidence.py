@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import resources
+from proteoscope.engine.arrays import true_at
 
 __all__ = ["LABEL_MASSES", "LabelEvidence", "detect_label"]
 
@@ -80,8 +81,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
         return "iTRAQ 8-plex" if share_with(others, _CHANNELS) >= _LABELLED else "iTRAQ 4-plex"
     if n < _MINIMUM_SPECTRA or not is_exact:
         return ""
-    was_recorded = np.zeros(n, bool)
-    was_recorded[owner[mz < _LOWEST_MZ]] = True
+    was_recorded = true_at(n, owner[mz < _LOWEST_MZ])
     best: LabelEvidence = max(LABEL_MASSES, key=lambda name: lysine[name])
     is_lysine_light = lysine[""] >= _SEEN
     if lysine[best] >= _SEEN and lysine[best] > _TIMES * lysine[""]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import run_offsets, true_at
 from proteoscope.engine.chemistry.activation import Activation, activations_from_terms, combine_activations, parse_filter_activation
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.binary_arrays import (
@@ -283,8 +284,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     table.charges[:] = np.where(table.charges != 0, table.charges, possible)
     for row in np.flatnonzero((levels == level) & ~has_ion & (targets > 0)).tolist() if level == 2 else ():
         table.remark(RemarkCode.WINDOW_TARGET, row)
-    is_multiple = np.zeros(len(table), np.bool_)
-    is_multiple[spectrum[is_within & ((precursor > 1) | (ion > 1))]] = True
+    is_multiple = true_at(len(table), spectrum[is_within & ((precursor > 1) | (ion > 1))])
     is_multiple &= levels == 2
     if is_multiple.any():
         chosen = np.flatnonzero(is_multiple[spectrum] & is_within & np.isin(terms, _PRECURSOR_TERMS))
@@ -528,5 +528,5 @@ def _finish_ms2(
     if len(arrays) == 1:
         counts = counts // 2
         parts = [parts[0][0::2], parts[0][1::2]]
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = run_offsets(counts)
     return finish(table, rows[usable], parts[0], parts[1], offsets, centroid)

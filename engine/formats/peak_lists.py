@@ -15,7 +15,7 @@ from proteoscope import kernels
 from proteoscope.engine.chemistry.activation import Activation, combine_activations, parse_activation, parse_filter_activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.numbers import COMMA, POINT, decimal_sign, is_missing, read_number
-from proteoscope.engine.formats.sources import Block
+from proteoscope.engine.formats.sources import Block, decoded
 from proteoscope.engine.formats.spectrum_blocks import (
     MAXIMUM_NAME_BYTES,
     MAXIMUM_PEAKS,
@@ -230,7 +230,7 @@ class MgfParser(_PeakListParser):
                 line = header.count(b"\n", 0, match.start()) + 1
                 raise InputError(
                     self._path,
-                    f"the CHARGE of all spectra, '{_text(match.group(1).strip()):.60}', cannot be read",
+                    f"the CHARGE of all spectra, '{decoded(match.group(1).strip()):.60}', cannot be read",
                     place=f"line {line}",
                     remedy="Write it as 2+ and 3+",
                 )
@@ -343,13 +343,6 @@ def _note_broken_peaks(table: SpectrumTable, lines: _Lines, firsts: NDArray[np.i
                 table.note(spectrum[rows], IssueCode.DECIMAL_COMMA if has_comma else issue, lines.number[broken[rows]])
 
 
-def _text(content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
-
-
 def _name(
     table: SpectrumTable,
     lines: _Lines,
@@ -362,7 +355,7 @@ def _name(
     too_long = stop - start > MAXIMUM_NAME_BYTES
     table.note(spectra[too_long], IssueCode.NAME, lines.number[at[too_long]])
     for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MAXIMUM_NAME_BYTES).tolist(), strict=True):
-        table.identifier[spectrum] = _text(_with_controls(lines.data, a, b))
+        table.identifier[spectrum] = decoded(_with_controls(lines.data, a, b))
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:
@@ -742,7 +735,7 @@ def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
             table.precursor_mz[spectrum] = (numbers[0] + (charge - 1) * PROTON_MASS) / charge if not with_intensity else numbers[0]
             table.precursor_intensity[spectrum] = max(numbers[1], 0.0) if with_intensity else 0.0
         elif first_characters[line] == ord("="):
-            title = _text(content[: 2 * MAXIMUM_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum between equals signs
+            title = decoded(content[: 2 * MAXIMUM_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum between equals signs
         elif spectrum >= 0 and line < ends[spectrum]:
             table.note(np.array([spectrum]), IssueCode.LINE, number)
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import run_offsets, true_at
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.escaped_names import escape_names
 from proteoscope.engine.formats.features import Features
@@ -116,11 +117,10 @@ def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins
         selected = np.arange(len(accessions))
     features = _features(parts)
     if len(selected) < len(accessions):
-        mask = np.zeros(len(accessions), dtype=np.bool_)
-        mask[selected] = True
+        mask = true_at(len(accessions), selected)
         lengths = np.diff(offsets)
         residues = residues[np.repeat(mask, lengths)]
-        offsets = np.concatenate([[0], np.cumsum(lengths[mask])]).astype(np.int64)
+        offsets = run_offsets(lengths[mask])
         accessions, descriptions = [accessions[i] for i in selected.tolist()], [descriptions[i] for i in selected.tolist()]
         features = None if features is None else features.take(selected)
     return Proteins(residues, offsets, *_column(accessions), *_column(descriptions), features)
@@ -164,6 +164,5 @@ def _without_duplicates(
 
 def _column(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the concatenated texts, and their offsets."""
-    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)), out=offsets[1:])
-    return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    return np.frombuffer(b"".join(texts), dtype=np.uint8), run_offsets(lengths)

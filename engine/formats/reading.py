@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Scalar
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.escaped_names import escape_names, warn_escaped_names
+from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats.numbers import COMMA_WARNING
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks
@@ -37,7 +37,7 @@ from proteoscope.engine.spectra.columns import OtherPrecursors, Spectra
 from proteoscope.engine.spectra.spooling import GrowingColumn
 from proteoscope.engine.unfolding import LINES, NOISE, PEAKS, SPECTRA
 
-__all__ = ["FileState", "check_proportions", "create_parser", "mapped_blocks", "n_processors", "parse_blocks", "read_spectra"]
+__all__ = ["FileState", "check_proportions", "create_parser", "mapped_blocks", "parse_blocks", "read_spectra"]
 
 T = TypeVar("T")
 
@@ -198,7 +198,7 @@ def _read_files(
             create_parser(source, takes_negative=takes_negative)
             total += source.size
     progress.stage("Reading spectra", total)
-    n_threads = threads or min(4, n_processors())
+    n_threads = threads or min(4, available_threads())
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="spectrum-reader")
     try:
         mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
@@ -211,11 +211,6 @@ def _read_files(
         # Blocks being parsed end within milliseconds: cancellation does not wait for them.
         pool.shutdown(wait=False, cancel_futures=True)
     return _assemble([state.path for state in states], states, mz.finish(), intensity.finish())
-
-
-def n_processors() -> int:
-    """Return the number of CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def create_parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:

@@ -12,7 +12,7 @@ from types import TracebackType
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.unfolding import PACKED_BYTES, Unfolding
 
-__all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks"]
+__all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks", "decoded"]
 
 BLOCK_BYTES = 2 << 20
 """Default size of a block, bytes; each thread of a reader needs a multiple of this memory."""
@@ -240,3 +240,11 @@ def blocks(
             )
         else:
             consumed_before -= consumed  # these bytes count towards the next block
+
+
+def decoded(content: bytes) -> str:
+    """Decode text as UTF-8, or as Latin-1 if it is not UTF-8, as in old files."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("latin-1")

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.numbers import is_missing
 from proteoscope.engine.formats.profiles import centroid_profiles, looks_sampled
@@ -653,7 +654,7 @@ def finish(
     profiles = np.zeros(len(rows), dtype=np.bool_)
     suspects = np.ones(len(rows), dtype=np.bool_) if centroid is True else table.mode[rows] != Mode.CENTROID
     if suspects.any():
-        bounds = _offsets(owner, len(rows))
+        bounds = run_offsets(np.bincount(owner, minlength=len(rows)))
         profiles = suspects & looks_sampled(mz, intensity, bounds)
         if profiles.any() and centroid is not False:
             mz, intensity, owner = centroid_profiles(mz, intensity, bounds, profiles)
@@ -673,7 +674,7 @@ def finish(
         precursor_mz=table.precursor_mz[rows],
         precursor_intensity=small_precursors,
         charge_mask=table.charges[rows].astype(np.uint32),
-        offsets=_offsets(owner, len(rows)),
+        offsets=run_offsets(np.bincount(owner, minlength=len(rows))),
         mz=mz,
         intensity=small,
         isolation_width=table.isolation_width[rows],
@@ -729,10 +730,3 @@ def _collect_remarks(table: SpectrumTable, rows: NDArray[np.int64]) -> dict[Rema
             first = min(lines)
             counted[code] = (len(lines), table.identifier[first], lines[first])
     return counted
-
-
-def _offsets(owner: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Return the CSR offsets of n spectra from the (ascending) spectrum of each peak."""
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner, minlength=n), out=offsets[1:])
-    return offsets

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Scalar, Texts, run_offsets, take_runs
+from proteoscope.engine.arrays import Texts, run_offsets, splitmix64, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.execution.resources import Resources
@@ -310,9 +310,7 @@ def _distinct_rows(lists: _Lists) -> NDArray[np.int64]:
     # Order-independent hash of each list: the sum of its hashed peaks (splitmix64, see `proteoscope.kernels.cpu.shuffled_spectra`).
     with np.errstate(over="ignore"):
         z = (peaks.mz.astype(np.uint64) << np.uint64(16)) + peaks.weight + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        sums = np.add.reduceat(z ^ (z >> np.uint64(31)), peaks.offsets[:-1]) if len(z) else np.zeros(len(entry), np.uint64)
+        sums = np.add.reduceat(splitmix64(z), peaks.offsets[:-1]) if len(z) else np.zeros(len(entry), np.uint64)
     order = np.lexsort((is_decoy, sums, entry))  # targets precede their decoys
     is_again = np.zeros(len(entry), np.bool_)
     is_again[order[1:]] = (entry[order[1:]] == entry[order[:-1]]) & (sums[order[1:]] == sums[order[:-1]])

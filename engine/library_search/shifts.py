@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import ranges
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.modifications import write_mass
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
@@ -133,9 +133,8 @@ def _ions_by_place(
     """
     lengths = np.diff(peptides.residue_offsets)[peptide]
     row = np.repeat(np.arange(len(peptide)), lengths)  # one candidate per residue with the shift
-    place = np.arange(len(row)) - np.repeat(run_offsets(lengths)[:-1], lengths)
-    offsets = run_offsets(lengths[row])
-    at = np.arange(offsets[-1]) + np.repeat(peptides.residue_offsets[peptide[row]] - offsets[:-1], lengths[row])
+    _, place = ranges(np.zeros_like(lengths), lengths)
+    offsets, at = ranges(peptides.residue_offsets[peptide[row]], peptides.residue_offsets[peptide[row] + 1])
     masses = peptides.residue_masses[at]
     masses[offsets[:-1] + place] += shift[row]
     matched, _ = count_ions(

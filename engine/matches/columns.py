@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope.engine.arrays import true_at
 from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
@@ -371,8 +372,7 @@ def _is_among(position: Any, positions: Any) -> bool:
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
-    result = np.zeros(len(counts), np.bool_)
-    result[row[pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]]] = True
+    result = true_at(len(counts), row[pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]])
     return bool((result | (wanted < 0)).all())
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import resources
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import ranges, take_runs
 from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError, shortened
@@ -287,11 +287,10 @@ def _fit_last_layers(network: Network, bonds: MatchedBonds, charge: Integers, ch
 
     Scale and offset of each ion type are fitted to the `chosen` matches outside the fold.
     """
-    lengths = np.diff(bonds.offsets)[chosen] - 1
-    starts = run_offsets(lengths)
+    starts, rows = ranges(bonds.offsets[chosen], bonds.offsets[chosen + 1] - 1)
+    lengths = np.diff(starts)
     predicted = np.empty((starts[-1], IONS), np.float32)
     predict_bonds(network, bonds.residues, bonds.offsets, charge, chosen, starts, 0, len(chosen), predicted)
-    rows = np.arange(len(predicted)) + np.repeat(bonds.offsets[chosen] - starts[:-1], lengths)
     missing = np.log2(bonds.weight[rows].astype(np.float64) ** 2 + FLOOR) - predicted
     of_bond, doubly = np.repeat(fold[chosen], lengths), np.repeat(charge[chosen] >= 3, lengths)
     out = np.repeat(network.out[:1].astype(np.float64), _FOLDS, axis=0)

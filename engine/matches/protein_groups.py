@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import begins_run, run_offsets, true_at
 from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["ProteinGroups", "coverage", "infer_protein_groups"]
@@ -247,7 +247,7 @@ def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_
         return candidate_of
     first, second = (np.add.reduceat(row[peptide], begin) for row in signature)
     order = np.lexsort((present, second, first))
-    is_new = np.append(True, (first[order][1:] != first[order][:-1]) | (second[order][1:] != second[order][:-1]))
+    is_new = begins_run(first[order], second[order])
     leader = present[order][is_new][np.cumsum(is_new) - 1]
     candidate_of[present[order]] = np.unique(leader, return_inverse=True)[1]
     return candidate_of
@@ -281,8 +281,7 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
     while True:
         retained = chosen[candidate]
         alone = np.bincount(peptide[retained], minlength=n_peptides)[peptide] == 1
-        needed = np.zeros(n_candidates, bool)
-        needed[candidate[retained & alone]] = True
+        needed = true_at(n_candidates, candidate[retained & alone])
         spare = retained & ~needed[candidate]
         if not spare.any():
             return chosen
@@ -295,8 +294,7 @@ def _are_first_for_all(
 ) -> NDArray[np.bool_]:
     """Return True for candidates that are first among the candidates of each of their peptides, sorted by `keys`, then by index."""
     best = _best_values(peptide, (*(key[candidate] for key in keys), candidate), candidate, n_peptides)
-    first = np.zeros(n_candidates, bool)
-    first[candidate] = True
+    first = true_at(n_candidates, candidate)
     first[candidate[best[peptide] != candidate]] = False
     return first
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, run_offsets
+from proteoscope.engine.arrays import ranges, run_offsets, splitmix64
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.chemistry.modifications import SearchModification
@@ -279,10 +279,7 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
     """
     cutting = np.frombuffer((enzyme.after + enzyme.before).encode(), np.uint8) - ord("A")
     # Random numbers with different sums for different residues (SplitMix64 of the residue, Steele 2014, OOPSLA).
-    state = np.arange(1, 27, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    number = state ^ (state >> np.uint64(31))
+    number = splitmix64(np.arange(1, 27, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     number[ord("I") - 65] = number[ord("L") - 65]
     if not enzyme.is_unspecific:
         number[cutting] = 0

@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import splitmix64
 from proteoscope.engine.execution.libraries import one_algebra_thread
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -327,6 +328,4 @@ def folds_by_peptide(peptide: Integers, folds: int, seed: int) -> Integers:
     """Return the fold of each row, 0 to `folds` - 1, (n,) int64, by the SplitMix64 hash of the row's peptide (Steele 2014, OOPSLA)."""
     golden = 0x9E3779B97F4A7C15
     state = peptide.view(np.uint64) + np.uint64((seed + 1) * golden % 2**64)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((state ^ (state >> np.uint64(31))) % np.uint64(folds)).astype(np.int64)
+    return (splitmix64(state) % np.uint64(folds)).astype(np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import begins_run, places_in_runs, run_offsets, take_runs
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -353,10 +353,7 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, p
     query, column, score = query[order], column[order], score[order]
     spectrum, peptide = queries.spectrum[query], hits.peptide[query, column]
     n = len(spectrum)
-    is_first = np.ones(n, bool)
-    is_first[1:] = spectrum[1:] != spectrum[:-1]
-    start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
-    rank = np.arange(n) - start + 1
+    rank = places_in_runs(begins_run(spectrum)) + 1
     # The rival is the next row of the spectrum with another sequence, or its last row if all are arrangements of one peptide. The
     # range searched does not depend on `hits_per_spectrum`, so that more hits do not change the first.
     sequence = (

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import begins_run, run_offsets
 from proteoscope.engine.chemistry.modifications import SearchModification, write_mass
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.group_rates import group_leads, group_rates
@@ -152,17 +152,12 @@ def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
     spectrum, position = psms.spectrum[order], psms.position[order]
     form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide first
     is_first = np.zeros(len(order), np.int64)
-    is_first[form] = _is_new(spectrum[form]) | _is_new(position[form])
+    is_first[form] = begins_run(spectrum[form], position[form])
     counted = np.cumsum(is_first)
-    before = np.maximum.accumulate(np.where(_is_new(spectrum), counted - is_first, 0))
+    before = np.maximum.accumulate(np.where(begins_run(spectrum), counted - is_first, 0))
     rank = np.empty(len(order), np.int64)
     rank[order] = is_first * (counted - before)
     return rank
-
-
-def _is_new(value: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return True for each value that differs from the previous one; the first is always new."""
-    return np.append(True, value[1:] != value[:-1])[: len(value)]
 
 
 def _groups(is_shifted: NDArray[np.bool_], tier: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ranges
 from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import one_line
@@ -413,9 +414,8 @@ class _Selection:
     """Selected proteins as a separate database, with the positions of their residues among all proteins."""
 
     def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
-        lengths = np.diff(offsets)[selected]
-        self.offsets = np.concatenate(([0], np.cumsum(lengths)))
-        self._original = (np.arange(self.offsets[-1]) + np.repeat(offsets[selected] - self.offsets[:-1], lengths)).astype(np.uint32)
+        self.offsets, original = ranges(offsets[selected], offsets[selected + 1])
+        self._original = original.astype(np.uint32)
         self.residues = residues[self._original]
         for column in (self.residues, self.offsets):
             column.flags.writeable = False  # like mapped columns, so that kernels are compiled for one type only

@@ -29,6 +29,7 @@ __all__ = [
     "State",
     "group_medians",
     "level_amounts",
+    "logarithms",
     "medians",
     "normalisation_factors",
     "pairwise_amounts",
@@ -145,6 +146,13 @@ class Measured:
     devices: str = "cpu"
 
 
+def logarithms(value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return natural logarithms; NaN for values that are not positive."""
+    logs = np.full(value.shape, np.nan)
+    np.log(value, out=logs, where=value > 0)
+    return logs
+
+
 def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return one factor per sample that makes the median ratio between samples equal to 1.
 
@@ -166,8 +174,7 @@ def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> normalisation_factors(np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 10.0]])).round(4).tolist()
     [1.4142, 0.7071]
     """
-    logs = np.full(value.shape, np.nan)
-    np.log(value, out=logs, where=value > 0)
+    logs = logarithms(value)
     has = ~np.isnan(logs)
     used = has.any(axis=0)
     if not used.any():
@@ -383,8 +390,7 @@ def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
 def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     group = np.repeat(np.arange(n_proteins), np.diff(offsets))
-    logs = np.full(value.shape, np.nan)
-    np.log(value, out=logs, where=value > 0)
+    logs = logarithms(value)
     columns, of_sizes = np.ascontiguousarray(logs.T), _rows_by_size(offsets)
     laplacian = np.zeros((n_proteins, n_samples, n_samples))
     right = np.zeros((n_proteins, n_samples))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import begins_run, true_at
 from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.errors import InputError
@@ -466,9 +467,7 @@ def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
     """Return the row of the best match of each spectrum, which several runs may have identified."""
     file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
     order = np.lexsort((table["q_value"].to_numpy(), index, file))
-    is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = (np.diff(file[order]) != 0) | (np.diff(index[order]) != 0)
-    return order[is_first]
+    return order[begins_run(file[order], index[order])]
 
 
 class _Groups(NamedTuple):
@@ -585,6 +584,5 @@ def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDAr
     result = np.full(len(table), -1, np.int64)
     retained = np.ones(len(rows), np.bool_) if uses_razor else count == 1
     result[rows[retained]] = pairs[1, first[retained]]
-    has_protein = np.zeros(len(table), np.bool_)
-    has_protein[rows] = True
+    has_protein = true_at(len(table), rows)
     return result, has_protein

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import ranges
 from proteoscope.engine.chemistry.isotopes import isotope_patterns
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from proteoscope.engine.quantification.identified import Identified, Matches
@@ -150,7 +150,7 @@ def traces_of_others(
     width = parameters.precursor_tolerance.width(flat)
     n_after = np.minimum(np.searchsorted(flat, flat + width, side="right") - np.arange(len(flat)) - 1, _MOST)
     first = np.repeat(np.arange(len(flat)), n_after)
-    second = first + 1 + np.arange(len(first)) - np.repeat(run_offsets(n_after)[:-1], n_after)
+    _, second = ranges(np.arange(len(flat)) + 1, np.arange(len(flat)) + 1 + n_after)
     first_ion, second_ion = np.concatenate([owner[first], owner[second]]), np.concatenate([owner[second], owner[first]])
     of_one, of_other = np.concatenate([place[first], place[second]]), np.concatenate([place[second], place[first]])
     near = np.abs(values[first_ion, TIME] - values[second_ion, TIME]) <= _APART * np.maximum(

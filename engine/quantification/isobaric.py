@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import begins_run, ranges
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
@@ -94,18 +95,15 @@ def reporter_peaks(
     ReporterPeaks
     """
     n, k = len(rows), len(channels)
-    begin, count = regions.offsets[rows], np.diff(regions.offsets)[rows]
-    owner = np.repeat(np.arange(n), count)
-    peak = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
+    offsets, peak = ranges(regions.offsets[rows], regions.offsets[rows + 1])
+    owner = np.repeat(np.arange(n), np.diff(offsets))
     mz, intensity, ratio = regions.mz[peak], regions.intensity[peak].astype(np.float64), regions.signal_to_noise[peak]
     result = ReporterPeaks(np.full((n, k), np.nan), np.full((n, k), np.nan), np.full((n, k), np.nan))
     for channel, expected in enumerate(channels.tolist()):
         within = np.flatnonzero(np.abs(mz - expected) <= tolerance.width(expected))
         best = -intensity[within] if by == "most-intense" else np.abs(mz[within] - expected)
         within = within[np.lexsort((best, owner[within]))]
-        first = np.ones(len(within), np.bool_)
-        first[1:] = np.diff(owner[within]) != 0
-        chosen = within[first]
+        chosen = within[begins_run(owner[within])]
         for column, values in zip(result, (intensity, mz, ratio), strict=True):
             column[owner[chosen], channel] = values[chosen]
     return result
@@ -264,9 +262,8 @@ def _foreign_fractions(
         peaks = ms1_spectra.mz[begin:end]
         first[rows] = begin + np.searchsorted(peaks, mz[rows] - half[rows])
         last[rows] = begin + np.searchsorted(peaks, mz[rows] + half[rows], side="right")
-    count = last - first
-    owner = np.repeat(np.arange(n), count)
-    peak = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    offsets, peak = ranges(first, last)
+    owner = np.repeat(np.arange(n), np.diff(offsets))
     position, intensity = np.asarray(ms1_spectra.mz[peak]), np.asarray(ms1_spectra.intensity[peak]).astype(np.float64)
     spacing = ISOTOPE_SPACING / charge[owner]
     off = position - mz[owner]

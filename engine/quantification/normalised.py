@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.quantification.amounts import Grouping, Levels, Measured, RawQuantities, State, level_amounts, normalisation_factors
+from proteoscope.engine.quantification.amounts import (
+    Grouping,
+    Levels,
+    Measured,
+    RawQuantities,
+    State,
+    level_amounts,
+    logarithms,
+    normalisation_factors,
+)
 from proteoscope.engine.quantification.changes import model_fit
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
@@ -286,8 +295,7 @@ def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str)
     pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)
     for plex in range(pools.shape[1]):
         pools[:, plex] = _means(amounts.value[:, is_reference & (plexes == plex)])
-    logs = np.full(pools.shape, np.nan)
-    np.log(pools, out=logs, where=pools > 0)
+    logs = logarithms(pools)
     value = amounts.value * np.exp(_means(logs)[:, None] - logs)[:, plexes]
     state = np.where(np.isnan(value) & ~np.isnan(amounts.value), State.REFUSED, amounts.state)
     return RawQuantities(value, state.astype(np.int8))

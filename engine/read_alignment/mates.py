@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ranges, true_at
 from proteoscope.engine.read_alignment.candidate_positions import BestPlaces, CandidatePlaces, are_at_different_positions
 from proteoscope.engine.read_alignment.results import AlignmentRows
 from proteoscope.kernels.gapsmis_layouts import Alignments
@@ -136,8 +137,7 @@ def rescue_windows(
     reverse = np.where(places.is_reverse[paired] == 1, paired, mate)
     is_proper = (places.text[forward] == places.text[reverse]) & (places.is_reverse[paired] != places.is_reverse[mate])
     is_proper &= inserts.hold(places.end[reverse] - places.begin[forward], 2 * tolerance)
-    has_one = np.zeros(n, np.bool_)
-    has_one[places.read[paired[is_proper]]] = True
+    has_one = true_at(n, places.read[paired[is_proper]])
     read = np.flatnonzero(~has_one & (first[np.arange(n) ^ 1] >= 0) & (lengths > 0))
     mate_place = first[read ^ 1]
     length = lengths[read]
@@ -182,7 +182,7 @@ def joint_choice(
     ones, others = np.maximum(1, count[0::2]), np.maximum(1, count[1::2])
     sizes = np.where(count[0::2] + count[1::2] > 0, ones * others, 0)
     pair = np.repeat(np.arange(n // 2), sizes)
-    within = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    _, within = ranges(np.zeros_like(sizes), sizes)
     steps = np.divmod(within, others[pair])
     first_mate, other = (np.where(first[2 * pair + k] >= 0, first[2 * pair + k] + step, -1) for k, step in enumerate(steps))
     both = (first_mate >= 0) & (other >= 0)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, run_offsets, take_runs
+from proteoscope.engine.arrays import Texts, run_offsets, take_runs, true_at
 from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.formats.fastq import is_fastq, read_fastq
 from proteoscope.engine.formats.protein_files import read_proteins
@@ -381,8 +381,7 @@ def named_sequences(
         If nearly all characters are nucleotides, but not all.
     """
     counts = sum((character_counts(chunk) for chunk in iterate_chunks(characters)), np.zeros(256, np.int64))
-    is_allowed = np.zeros(256, np.bool_)
-    is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
+    is_allowed = true_at(256, np.frombuffer("".join(_BASES).encode(), np.uint8))
     are_nucleotides = are_bases(counts)
     if are_nucleotides and counts[~is_allowed].any():
         odd = _find_first(characters, ~is_allowed)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets, take_runs
+from proteoscope.engine.arrays import Texts, run_offsets, take_runs, true_at
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import Features, open_features, write_features
@@ -266,8 +266,7 @@ def _open(folder: Path) -> SequenceDatabase:
     require((lengths[1:] >= lengths[:-1]).all(), f"{folder}: the sequences of the database are not in order of length")
     in_bounds = residues.min(initial=0) >= 0 and residues.max(initial=0) < len(SYMBOLS)
     require(in_bounds, f"{folder}: the database holds residues that do not exist")
-    is_present = np.zeros(n, bool)
-    is_present[file_index[file_index < n]] = True
+    is_present = true_at(n, file_index[file_index < n])
     require(is_present.all(), f"{folder}: the positions of the sequences in their files are not unique")
     counts_are_possible = max(database.n_repeated_names, database.n_nucleotides) <= n
     require(counts_are_possible, f"{folder}: more sequences are declared than there are")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import read_only
+from proteoscope.engine.arrays import ranges, read_only
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.kernels.layouts import PeakArrays
@@ -117,8 +117,7 @@ class Spectra:
 
     def only(self, rows: NDArray[np.int64]) -> Spectra:
         """Return all spectra, with peaks only for the spectra `rows` (ascending), so that the others are not searched."""
-        count = np.zeros(len(self), np.int64)
-        count[rows] = np.diff(self.offsets)[rows]
-        offsets = np.concatenate(([0], np.cumsum(count)))
-        index = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], count)
+        ends = self.offsets[:-1].copy()
+        ends[rows] = self.offsets[rows + 1]
+        offsets, index = ranges(self.offsets[:-1], ends)
         return replace(self, offsets=offsets, mz=self.mz[index], intensity=self.intensity[index])

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import batch_runs, ranges, read_only, run_offsets
+from proteoscope.engine.arrays import batch_runs, ranges, read_only, run_offsets, true_at
 from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -103,8 +103,7 @@ class SpectrumIndex:
 
     def only(self, spectra: NDArray[np.integer]) -> SpectrumIndex:
         """Return an index with only the queries of the given spectra; the peaks are unchanged."""
-        is_selected = np.zeros(len(self.arrays.offsets) - 1, bool)
-        is_selected[spectra] = True
+        is_selected = true_at(len(self.arrays.offsets) - 1, spectra)
         return self._select_queries(np.flatnonzero(is_selected[self.queries.spectrum]), self.queries.mass)
 
     @property

@@ -20,6 +20,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import begins_run
+
 __all__ = ["competition_q_values"]
 
 
@@ -53,8 +55,7 @@ def competition_q_values(
     if len(score) == 0:
         return np.empty(0)
     order = np.lexsort((~is_decoy, -score, hypothesis))
-    is_winner = np.append(True, hypothesis[order][1:] != hypothesis[order][:-1])
-    winners = order[is_winner]
+    winners = order[begins_run(hypothesis[order])]
     winners = winners[np.argsort(-score[winners], kind="stable")]
     weight, decoy = 1.0 / n_decoys[winners], is_decoy[winners]
     ranked = -score[winners]

@@ -40,6 +40,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import begins_run
+
 __all__ = ["DecoyTail", "ScoreScale", "best_by_group", "expected_decoys", "false_share_interval", "q_values"]
 
 _TAIL = 0.025  # probability on either side of a 95 % interval
@@ -291,6 +293,4 @@ def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArr
     if (group[1:] > group[:-1]).all():  # most searches report one match per spectrum, in this order
         return np.arange(len(group))
     order = np.lexsort((-score, group))
-    ranked = group[order]
-    firsts: NDArray[np.int64] = order[np.append(True, ranked[1:] != ranked[:-1])]
-    return firsts
+    return order[begins_run(group[order])]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import begins_run
 from proteoscope.engine.structures.chain_copies import molecule_starts
 from proteoscope.engine.structures.residue_names import dynamics_parent, residue_kind
 from proteoscope.engine.structures.residue_numbers import DECIMAL_NUMBER, LAST_DECIMAL, hybrid_36
@@ -70,7 +71,7 @@ class PdbAtoms:
         return self._text(row, slice(22, 27))
 
     def _first_of_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        return rows[np.concatenate([[True], self.run[rows[1:]] != self.run[rows[:-1]]])] if len(rows) else rows
+        return rows[begins_run(self.run[rows])]
 
     def long_names(self) -> Iterator[tuple[NDArray[np.int64], str]]:
         """Yield the atoms of residues that have a name of four characters, and the name."""
@@ -212,7 +213,7 @@ class PdbAtoms:
         order = rows[np.argsort(self.chain[rows], kind="stable")]
         # 16 bits for the chain, 32 for the residue and 8 for the alternative location.
         place = self.chain[order] << 32 | (self._places(order, numbers) + _OFFSET)
-        is_new = np.concatenate([[True], (place[1:] != place[:-1]) | (self.part[order[1:]] != self.part[order[:-1]])])
+        is_new = begins_run(place, self.part[order])
         keys = np.sort((place << 8 | self._cells[order, 16])[is_new])
         repeated = set((keys[1:][keys[1:] == keys[:-1]] >> 40).tolist())
         if is_forced.any():

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from proteoscope.engine.arrays import true_at
 from proteoscope.engine.chemistry.fragments import (
     IMMONIUM,
     PRECURSOR,
@@ -270,8 +271,7 @@ def annotate_peptidoform(
         single = immonium_ions(peptidoform)
         ions = _joined(ions, single, np.arange(len(single)))
     every = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
-    result = np.zeros(len(ions), np.bool_)
-    result[every.ion] = True
+    result = true_at(len(ions), every.ion)
     matches = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance, one_ion_per_peak=True)
     return AnnotatedSpectrum(title, peptidoform, precursor_mz, peaks, settings, ions, matches, result)
 

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from proteoscope import kernels
 from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.numbers import COMMA, COMMA_WARNING, POINT, decimal_sign
 from proteoscope.engine.formats.peak_lists import MAXIMUM_LINES
-from proteoscope.engine.formats.reading import mapped_blocks, n_processors
-from proteoscope.engine.formats.sources import Block, ByteSource
+from proteoscope.engine.formats.reading import mapped_blocks
+from proteoscope.engine.formats.sources import Block, ByteSource, decoded
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.unfolding import ENTRIES
 
-__all__ = ["Line", "TextLibrary", "decoded", "find_last_line", "rows_with"]
+__all__ = ["Line", "TextLibrary", "find_last_line", "rows_with"]
 
 _MAXIMUM_LINE_BYTES = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -143,7 +144,7 @@ class TextLibrary(ABC):
         Cancelled
             If the user cancels.
         """
-        n_threads, n_lines = min(4, n_processors()), 0
+        n_threads, n_lines = min(4, available_threads()), 0
         pool = ThreadPoolExecutor(n_threads, thread_name_prefix="library-reader")
         try:
             for parsed, consumed in mapped_blocks(self._source, self.cut, self._begin, self._parse, pool, n_threads, progress):
@@ -308,14 +309,6 @@ def rows_with(data: bytes, table: NDArray[np.int64], word: bytes, *, is_whole: b
     for at, character in enumerate(word):
         rows = rows[text[table[rows, 0] + at] == character]
     return rows
-
-
-def decoded(content: bytes) -> str:
-    """Decode text as UTF-8, or as Latin-1 if it is not UTF-8."""
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
 
 
 def find_last_line(text: bytes, words: tuple[bytes, ...]) -> int:

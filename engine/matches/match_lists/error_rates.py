@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import begins_run, places_in_runs
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.matches.engine_scores import ENGINE_SCORES
@@ -173,10 +174,8 @@ def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: F
     """
     value = np.where(np.isnan(score), -np.inf, score)
     order = np.lexsort((np.arange(len(score)), -value, np.where(given > 0, given, 1), spectrum))
-    first = np.append(True, np.diff(spectrum[order]) != 0)[: len(order)]
-    place = np.arange(len(order))
     rank = np.empty(len(order), np.int64)
-    rank[order] = place - np.maximum.accumulate(np.where(first, place, 0)) + 1
+    rank[order] = places_in_runs(begins_run(spectrum[order])) + 1
     return np.minimum(rank, _MAXIMUM_RANK)
 
 

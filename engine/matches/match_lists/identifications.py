@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import PeptideRow
@@ -292,7 +293,7 @@ class MatchCollector:
             **{name: pa.array(texts, pa.string()) for name, texts in self._texts.items()},
             peptide=np.array(self._peptide, np.int64),
             peptides=tuple(self._peptides),
-            protein_offsets=np.concatenate(([0], np.cumsum(np.array(self._counts, np.int64)))).astype(np.int64),
+            protein_offsets=run_offsets(np.array(self._counts, np.int64)),
             protein=np.array(self._protein, np.int64),
             accessions=tuple(self._accessions),
             scores=scores,
@@ -336,7 +337,7 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         **{name: pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("run", "native_id", "title")},
         peptide=np.concatenate([of[part.peptide] for of, part in zip(of_peptide, parts, strict=True)]),
         peptides=tuple(peptides),
-        protein_offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        protein_offsets=run_offsets(counts),
         protein=np.concatenate([of[part.protein] for of, part in zip(of_protein, parts, strict=True)]),
         accessions=tuple(accessions),
         scores={name: np.concatenate([part.scores.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import ranges
 from proteoscope.engine.chemistry.fragments import SERIES_MASS
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -68,9 +68,8 @@ def count_ions(
     progress.stage("Counting fragment ions", n)
     for first in range(0, n, _BATCH):
         rows = order[first : first + _BATCH]
-        lengths = offsets[rows + 1] - offsets[rows]
-        starts = run_offsets(lengths)
-        at = np.arange(starts[-1]) + np.repeat(offsets[rows] - starts[:-1], lengths)
+        starts, at = ranges(offsets[rows], offsets[rows + 1])
+        lengths = np.diff(starts)
         owner = np.repeat(np.arange(len(rows)), lengths)
         sums = np.cumsum(masses[at])
         before = np.concatenate(([0.0], sums))[starts[:-1]]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import ranges, run_offsets, take_runs
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.chemistry.modification_naming import NamedModification, Namer
@@ -310,8 +310,7 @@ def _places(
     pairs = np.empty(row_offsets[-1], np.int64)
     is_named = np.repeat(counts > 0, per_row)
     pairs[is_named] = named
-    first = places.offsets[:-1][sequence[nameless]]
-    pairs[~is_named] = np.arange(n_named.sum()) + np.repeat(first - (np.cumsum(n_named) - n_named), n_named)
+    _, pairs[~is_named] = ranges(places.offsets[sequence[nameless]], places.offsets[sequence[nameless] + 1])
     return places, row_offsets, pairs
 
 

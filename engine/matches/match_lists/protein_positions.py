@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import begins_run, ranges, run_offsets
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
@@ -103,9 +103,8 @@ def place_peptides(
     of_code, rows, starts = _found_anywhere(list(codes), alike, bounds, progress)
     # Peptides that differ only by leucine and isoleucine have the same positions.
     begin, end = (np.searchsorted(of_code, code, side) for side in ("left", "right"))
-    counts = end - begin
-    at = np.arange(counts.sum()) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
-    return _with_found(named, np.repeat(nameless, counts), rows[at], starts[at], database)
+    at = ranges(begin, end)[1]
+    return _with_found(named, np.repeat(nameless, end - begin), rows[at], starts[at], database)
 
 
 def cut_off_proteins(identifications: Identifications, database: Proteins) -> list[str]:
@@ -163,7 +162,7 @@ def _found_anywhere(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the first position of each peptide in each database protein: peptide index, protein row and start."""
     peptide, protein, start = find_occurrences(peptides, residues, bounds, progress)
-    is_first = np.append(True, (np.diff(peptide) != 0) | (np.diff(protein) != 0))[: len(peptide)]
+    is_first = begins_run(peptide, protein)
     return peptide[is_first], protein[is_first], start[is_first]
 
 
