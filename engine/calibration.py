@@ -1,7 +1,5 @@
 """Calibration: measurement of this machine's devices for all types of workloads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from proteoscope.engine import searches

@@ -1,7 +1,5 @@
 """Time of creation in written files, which can be set for reproducible files."""
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime
 

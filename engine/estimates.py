@@ -10,8 +10,6 @@ The steps, in the order of this module:
 4. `proteoscope.engine.views.run_prediction` formats the result for users.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path

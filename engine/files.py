@@ -10,8 +10,6 @@ The next process that writes into FOLDER removes the temporary files whose lock 
 similarly named files of other programs are never removed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gzip

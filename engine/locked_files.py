@@ -1,7 +1,5 @@
 """Exclusive file locks of the operating system, which are released when the process that holds them ends in any way."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

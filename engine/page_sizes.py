@@ -4,8 +4,6 @@ Figures are laid out for their width, not scaled, so that text has the same size
 `MINIMUM_FONT`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 __all__ = [

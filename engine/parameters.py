@@ -4,8 +4,6 @@ A parameter is a field of a frozen pydantic model. It is declared with `paramete
 a short help text.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping

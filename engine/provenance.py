@@ -1,7 +1,5 @@
 """Provenance of a run: source commit, versions of the libraries that computed, machine, and digests of the results."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import re

@@ -4,8 +4,6 @@ A run is resumed only with the same files, parameters and program version, so th
 the checkpoint in the user's own cache, not from the project, which may be untrusted.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

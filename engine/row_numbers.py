@@ -4,8 +4,6 @@ Arrays of row indices are arrays of plain integers; an index taken from such an 
 (matches, hits, members of clusters) are plain ints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NewType, TypeVar, cast
 

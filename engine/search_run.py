@@ -1,7 +1,5 @@
 """Steps common to all searches: input checks, project and run, device detection, log, clock, and the record of the run."""
 
-from __future__ import annotations
-
 import json
 import math
 import platform

@@ -6,8 +6,6 @@ that is possible, the folder is opened, its real path is compared with the check
 use names.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

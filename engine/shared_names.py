@@ -1,7 +1,5 @@
 """Removal of folders and of names of users and machines from file names and texts that are given to others."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import re

@@ -1,7 +1,5 @@
 """Safe opening of untrusted SQLite files: nothing in them is executed, and computation time and sizes are limited."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable, Iterable

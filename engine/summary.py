@@ -1,7 +1,5 @@
 """Summaries of runs: values for scripts, lines for the terminal, counts for the window."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any

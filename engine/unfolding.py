@@ -4,8 +4,6 @@ A small untrusted file may refer to a long text a million times, decompress to g
 content, and a file is rejected if this exceeds a fixed amount plus a multiple of the file's size on disk.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from threading import Lock

@@ -1,7 +1,5 @@
 """The Qt application: its name, theme and settings, and the handler of unexpected errors."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import threading

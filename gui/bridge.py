@@ -1,7 +1,5 @@
 """Bridge from job events in the engine's threads to Qt signals."""
 
-from __future__ import annotations
-
 import threading
 
 from PySide6.QtCore import QObject, Qt, Signal

@@ -1,7 +1,5 @@
 """Texts that describe how certain a count is: the number of accepted decoys and an interval for the fraction of false targets."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QLocale
 
 from proteoscope.engine.results.counts import FalseShareInterval

@@ -1,7 +1,5 @@
 """Closing of the window: confirmation while jobs run, and waiting until cancelled jobs have stopped."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 

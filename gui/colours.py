@@ -1,7 +1,5 @@
 """Qt colours for the inks that figures use (`proteoscope.engine.views.palette`)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Dialog that converts all or selected spectra to another format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Links to entries of public databases. A click opens the entry in the system's browser; the program itself does not download it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Deferred work, done in small steps so that the window remains responsive."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

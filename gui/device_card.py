@@ -1,7 +1,5 @@
 """Panel of a device on the device page: state, calibration, current use and speeds in past runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal

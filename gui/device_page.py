@@ -1,7 +1,5 @@
 """The device page: all devices of this machine with their state, calibration and current use."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Detection of the devices of this machine in the background, because detecting GPUs takes a second or two."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QLocale, QObject, Signal
 
 from proteoscope.engine.execution.devices import Device, devices, gpus, processor

@@ -1,7 +1,5 @@
 """Small dialogs of the window: unexpected errors, confirmation before closing, missing projects, and About."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Handling of dropped files, presets and projects."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from functools import partial

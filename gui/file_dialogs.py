@@ -1,7 +1,5 @@
 """Dialogs for files and folders, which call a function with the paths that the user chose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Thick frame inside the widget that has the keyboard focus, for the high-contrast theme."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QEvent, QObject, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QWidget

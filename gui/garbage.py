@@ -6,8 +6,6 @@ which only their own thread may do. A full collection also stops all threads whi
 because imports move hundreds of thousands of objects into it before Python's threshold makes it due.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Icons of the program, drawn from SVG in the colours of the palette, at the resolution of each screen."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache

@@ -1,8 +1,6 @@
 """Base class of dialogs that run a task as a job of the window and show its progress and result."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
-from __future__ import annotations
-
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt, Signal, SignalInstance

@@ -1,7 +1,5 @@
 """Notifications about finished jobs: errors, written files and results."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Entry point of the command ``proteoscope``: the window or the command line."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Functions that lay out widgets in rows and columns."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """Log of messages and warnings."""
 
-from __future__ import annotations
-
 import logging
 from html import escape
 

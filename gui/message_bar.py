@@ -3,8 +3,6 @@
 The message does not interrupt the user, and its space is reserved, so that no other control moves when it appears.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Dialog that predicts a spectral library from proteins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from PySide6.QtCore import QLocale

@@ -1,7 +1,5 @@
 """Creation of pages in small steps while the window is idle, so that the window opens quickly and remains responsive."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from types import ModuleType

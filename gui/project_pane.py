@@ -1,7 +1,5 @@
 """Project pane: name and runs of the open project; selecting a run shows its results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """List of recent projects with their content and date; missing projects are grey."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol

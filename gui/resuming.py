@@ -1,7 +1,5 @@
 """Resuming of stopped runs as jobs of the window."""
 
-from __future__ import annotations
-
 from proteoscope.engine.project import Project
 from proteoscope.engine.resumption import stopped_run
 from proteoscope.engine.searches import search_of_kind

@@ -1,8 +1,6 @@
 """Layouts that scroll or wrap when space is short, for example in a small window with a large font."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt

@@ -1,7 +1,5 @@
 """Settings that persist between program starts: a small JSON file with a version."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Durations of the stages of a job, and an estimate of its remaining time based on the previous job of the same kind."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from proteoscope.engine.jobs import ProgressEvent

@@ -1,8 +1,6 @@
 """Status bar, in which a long transient message is elided and its tooltip shows the whole message."""
 # ruff: noqa: N802 - Qt gives these names
 
-from __future__ import annotations
-
 from PySide6.QtCore import QEvent, QRect, Qt
 from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QStatusBar, QStyle, QStyleOption, QWidget

@@ -4,8 +4,6 @@ The cards are painted by the program: a style sheet of the whole application wou
 and a theme change would take seconds.
 """
 
-from __future__ import annotations
-
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QFrame

@@ -1,7 +1,5 @@
 """Opening or creating of the project of a search, and a dialog for its new location if the folder is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

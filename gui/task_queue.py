@@ -1,7 +1,5 @@
 """Tasks of the window in the job queue, with their progress and outcomes."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Handling of termination signals such as SIGTERM: the window state is saved before the process ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -4,8 +4,6 @@ Text has a contrast of at least 4.5 : 1 on every background on which it is shown
 AA, success criteria 1.4.3 and 1.4.11). In the high-contrast theme, text has at least 7 : 1 (level AAA, 1.4.6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Saving and restoring of the window state: size, position, docks, forms and views."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Functions that compose phrases for messages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import QLocale

@@ -1,7 +1,5 @@
 """Checks of the arguments of functions for scripts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Databases of protein structures for scripts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Superposition of two structures for scripts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import get_args
 

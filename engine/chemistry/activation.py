@@ -4,8 +4,6 @@ Collisions break the amide bond, which gives b and y; electron transfer and capt
 Collisions of precursors that survive electron transfer give all four series (Frese et al. 2012, Anal. Chem. 84:9668).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from enum import IntEnum

@@ -5,8 +5,6 @@ Element masses are from NIST, Atomic Weights and Isotopic Compositions, version 
 Physics C 36:1603), like CIAAW. NumPy is not imported, since parameters, which validate modifications, are listed without it.
 """
 
-from __future__ import annotations
-
 import re
 
 from proteoscope.engine.errors import ParameterError, shortened

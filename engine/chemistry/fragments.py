@@ -5,8 +5,6 @@ fragment's residues and modifications, the neutral masses are a = S - CO, b = S,
 the radical z• of electron transfer (also called z+1) S + H2O - NH2. An ion of charge n has n protons; precursor ions are the whole peptide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

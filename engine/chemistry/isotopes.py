@@ -5,8 +5,6 @@ each raised to the number of atoms (Rockwood, Van Orden & Smith 1995, Anal. Chem
 from NIST's Atomic Weights and Isotopic Compositions 4.1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -3,8 +3,6 @@
 The mass of the proton is from CODATA 2022.
 """
 
-from __future__ import annotations
-
 from typing import Any, overload
 
 import numpy as np

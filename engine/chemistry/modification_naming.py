@@ -1,7 +1,5 @@
 """Naming of modifications in result files by Unimod: by name, or by mass if the mass is usual for the residue."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ This program assigns a modification of a residue that must be at a terminus (suc
 mzIdentML assigns it to the terminus, position 0 or the length plus 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 

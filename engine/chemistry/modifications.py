@@ -7,8 +7,6 @@ are Unimod's monoisotopic masses in dalton.
 with other names (glycans of unknown composition, "N6-methylated lysine") have no known mass.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

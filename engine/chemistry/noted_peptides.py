@@ -6,8 +6,6 @@ Modifications may be in square brackets or parentheses after their residues, by 
 ``PEPTIDEc[17]``), MaxQuant's ``pS``, ``pT`` and ``pY``, and flanking residues (``K.PEPTIDE.R``).
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

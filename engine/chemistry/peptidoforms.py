@@ -1,7 +1,5 @@
 """Reader and writer of modified peptides in ProForma 2.0 (LeDuc et al. 2022, J. Proteome Res. 21:1189)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Consensus spectra of clusters, and the similarity of the clusters' members to them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Entries, in the list of searches, of the clustering and of the search that explains unidentified spectra."""
 
-from __future__ import annotations
-
 from proteoscope.engine import clustering
 from proteoscope.engine.entry import IDENTIFICATION_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, Export, Option, Search
 from proteoscope.engine.matches.exports import library_exports

@@ -1,7 +1,5 @@
 """Exports of a finished run: clusters, consensus spectra, or explained spectra."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Methods paragraphs of clustering and of explaining spectra (see `proteoscope.engine.results.methods`)."""
 
-from __future__ import annotations
-
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed
 

@@ -1,7 +1,5 @@
 """Parameters of the clustering of spectra, and of the search that explains unidentified spectra."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import field_validator, model_validator

@@ -1,7 +1,5 @@
 """Agreement of clusters with known labels, by common measures (The et al. 2016, J Proteome Res 15:713; falcon 2021)."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Clustering of similar spectra: from files to a project, in the steps read, index, plan, score and report."""
 
-from __future__ import annotations
-
 from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import Quality, compared_with_labels, read_labels

@@ -3,8 +3,6 @@
 In k-means, some spectra are the initial centroids; spectra of the same charge and similar precursor m/z are assigned to them.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Summaries of clustering, and of explaining unidentified spectra."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from proteoscope.engine.clustering.quality import Quality

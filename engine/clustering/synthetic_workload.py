@@ -1,7 +1,5 @@
 """Synthetic points and vectors for measuring the speed of devices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Result tables of clustering, and of explaining unidentified spectra."""
 
-from __future__ import annotations
-
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.spectra.tables import SPECTRA
 

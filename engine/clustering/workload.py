@@ -1,7 +1,5 @@
 """Estimated workload of clustering, and of explaining spectra, from their requests."""
 
-from __future__ import annotations
-
 from proteoscope.engine.clustering import assignment, grouping
 from proteoscope.engine.clustering.parameters import ClusteringParameters, ExplanationParameters
 from proteoscope.engine.entry import SearchRequest

@@ -1,7 +1,5 @@
 """Command-line options of sub-commands that write figures: file type, width and resolution."""
 
-from __future__ import annotations
-
 import argparse
 
 from proteoscope.engine.errors import ParameterError

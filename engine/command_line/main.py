@@ -3,8 +3,6 @@
 Computing modules are imported inside the commands, so that help is fast.
 """
 
-from __future__ import annotations
-
 import argparse
 import atexit
 import contextlib

@@ -1,7 +1,5 @@
 """``proteoscope report``: the sub-command that writes a report of a finished run as an HTML page."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``proteoscope samples``: the sub-command that copies the sample data delivered with the program, which the manual uses."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Error messages for system limits and library settings under which the program cannot run."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Program that runs the workers of a Slurm job on a cluster node, with the arguments that `dask_jobqueue` writes into job scripts."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``proteoscope workers``: the sub-command that creates certificates and starts schedulers and workers for ``--workers``."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import stat

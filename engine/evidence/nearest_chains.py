@@ -1,7 +1,5 @@
 """Chains most similar to each protein, with alignments, by exhaustive Smith-Waterman search in the observed sequences of structures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Parameters of evidence on structures."""
 
-from __future__ import annotations
-
 from pydantic import field_validator
 
 from proteoscope.engine.parameters import SearchParameters, parameter

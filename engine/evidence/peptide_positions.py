@@ -1,7 +1,5 @@
 """Positions of peptides in proteins, and the evidence of each residue."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan

@@ -1,7 +1,5 @@
 """Analyses of evidence on structures: modified sites, possible contacts, uncovered residues and paralogues."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A protein residue is mapped onto the residue of the remote chain that is aligned with the same residue of the nearest chain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain

@@ -1,7 +1,5 @@
 """Mapping of identified peptides onto structures: a further run of a project, in the steps read, index, plan, score and report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

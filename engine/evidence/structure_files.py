@@ -1,7 +1,5 @@
 """Structure files of a run, found by their names in its tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 

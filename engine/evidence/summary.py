@@ -1,7 +1,5 @@
 """Summary of evidence on structures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from proteoscope.engine.results.counts import Count, counted

@@ -1,7 +1,5 @@
 """Columns of the tables of evidence on structures."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from proteoscope.engine.matches.columns import PEPTIDES, SHIFTED_PSMS, described_columns

@@ -1,7 +1,5 @@
 """Estimated workload of mapping a project's peptides onto structures, from its records and the structure files."""
 
-from __future__ import annotations
-
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation
 from proteoscope.engine.evidence.identified_peptides import SHOWN_TOO

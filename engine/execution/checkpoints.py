@@ -12,8 +12,6 @@ A background thread writes all records, beginning a few seconds after the start 
 rows that exceed this budget are not stored and are computed again when the run is resumed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import threading

@@ -1,7 +1,5 @@
 """Command lines of child processes that run this program, and their output."""
 
-from __future__ import annotations
-
 import sys
 from typing import IO
 

@@ -1,7 +1,5 @@
 """Measurement of the time and the peak memory of the stages of a run."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

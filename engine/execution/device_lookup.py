@@ -1,7 +1,5 @@
 """Detection of the requested device in the background, since a driver takes seconds and may hang, and opening of the GPUs that it names."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait

@@ -10,8 +10,6 @@ The file is untrusted: facts with an invalid type are ignored, and a damaged fil
 Facts only make searches faster, so failed writes are ignored.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -1,7 +1,5 @@
 """Present use of devices: total use of each GPU, and use of the CPU by this program."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

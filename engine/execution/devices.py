@@ -4,8 +4,6 @@ Testing GPUs takes a second. GPUs that were usable within the last hour are not 
 test depends: the start of the machine, the driver, its devices, CuPy, and the CUDA variables of the environment.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import hashlib

@@ -1,7 +1,5 @@
 """Settings of libraries, so that they load faster, use one thread for small matrices, and retain less memory."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Compilation of kernels before they are called: once per machine, in separate processes, with progress and immediate cancellation."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

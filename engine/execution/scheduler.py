@@ -12,8 +12,6 @@ If all speeds are known from earlier searches, the distribution is calculated be
 In later rounds with the same items, each worker starts with its items of the previous round.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

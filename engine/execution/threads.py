@@ -3,8 +3,6 @@
 Cancellation takes effect between two partitions; kernels that may take long for a single item also read a stop flag.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait

@@ -11,8 +11,6 @@ rows. An opened workload stays on its device between the rounds of an iterative 
     session.run("phase 1"), filter, session.run("phase 2", items=passed)
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Generator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable

@@ -5,8 +5,6 @@ run, which causes errors of a few parts per million. Each precursor becomes one 
 time of flight.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from collections.abc import Iterator

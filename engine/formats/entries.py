@@ -4,8 +4,6 @@ A format is an `EntryFormat`: it finds the ends of entries and parses text into 
 memory, so that the FASTA reader checks their sequences and headers.
 """
 
-from __future__ import annotations
-
 import string
 import warnings
 from collections.abc import Iterator, Sequence

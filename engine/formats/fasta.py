@@ -1,7 +1,5 @@
 """Reader of protein sequences from FASTA files, plain or gzipped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

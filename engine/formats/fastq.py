@@ -1,7 +1,5 @@
 """Reader of sequences with qualities from FASTQ files, plain or gzipped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

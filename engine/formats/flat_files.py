@@ -5,8 +5,6 @@ format. A record of nucleotides yields the proteins of its coding sequences (``/
 nucleotide sequence if nucleotides are requested.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

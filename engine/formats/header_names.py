@@ -5,8 +5,6 @@ UniProt: ``Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4`` (https://www.u
 proportion to the length of the header, and control characters never become part of a name.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

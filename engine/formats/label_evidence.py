@@ -6,8 +6,6 @@ more with one. If fragment masses are not exact, only the presence of reporter i
 lower third of the m/z range in CID, and reporter ions may be measured only in MS3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Literal

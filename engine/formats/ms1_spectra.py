@@ -1,7 +1,5 @@
 """Reader of MS1 spectra of mzML and mzXML files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace

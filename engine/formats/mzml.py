@@ -3,8 +3,6 @@
 An index is ignored: files are read from beginning to end, so that a wrong index, which is a common error, has no effect.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

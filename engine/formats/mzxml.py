@@ -1,7 +1,5 @@
 """Reader of mzXML (Pedrioli et al. 2004, Nat. Biotechnol. 22:1459), versions 2 and 3."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Native identifiers of spectra in mzML and mzIdentML: patterns of the vendors, with their terms in the PSI-MS vocabulary."""
 
-from __future__ import annotations
-
 import re
 
 __all__ = ["INDEX_FORMAT", "NO_FORMAT", "SCAN_FORMAT", "native_format"]

@@ -5,8 +5,6 @@ noise and baseline at sampled m/z of a spectrum (``sampled noise m/z array``, MS
 array``, MS:1002745). Both are converted to noise samples, and the noise between samples is interpolated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

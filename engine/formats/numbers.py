@@ -1,7 +1,5 @@
 """Parser of numbers in all text formats: decimal numbers as accepted by `float`, integers, and texts that mean a missing value."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

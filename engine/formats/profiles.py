@@ -1,7 +1,5 @@
 """Recognition of spectra in profile mode by their points, and centroiding."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

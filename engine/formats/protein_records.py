@@ -1,7 +1,5 @@
 """Protein records in the blocks of files, and their conversion to one set of columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reader of spectra as columns, block by block in several threads."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Recognition of the format of a file from its first bytes."""
 
-from __future__ import annotations
-
 import re
 
 from proteoscope.engine.errors import InputError

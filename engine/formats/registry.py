@@ -4,8 +4,6 @@ An entry of the registry defines how a format is recognised and read, its suffix
 PSI-MS vocabulary. This module imports no reader. docs/developers/extending.md explains how to add a format.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reader of the peaks in the m/z range of reporter ions from all MS2 or MS3 spectra of a file, with precursors and isolation windows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Classification of sequences as proteins or nucleotides by their symbols, used in the whole program."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

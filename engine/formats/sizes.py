@@ -1,7 +1,5 @@
 """Estimates of the content of files from their sizes and beginnings, without reading whole files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple

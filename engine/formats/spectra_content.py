@@ -7,8 +7,6 @@ exact analysers, peaks can have any distance, and isotope peaks have exactly thi
 from their values: masses of peptides are near multiples of 1.000495 Da (Mann 1995), unless they have errors of half a dalton.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reader of sequence features in GFF3 and BED files, which are drawn along alignments."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

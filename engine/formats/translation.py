@@ -5,8 +5,6 @@ reading frame is unknown and not needed to find peptides. Genetic codes are NCBI
 (https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi), from Biopython.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Formats: https://web.expasy.org/docs/userman.html and https://www.uniprot.org/do
 in UniProt's FASTA files (https://www.uniprot.org/help/fasta-headers), so that all formats give the same tables.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

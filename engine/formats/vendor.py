@@ -4,8 +4,6 @@ The formats are not public. The vendors' libraries, which read them, are part of
 Res. 19:537) and of ProteoWizard's msconvert (Chambers et al. 2012, Nat. Biotechnol. 30:918).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Writer of spectra in the formats of the registry that have a writer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Format attributes and numbers of XML for the writers of files."""
 
-from __future__ import annotations
-
 import re
 from xml.sax.saxutils import escape
 

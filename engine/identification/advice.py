@@ -4,8 +4,6 @@ Causes that only need counts are always examined. Probe searches (of a sample, w
 search steps, or any time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Entry of the identification in the registry of searches."""
 
-from __future__ import annotations
-
 from proteoscope.engine import identification, matches
 from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Option, Search
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES

@@ -1,7 +1,5 @@
 """Protein and peptide indexes of an identification, built according to its parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

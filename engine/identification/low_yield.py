@@ -6,8 +6,6 @@ are similar; errors of wrong matches spread over the window. The probe search on
 requested search.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Precursors with unusual charges and masses are counted. A sample of the spectra 
 other enzymes generate from the same proteins; these causes are reported only if they explain far more spectra than the requested settings.
 """
 
-from __future__ import annotations
-
 import tempfile
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Parameters of an identification."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from proteoscope.engine.chemistry.tolerance import Tolerance

@@ -1,7 +1,5 @@
 """Passes of an identification: the first, the second (identified proteins only), and probe searches of a sample."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ Confident matches include targets and decoys above the same score: a tolerance b
 better than decoys.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

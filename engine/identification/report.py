@@ -1,7 +1,5 @@
 """Report of an identification: error rates of the matches, tables of the run, and numbers of accepted rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

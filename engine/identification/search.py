@@ -1,7 +1,5 @@
 """Identification of peptides and proteins, from files to a project: read, index, plan, score, report, advise."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

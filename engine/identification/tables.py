@@ -1,7 +1,5 @@
 """Result tables of an identification."""
 
-from __future__ import annotations
-
 from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS, READING_FRAMES
 from proteoscope.engine.spectra.tables import SPECTRA

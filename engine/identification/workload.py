@@ -1,7 +1,5 @@
 """Estimated workload of an identification, computed from its request."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from proteoscope.engine.entry import SearchRequest

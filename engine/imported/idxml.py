@@ -1,7 +1,5 @@
 """Reader of idXML, the identifications of OpenMS (Röst et al. 2016, Nat Methods 13:741; schema IdXML_1_5)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Methods paragraph of imported results (see `proteoscope.engine.results.methods`)."""
 
-from __future__ import annotations
-
 from proteoscope.engine.matches.methods_paragraph import accepted_sentence
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed

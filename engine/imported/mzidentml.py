@@ -3,8 +3,6 @@
 Jones et al. 2012, Mol Cell Proteomics 11:M111.014381; Vizcaíno et al. 2017, Mol Cell Proteomics 16:1275.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 from urllib.parse import unquote

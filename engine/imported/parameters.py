@@ -1,7 +1,5 @@
 """Parameters of an import, about which result files contain no information."""
 
-from __future__ import annotations
-
 from pydantic import field_validator
 
 from proteoscope.engine.chemistry.tolerance import Tolerance

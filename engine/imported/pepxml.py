@@ -4,8 +4,6 @@ pepXML: Keller et al. 2005, Mol Syst Biol 1:2005.0017. Pyteomics (Levitsky et al
 module converts its dictionaries to columns.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

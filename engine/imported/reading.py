@@ -1,7 +1,5 @@
 """Reading of result files with the reader of their detected format."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

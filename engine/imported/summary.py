@@ -1,7 +1,5 @@
 """Summary of an import."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Result tables of an import: the tables of an identification, with the scores of the engine."""
 
-from __future__ import annotations
-
 from proteoscope.engine.matches.columns import IMPORTED_PSMS, PEPTIDES, PROTEINS
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.spectra.tables import SPECTRA

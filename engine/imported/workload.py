@@ -1,7 +1,5 @@
 """Estimated time and memory of importing results, from the request."""
 
-from __future__ import annotations
-
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation
 from proteoscope.engine.formats.sizes import input_size

@@ -1,7 +1,5 @@
 """Safe reading of XML result files element by element: no declared entities, no other files, elements of limited size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Reader of X!Tandem XML (Craig & Beavis 2004, Bioinformatics 20:1466; https://www.thegpm.org/docs/X_series_output_form.pdf)."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

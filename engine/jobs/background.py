@@ -4,8 +4,6 @@ For example, reading spectra and building the peptide index are independent, and
 step after the other: reports and errors of a background task appear when its result is requested.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait

@@ -1,7 +1,5 @@
 """Progress and cancellation of long computations, thread-safe and without Qt."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,7 +1,5 @@
 """Sub-command ``predict``, which predicts a spectral library. Modules that compute are imported when it runs."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Entry of the spectral library search in the list of searches."""
 
-from __future__ import annotations
-
 from proteoscope.engine import library_search, matches
 from proteoscope.engine.entry import SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Export, Input, Search
 from proteoscope.engine.formats.registry import format_names

@@ -11,8 +11,6 @@ a separate hypothesis, with the ratio of decoys to targets as number of decoys. 
 Entries without decoys, such as small molecules among peptides, get no rate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Export of the matches of a library search as tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from proteoscope.engine.entry import ExportRequest

@@ -1,7 +1,5 @@
 """Prediction of a spectral library from proteins, in several parts, with the steps read, index and predict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Parameters of the search of spectral libraries."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from proteoscope.engine.chemistry.tolerance import Tolerance

@@ -1,7 +1,5 @@
 """Peak lists of query spectra and reference spectra, in the form in which they are compared."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Parameters of a library that is predicted from proteins."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import model_validator

@@ -1,7 +1,5 @@
 """Spectral library search: from spectra and libraries to a project, in the steps read, index, plan, score and report."""
 
-from __future__ import annotations
-
 from functools import partial
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Names of mass differences between spectra and library entries in Unimod, and the residues at which they fit best."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Summary of a spectral library search."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Result tables of a spectral library search."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from proteoscope.engine.matches.columns import LIBRARY_COLUMNS, LIBRARY_PSMS, PEPTIDES, PROTEINS

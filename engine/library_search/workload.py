@@ -1,7 +1,5 @@
 """Estimated workload of a spectral library search, from its request."""
 
-from __future__ import annotations
-
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize

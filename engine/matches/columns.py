@@ -1,7 +1,5 @@
 """Columns of the PSM, peptide and protein group tables, shared by searches, writers, exports and the window."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -4,8 +4,6 @@ Names are those in the engines' files; accessions are those of the PSI-MS vocabu
 listed here are shown, sorted, filtered and exported. Other numbers in a file are stored in columns named by `OTHER_SCORE`, and exported.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

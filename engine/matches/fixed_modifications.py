@@ -1,7 +1,5 @@
 """Modifications carried by every residue of a type: fixed modifications, or products of sample preparation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any

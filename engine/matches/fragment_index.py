@@ -8,8 +8,6 @@ operations; because of these exceptions, the choice does not depend on the devic
 windows of its queries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

@@ -11,8 +11,6 @@ others because their mass shift gives the scoring more freedom; candidates at lo
 this score advantage of the group (`group_leads`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 This module has few imports, so that the entries of searches load quickly.
 """
 
-from __future__ import annotations
-
 from proteoscope.engine import matches
 from proteoscope.engine.execution.kinds import RegisteredWorkload
 

@@ -1,7 +1,5 @@
 """Methods paragraphs of searches for peptides (see `proteoscope.engine.results.methods`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

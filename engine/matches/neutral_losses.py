@@ -5,8 +5,6 @@ sulfated residue loses SO3 completely (Medzihradszky 2004, Mol Cell Proteomics 3
 mass of SO3; for mass shifts at tyrosine, the loss of SO3 is therefore not considered.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -12,8 +12,6 @@ are ranked together. If target-decoy pairs are known, only the better of the two
 removes decoys of proteins that are in the sample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

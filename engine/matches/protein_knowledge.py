@@ -1,7 +1,5 @@
 """Database information on identified proteins as tables of a run: features, and positions of reading frames."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 This is separate from `source_run`, which format conversions import too, because the estimates load pydantic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from contextlib import suppress
 

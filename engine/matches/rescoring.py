@@ -23,8 +23,6 @@ aligning each fold at its own 1 % threshold, lets the labels of scored spectra c
 decoy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple

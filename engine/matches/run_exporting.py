@@ -1,7 +1,5 @@
 """Export of the matches of a finished run of a project."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

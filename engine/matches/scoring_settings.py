@@ -1,7 +1,5 @@
 """Settings of the kernels that score spectra: ion series, tolerances and variable modifications."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from math import factorial

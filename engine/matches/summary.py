@@ -1,7 +1,5 @@
 """Summary of a search of spectra against proteins, as far as all these searches have it in common."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

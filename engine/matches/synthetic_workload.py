@@ -1,7 +1,5 @@
 """Synthetic spectra and peptides for measuring the speed of devices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimated workload of scoring spectra against peptides, computed from the numbers of spectra and peptides."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from proteoscope.engine.chemistry.tolerance import Tolerance

@@ -1,7 +1,5 @@
 """Entry of the open modification search in the list of searches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from proteoscope.engine import matches, modified_search

@@ -1,7 +1,5 @@
 """Export of the results of an open modification search as tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from proteoscope.engine.entry import ExportRequest

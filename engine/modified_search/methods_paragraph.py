@@ -1,7 +1,5 @@
 """Methods paragraph of an open modification search (see `proteoscope.engine.results.methods`)."""
 
-from __future__ import annotations
-
 from proteoscope.engine.matches.methods_paragraph import error_rates, ion_series_text, pass_sentences
 from proteoscope.engine.results.methods import Methods, RunFacts
 

@@ -1,7 +1,5 @@
 """Parameters of the open modification search, including those that all searches of spectra have."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import field_validator, model_validator

@@ -1,7 +1,5 @@
 """Search of the spectra of each set of ion series against all peptides within the range of mass shifts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

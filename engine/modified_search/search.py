@@ -1,7 +1,5 @@
 """Open modification search: from files to a project, in the steps read, index, plan, score and report."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

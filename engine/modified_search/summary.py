@@ -1,7 +1,5 @@
 """Summary of an open modification search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from proteoscope.engine.matches.summary import MatchSummary

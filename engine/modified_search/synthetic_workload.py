@@ -1,7 +1,5 @@
 """Synthetic mass lists for measuring the speed of devices."""
 
-from __future__ import annotations
-
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.workload import Sample, Workload
 from proteoscope.engine.matches.synthetic_workload import synthetic_search

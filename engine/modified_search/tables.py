@@ -1,7 +1,5 @@
 """Result tables of an open modification search."""
 
-from __future__ import annotations
-
 from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS_OF_SHIFTED, READING_FRAMES, SHIFTED_PSMS
 from proteoscope.engine.results.columns import Column, Table

@@ -1,7 +1,5 @@
 """Estimated workload of an open modification search, from its request."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from proteoscope.engine.entry import SearchRequest

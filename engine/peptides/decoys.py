@@ -1,7 +1,5 @@
 """Decoys of proteins by reversal or shuffling of their residues."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

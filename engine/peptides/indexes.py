@@ -1,7 +1,5 @@
 """Protein and peptide indexes of searches of spectra, stored in the user's cache or built for one run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ modification of a protein terminus is at the same terminus of the decoy, and a m
 terminus of the decoy's peptide. Decoys therefore have as many forms as targets.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

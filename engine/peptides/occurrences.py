@@ -1,7 +1,5 @@
 """All occurrences of peptides in sequences, found in one pass over the residues for each peptide length."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ built in mass ranges, which are chosen from the counts of a first pass. Forms wi
 and are not stored.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

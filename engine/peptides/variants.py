@@ -6,8 +6,6 @@ from proteins, and their peptides are left out likewise, so that the numbers of 
 modifications around its variant.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

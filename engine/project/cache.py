@@ -8,8 +8,6 @@ CACHE is the folder in the environment variable ``PROTEOSCOPE_CACHE``. If the va
 folder, it is the program's folder in the user's cache directory.
 """
 
-from __future__ import annotations
-
 from proteoscope.engine.project.index_store import IndexStore
 from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder
 

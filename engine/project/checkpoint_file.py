@@ -5,8 +5,6 @@ CRC-32 of each record detects damage; a damaged record counts as absent. SQLite'
 process.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

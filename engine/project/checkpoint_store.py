@@ -9,8 +9,6 @@ was moved still finds its checkpoints by PROJECT and RUN. A copied project does 
 checkpoint was created, the checkpoint belongs to that project.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -4,8 +4,6 @@ An index may be damaged, or altered together with its checksums, and computation
 types, dimensions and lengths are validated here, and values by the code that knows their meaning.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Creation, checking and transactions of ``project.sqlite``. Each transaction has its own connection, so any thread may use a project."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

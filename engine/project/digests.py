@@ -4,8 +4,6 @@ A project may be untrusted, and its record of inputs may name any file of this u
 somebody who has the file can know: opening a file with this digest reveals nothing to the author of the record.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Random id of a project, assigned at its creation and unchanged when the project is moved or copied."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from pathlib import Path

@@ -9,8 +9,6 @@ An index can always be recomputed, so an invalid index is treated as absent rath
 not tampering with files and checksums together; the code that opens an index validates its columns.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

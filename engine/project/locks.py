@@ -1,7 +1,5 @@
 """Locks for writers, which the operating system releases when the holding process ends, and identities of processes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Checks of a command's inputs and outputs: no file is given twice, overwrites an input, or belongs to a project."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePath

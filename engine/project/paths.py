@@ -5,8 +5,6 @@ outside. Therefore ids have a fixed form, paths are derived from them, and symbo
 removes files.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

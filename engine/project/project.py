@@ -15,8 +15,6 @@ results of unfinished runs are in the user's cache (`proteoscope.engine.project.
 A project may be untrusted: `proteoscope.engine.project.paths` keeps it from touching anything outside its folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

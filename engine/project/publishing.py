@@ -5,8 +5,6 @@ project, then the record is copied there, and finally ``results/RUN/exports`` is
 interrupted, and the next opening of the project completes it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Records of a project's database: one frozen class per table, and functions that validate and convert rows."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Stars, comments and corrected values of users on rows of result tables; the tables themselves never change."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A deleted run is no longer listed. The process that deleted it can restore it un
 removes the run.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The tables of ``project.sqlite``."""
 
-from __future__ import annotations
-
 import secrets
 import sqlite3
 

@@ -1,7 +1,5 @@
 """Design of an experiment: the sample and condition of each file or label channel."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

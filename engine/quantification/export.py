@@ -1,7 +1,5 @@
 """Exports of quantities as tables, including tables with one column per sample; see `msstats` and `mztab` for other formats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from proteoscope.engine.entry import ExportRequest

@@ -1,7 +1,5 @@
 """Isotope impurities of isobaric labels: the table that comes with a kit, and the correction of reporter intensities."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

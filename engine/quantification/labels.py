@@ -1,7 +1,5 @@
 """Isobaric label kits with their channels and reporter ion m/z."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

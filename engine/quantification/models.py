@@ -5,8 +5,6 @@ not mistaken for changes, and differences between the subjects of a paired desig
 Biol. 3:3; limma user's guide, sections 9.4 and 9.7).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ Changes that are small relative to the error of a protein cannot be separated fr
 They cause an excess of proteins near the centre on one side, without others farther away; balanced changes do not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple

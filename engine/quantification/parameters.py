@@ -1,7 +1,5 @@
 """Parameters of quantification."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import field_validator

@@ -5,8 +5,6 @@ ion elutes shortly before or after the ion, both have one apex, and the summit a
 file cannot show this error, but other files in which the ion is more abundant do.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quantification of identifications, from a project to another run: read, index, plan, score, report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reader of small tab-separated tables written by users, such as designs and label impurities."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import re

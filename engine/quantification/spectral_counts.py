@@ -1,7 +1,5 @@
 """Spectral counts, and normalised spectral abundance factors: NSAF (Zybailov et al. 2006, J. Proteome Res. 5:2339)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Columns of the tables of quantities."""
 
-from __future__ import annotations
-
 from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.quantification.design import BLOCKS
 from proteoscope.engine.results.columns import Column, Table

@@ -1,7 +1,5 @@
 """Estimated workload of a quantification, computed from the project's records and file sizes."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

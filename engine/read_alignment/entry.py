@@ -1,7 +1,5 @@
 """Entry of the read alignment in the list of searches."""
 
-from __future__ import annotations
-
 from proteoscope.engine import read_alignment
 from proteoscope.engine.entry import Demo, Export, Input, Option, Search
 

@@ -1,7 +1,5 @@
 """Positions of mates: the two reads from the ends of one fragment, which point towards each other and are mapped together."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Alignment of each read with each reference, or of the i-th read with the i-th reference, in rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """References and reads: sequence type, codes, substitution scores and reverse complements."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple

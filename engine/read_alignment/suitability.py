@@ -1,7 +1,5 @@
 """Checks that sequences can be aligned as requested, and that reads resemble their references."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from proteoscope import kernels

@@ -1,7 +1,5 @@
 """Result tables of a read alignment."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from proteoscope.engine import results

@@ -1,7 +1,5 @@
 """Estimated workload of a read alignment, from its request."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from proteoscope.engine.entry import SearchRequest

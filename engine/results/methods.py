@@ -3,8 +3,6 @@
 The sentences are based only on the record of the run and therefore describe what the run did.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """Output in SAM (Sequence Alignment/Map Format Specification 1.6) from columns: header, records and permitted names."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from itertools import chain, count

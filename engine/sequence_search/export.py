@@ -1,7 +1,5 @@
 """Export of the hits of a run in the formats of other programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Warnings about sequences and scoring schemes whose hits are unreliable."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from proteoscope.engine.formats.sequence_type import are_nucleotides_suspicious

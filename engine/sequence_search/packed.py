@@ -1,7 +1,5 @@
 """Packed sequences (columns of residue codes) of the files of a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from proteoscope.engine.errors import StorageError

@@ -1,7 +1,5 @@
 """Parameters of a protein sequence search."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Reported hits of each query, with their alignments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Statistics of the scores of a search, from the tables of NCBI, or fitted to scores of the search or of random sequences."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

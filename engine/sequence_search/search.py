@@ -1,7 +1,5 @@
 """Exhaustive Smith-Waterman search of a protein database: read, index, plan, score, report."""
 
-from __future__ import annotations
-
 from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError

@@ -1,7 +1,5 @@
 """Result tables of a sequence search."""
 
-from __future__ import annotations
-
 from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.sequences.hit_columns import HITS

@@ -1,7 +1,5 @@
 """Conservation of the columns of an alignment."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ A residue needs one byte; a sequence needs eight more, plus its name and descrip
 digests of their FASTA files.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Columns of the table of subjects that resemble queries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from proteoscope.engine.formats.protein_names import NAMES

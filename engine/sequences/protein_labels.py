@@ -1,7 +1,5 @@
 """Short names of proteins for figures: the gene if the database contains it, otherwise the accession."""
 
-from __future__ import annotations
-
 import re
 
 __all__ = ["gene_name", "protein_label"]

@@ -1,7 +1,5 @@
 """Scoring scheme of alignments."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

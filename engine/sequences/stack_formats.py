@@ -4,8 +4,6 @@ Stockholm, PHYLIP and Clustal include the columns of insertions, which Stockholm
 columns of the query, with insertions in lower case, as HH-suite and other programs read it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache

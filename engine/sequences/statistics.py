@@ -11,8 +11,6 @@ truncated: only scores
 up to a limit that is hardly exceeded by chance are used, with their likelihood given this limit.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

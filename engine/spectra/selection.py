@@ -1,7 +1,5 @@
 """Selection of spectra by charge, precursor mass and retention time."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The file is memory-mapped: pages are loaded from disk on access, and `release_pa
 memory can be processed block by block.
 """
 
-from __future__ import annotations
-
 import mmap
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Settings of the vectors of spectra and their values; `engine.spectra.vectors` computes the vectors."""
 
-from __future__ import annotations
-
 from typing import Literal, Protocol, TypeAlias
 
 __all__ = ["Merging", "Transform", "VectorSettings"]

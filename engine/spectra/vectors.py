@@ -10,8 +10,6 @@ or charge, or without a precursor, are never compared.
     windows    | i ...ends[i] |          |             |      the positions that position i is compared with
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -15,8 +15,6 @@ If hypotheses have different numbers of decoys, each decoy win counts as 1 / d o
 of the hypotheses at or above the threshold, regardless of their winners: their scores are known without knowing the winners.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

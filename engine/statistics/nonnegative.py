@@ -5,8 +5,6 @@ violate the optimality conditions change sides: all of them while this reduces t
 termination. Most right-hand sides need one step, and all right-hand sides in a step form a batch of small systems.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

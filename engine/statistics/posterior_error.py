@@ -6,8 +6,6 @@ regression of the decoy label on a natural cubic smoothing spline of the score, 
 with smoothness selected by the Akaike criterion, followed by isotonic regression for monotonicity.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

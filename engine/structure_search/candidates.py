@@ -5,8 +5,6 @@
     query -> scores of all chains (phases 1 and 2) -> candidates -> alignments by descriptors -> superpositions
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Query chains are assigned to different target chains such that the sum of z-scor
 chain by chain; the relative arrangement of chains is not considered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass

@@ -1,7 +1,5 @@
 """Descriptors of a structure database, cached on disk and memory-mapped."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Entry of the structure search in the registry of searches."""
 
-from __future__ import annotations
-
 from proteoscope.engine import structure_search
 from proteoscope.engine.entry import CachedIndexKind, Demo, Export, Input, Option, Search
 from proteoscope.engine.formats.registry import format_names

@@ -1,7 +1,5 @@
 """Export of the hits of a finished structure search."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from proteoscope.engine.entry import ExportRequest

@@ -1,7 +1,5 @@
 """Methods paragraph of a structure search (see `proteoscope.engine.results.methods`)."""
 
-from __future__ import annotations
-
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed
 

@@ -8,8 +8,6 @@
     messages.json       remarks on the files
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

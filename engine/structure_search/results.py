@@ -1,7 +1,5 @@
 """Writers of hits during a search: the tables of the project, the file of hits, and superpositions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

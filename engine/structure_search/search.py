@@ -1,7 +1,5 @@
 """Search for proteins with the same fold, from structures to tables: read, index, plan, score, report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

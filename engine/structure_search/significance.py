@@ -1,7 +1,5 @@
 """Significance of a score relative to unrelated chains of the same length."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Summary of a structure search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from proteoscope.engine.results.counts import Count

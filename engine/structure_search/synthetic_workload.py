@@ -1,7 +1,5 @@
 """Synthetic chains for measuring the speed of devices."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from proteoscope.engine.arrays import read_only, run_offsets

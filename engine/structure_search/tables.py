@@ -1,7 +1,5 @@
 """Result tables of a structure search."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from proteoscope.engine.formats.protein_names import NAMES

@@ -1,7 +1,5 @@
 """Building of a structure database from files, addition of files, and removal of chains, without reading files twice."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterator, Sequence

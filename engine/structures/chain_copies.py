@@ -1,7 +1,5 @@
 """Detection, naming and reporting of molecules and models with the same chain name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 from string import ascii_lowercase, ascii_uppercase, digits

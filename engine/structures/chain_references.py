@@ -1,7 +1,5 @@
 """Parsing and reading of chains given by a file and, after a colon, a chain name, such as ``1lcd.cif:A``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

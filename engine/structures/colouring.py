@@ -6,8 +6,6 @@ Transactions on Visualization and Computer Graphics 15, 2009, 1291-1298). The li
 grey and black. `SCALE` is a section of viridis (van der Walt & Smith 2015, CC0); the colours of pLDDT are those of AlphaFold DB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Commands ``superpose`` and ``structure-database``; the modules that they need are imported when they run."""
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from pathlib import Path

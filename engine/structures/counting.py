@@ -1,7 +1,5 @@
 """Numbers of chains, residues, predictions and errors in structure files, counted before a search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -12,8 +12,6 @@ interruption leaves either the old or the new database. A folder may come from a
 unpickled, links are not followed, and columns are validated when they are opened.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

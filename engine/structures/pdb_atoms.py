@@ -1,7 +1,5 @@
 """Atom records of PDB files as columns of characters, which are read and rewritten."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -12,8 +12,6 @@ Deviations and their treatment:
 Records with unreadable coordinates are skipped and counted. Files in standard form are unchanged.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass

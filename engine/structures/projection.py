@@ -4,8 +4,6 @@ Without a depth buffer, triangles would be painted in the order of their depth. 
 order, and a window needs ten times as long to paint polygons one by one. Pictures for files are rendered in the same way, in any size.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

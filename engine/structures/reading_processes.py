@@ -4,8 +4,6 @@ gemmi holds the GIL while reading, and a malicious file must not crash the progr
 file that it was reading is skipped.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -3,8 +3,6 @@
 AMBER, CHARMM, GROMACS and others have names for protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA, CLEU.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from proteoscope.engine.sequences.matrices import SYMBOLS

@@ -1,7 +1,5 @@
 """Residue numbers of PDB files beyond four decimal digits: hybrid-36, hexadecimal, five digits, and unreadable numbers."""
 
-from __future__ import annotations
-
 import re
 from string import ascii_lowercase, ascii_uppercase, digits
 

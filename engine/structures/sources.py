@@ -1,7 +1,5 @@
 """Expansion of folders and lists to structure files, for searches, databases and the window."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Superposition of a chain of one file onto a chain of another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Superposition of chains: rotation and translation that move one chain onto another, quality of the fit, and aligned residues."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal

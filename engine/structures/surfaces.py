@@ -5,8 +5,6 @@ surface of an isolated atom. The triangles form surface nets (Gibson, MICCAI 199
 surface has a vertex at the mean of the edge crossings, and each crossed edge is surrounded by a quadrilateral.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

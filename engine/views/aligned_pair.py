@@ -1,7 +1,5 @@
 """Alignment of two sequences by columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

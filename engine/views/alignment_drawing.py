@@ -3,8 +3,6 @@
 Secondary structure is drawn with the usual symbols: a wave for a helix, an arrow for a strand, a line for coil.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Text of a bug report: versions, devices and the end of the log, with paths and user names only on request."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version

@@ -1,7 +1,5 @@
 """Chromatograms of a run: total ion current, base peak intensity, or intensity of one m/z, by retention time."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Citations of the program and of the methods that it implements, as text and BibTeX."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from proteoscope.engine.version import VERSION

@@ -1,7 +1,5 @@
 """Data of the clustering view: clusters, spectra and their counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Mirror plot of a spectrum to which two runs give different peptides: ions of one peptide above, of the other below."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

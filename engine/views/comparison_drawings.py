@@ -1,7 +1,5 @@
 """Figures that compare runs: overlaps, numbers of items by q-value, and scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@
 (' WHERE ("q_value" <= ?) AND (NOT ("charge" IS NULL))', [0.01])
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 

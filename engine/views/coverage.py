@@ -1,7 +1,5 @@
 """Peptides and database features along a protein."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Coverage map of a protein: its sequence in rows, with peptides and features as bars below each row."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 

@@ -4,8 +4,6 @@ An address contains an accession from a file only in the form that the database 
 This module opens no address; the window opens it when the user clicks the link.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

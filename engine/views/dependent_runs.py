@@ -1,7 +1,5 @@
 """Runs that are based on another run of the project, such as quantifications of an identification."""
 
-from __future__ import annotations
-
 from proteoscope.engine.project import Project
 
 __all__ = ["following_runs"]

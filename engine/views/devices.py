@@ -1,7 +1,5 @@
 """Device information: properties, calibration and speeds of earlier searches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

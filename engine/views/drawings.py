@@ -3,8 +3,6 @@
 Lengths are in points (1/72 inch); x and y are measured from the upper left corner. Colours come from `proteoscope.engine.views.palette`.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Texts on the estimated time and memory of a search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from proteoscope.engine.estimates import Estimate

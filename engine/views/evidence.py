@@ -4,8 +4,6 @@ Residues of the protein are indexed from 0. Every selection is converted to thes
 chain residues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Figures of a protein: its coverage with the aligned ranges of similar chains, and the structure of one chain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Pages show coverage, structure, similar chains, sites, uncovered residues and contacts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

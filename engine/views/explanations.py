@@ -1,7 +1,5 @@
 """Data of the view of explained spectra (unidentified spectra that resemble identified ones): filters, counts and compared spectra."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

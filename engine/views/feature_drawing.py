@@ -1,7 +1,5 @@
 """Drawing of protein features: colours of feature groups, the key (legend) of the groups, and the bars of features."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 
 from proteoscope.engine.views.coverage import ProteinFeature

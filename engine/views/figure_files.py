@@ -3,8 +3,6 @@
 ReportLab and Pillow are loaded only for PDF and PNG.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -7,8 +7,6 @@
         table = hits.values(hits.rows([compares("e_value", "<=", 1e-3)]), ["query", "subject"])
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path

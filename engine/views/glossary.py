@@ -1,7 +1,5 @@
 """Glossary of table columns and search parameters, from the same descriptions that define the tables and forms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

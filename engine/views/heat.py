@@ -1,7 +1,5 @@
 """Differences of quantities from the median of their row, which the window shows as colours."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Heat map of proteins and samples, ordered by hierarchical clustering (`proteoscope.engine.views.quantity_clusters`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

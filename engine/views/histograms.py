@@ -1,7 +1,5 @@
 """Histograms of table columns: counts computed by DuckDB, and figures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

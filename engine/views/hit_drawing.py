@@ -1,7 +1,5 @@
 """Graphic summary of sequence search hits, as in BLAST: one bar per hit along the query, coloured by bit score."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 

@@ -1,7 +1,5 @@
 """Data of the view of a sequence search: filtered hits, their ranges on the query, and the score distribution."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 All values are escaped, since names may be untrusted; pages contain no scripts and no external addresses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any

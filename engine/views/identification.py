@@ -1,7 +1,5 @@
 """Data of the view of an identification: filtered rows, accepted counts, distributions, and coverage of proteins."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Table of the fragment ions of a peptide: one row per residue, one column per ion series and charge."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Placement of labels of peaks and dots, so that labels, peaks, dots and leader lines do not overlap."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Data of the view of library matches: filters, counts, mass differences, and spectra mirrored with their library entries."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

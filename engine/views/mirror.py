@@ -1,7 +1,5 @@
 """Mirror plots of two spectra, and the peaks that they share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Data of the view of an open modification search: filters, mass shifts, unmodified counterparts, and parameters of a second search."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ background (WCAG 2.1, 1.4.11) and of at least 7 : 1 in the high-contrast theme (
 4.5 : 1, and 7 : 1 in the high-contrast theme (1.4.3 and 1.4.6). Labels repeat as text what colours show.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple

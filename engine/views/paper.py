@@ -3,8 +3,6 @@
 ReportLab writes PDF with the fonts delivered with the program; PDFium renders it to PNG. The same drawing always gives the same bytes.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from io import BytesIO
 from typing import Any

@@ -3,8 +3,6 @@
 ReportLab's platypus module lays out the content. The same content always gives the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from html import escape

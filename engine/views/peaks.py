@@ -1,7 +1,5 @@
 """Access to the stored peaks of a run by row of the table of spectra, or the reason why there are none."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Peptide quantities from a quantification that is based on a run, used to colour coverage maps and structures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Drawing of a pile-up: depth of the whole reference, features, reference bases, and alignments with their differences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Predicted and measured times of the benchmark problems of the ATGPU cost model, as figures and as a page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise

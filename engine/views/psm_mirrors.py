@@ -1,7 +1,5 @@
 """Spectra of PSMs mirrored with the predicted spectrum of the peptide or with the spectrum of another PSM."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

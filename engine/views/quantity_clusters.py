@@ -5,8 +5,6 @@ the values that both have; pairs without common values have the largest distance
 1958).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Design of a quantification as an editable table of texts, guessed from file names and validated by the design reader."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

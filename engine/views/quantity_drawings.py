@@ -1,7 +1,5 @@
 """Figures of quantities: profiles of proteins, principal components and correlations of samples, and missing values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

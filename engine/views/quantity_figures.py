@@ -1,7 +1,5 @@
 """Figures of a quantification, for the window and for the export `figures`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Chromatograms of an ion in all files of a quantification, with integration limits."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 import textwrap

@@ -3,8 +3,6 @@
 It is based only on the records of the project, so that failed runs are described too. The records may be untrusted; sizes are limited.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Predicted and measured run times, as stacked bars and as text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard

@@ -3,8 +3,6 @@
 All values are escaped, since names may be untrusted. The page has no scripts or external addresses, and its length is bounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Base class of figures that are larger than the window and drawn only in the visible region; measurement of text."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Peaks of a spectrum as drawn: their heights, kinds and labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

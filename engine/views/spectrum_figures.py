@@ -1,7 +1,5 @@
 """Figures of spectra: annotated spectra with mass errors, mirrored spectra, and peptides with their fragments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Literal

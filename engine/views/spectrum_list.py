@@ -1,7 +1,5 @@
 """Table of the spectra of a run with status, content and peptide; for explanations, of the identification whose spectra are explained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

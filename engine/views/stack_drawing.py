@@ -1,7 +1,5 @@
 """Drawing of a stack of hits: names on the left; logo, numbers and query above; coloured residues; conservation below."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from proteoscope.engine.sequences.conservation import RESIDUES

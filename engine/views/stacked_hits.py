@@ -1,7 +1,5 @@
 """Selected hits of a query as a stack of alignments, and whole sequences of subjects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

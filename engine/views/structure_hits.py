@@ -1,7 +1,5 @@
 """Data of the view of a structure search: filtered hits, numbers of hits by threshold, and chains of hits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Round numbers for the ticks of axes."""
 
-from __future__ import annotations
-
 import math
 
 __all__ = ["nice_ticks", "powers_of_ten", "round_step", "square_ticks"]

@@ -1,7 +1,5 @@
 """Cα traces of superposed chains: the query, and hits in the coordinate system of the query."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

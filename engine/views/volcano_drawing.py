@@ -1,7 +1,5 @@
 """Volcano plot of a comparison: fold changes and p-values, with the thresholds that define a change."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,8 +1,6 @@
 """Interactive drawing of a pairwise alignment, wrapped to the width of the widget: zooming, marking and picking."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

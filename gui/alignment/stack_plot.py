@@ -1,8 +1,6 @@
 """Interactive drawing of hits stacked below their query (a query-anchored multiple alignment): scrolling and selecting hits."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
-from __future__ import annotations
-
 from functools import partial
 
 from PySide6.QtCore import QPointF, Signal

@@ -1,8 +1,6 @@
 """View of hits stacked below their query, with a choice of colours, and a button that saves them."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

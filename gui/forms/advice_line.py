@@ -1,7 +1,5 @@
 """Line next to the Run button with a warning about settings that do not suit the files, and a button for a suitable preset."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 

@@ -1,8 +1,6 @@
 """Design table of a form, which assigns files to samples, conditions and replicates."""
 # ruff: noqa: N802 - Qt gives these names
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

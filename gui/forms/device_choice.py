@@ -1,7 +1,5 @@
 """Field for the computing device, which is updated when the devices of the machine have been detected."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QWidget

@@ -1,7 +1,5 @@
 """Editors of parameter values. A parameter declares its editor, or gets the editor of its type."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Row of a form with title, editor and reset button, and an error message below."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any
 

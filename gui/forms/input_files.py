@@ -1,7 +1,5 @@
 """Files of one input of a search, with an optional box for pasted sequences."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Part of a search form with the parameters, generated from their class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Line edits for optional folders and files, each with a button that opens a file dialog."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Content with which a form is filled, for a follow-up search or to repeat an earlier search."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Field for a preset, delivered with the program or from a file; it fills the parameters of a form, which can be undone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

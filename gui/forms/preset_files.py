@@ -1,7 +1,5 @@
 """Writing of preset files in TOML, which `proteoscope.engine.parameters.read_preset` reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Validation errors of parameters, by parameter name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

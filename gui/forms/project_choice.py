@@ -1,7 +1,5 @@
 """Field for the project of the results: entered by the user, suggested from the first file, or the open project."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

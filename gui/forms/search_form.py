@@ -1,7 +1,5 @@
 """Page of a new search: inputs, project, preset, device, parameters and the Run button."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args

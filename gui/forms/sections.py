@@ -1,7 +1,5 @@
 """Cards with a title, and their arrangement in one or two columns depending on the width."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget

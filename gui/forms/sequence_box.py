@@ -1,7 +1,5 @@
 """Box for pasted protein sequences in FASTA or as plain residues."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from PySide6.QtCore import Signal

@@ -1,7 +1,5 @@
 """Dialog for workers: on this machine, over SSH, with Slurm, or of a running scheduler."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple

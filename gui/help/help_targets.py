@@ -1,7 +1,5 @@
 """Manual page and glossary term for the focused widget."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Help window: manual, glossary and shortcuts, available offline."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """Dialogs with a text that can be copied or saved: citations and bug reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

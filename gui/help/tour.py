@@ -1,7 +1,5 @@
 """Short tour of the window, with explanations next to several widgets; the user can leave it at any step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """Plot of a chromatogram with a marked retention time."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QWidget
 

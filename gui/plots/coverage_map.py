@@ -1,8 +1,6 @@
 """Interactive coverage map of a protein: peptides can be selected, and groups of features hidden."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,8 +1,6 @@
 """Plot of the depth of coverage along a reference, zoomable from a chromosome to single bases."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
-from __future__ import annotations
-
 import math
 
 from PySide6.QtCore import QSize, Qt, Signal

@@ -1,7 +1,5 @@
 """Action that exports a figure in the width of a journal column: SVG and PDF with editable text, PNG at print resolution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

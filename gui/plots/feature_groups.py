@@ -1,7 +1,5 @@
 """Menu actions that show and hide groups of protein features in a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 from PySide6.QtGui import QAction

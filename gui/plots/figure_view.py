@@ -6,8 +6,6 @@ individually without regard to what is below them.
 """
 # ruff: noqa: N802, N815, D102 - Qt and pyqtgraph give these names
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape

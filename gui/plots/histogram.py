@@ -1,8 +1,6 @@
 """Histogram plot, and a page of histograms with a checkbox for logarithmic counts."""
 # ruff: noqa: N815 - Qt gives these names
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from PySide6.QtCore import Signal

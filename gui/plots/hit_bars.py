@@ -1,8 +1,6 @@
 """Interactive figure of hits along their query: hits can be selected, and groups of features hidden."""
 # ruff: noqa: N802, N815, D102 - Qt gives these names
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

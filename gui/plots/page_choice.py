@@ -1,7 +1,5 @@
 """Fields for the width and the resolution of an exported picture, shared by figures and pictures of structures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QWidget

@@ -1,8 +1,6 @@
 """Axes and marks of a figure's panel as pyqtgraph items."""
 # ruff: noqa: N802, N803, D102 - Qt and pyqtgraph give these names
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Interactive pile-up (stacked reads) of alignments at a position of a reference."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

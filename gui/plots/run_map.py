@@ -1,8 +1,6 @@
 """LC-MS map of a run (spectra by retention time and m/z), with checkboxes for the status of its spectra."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
-from __future__ import annotations
-
 from PySide6.QtCore import QEvent, QSize, Signal
 from PySide6.QtGui import QIcon, QKeySequence, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QWidget

@@ -6,8 +6,6 @@ picture in an item of our own (`benchmarks/stack_painting.py`, 2026-11-29).
 """
 # ruff: noqa: N802, D102 - Qt gives these names
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal

@@ -1,8 +1,6 @@
 """Histogram of mass shifts, zoomable from hundreds to hundredths of a dalton."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget

@@ -1,8 +1,6 @@
 """Chromatograms (traces) of an ion in all files, whose integration limits can be dragged."""
 # ruff: noqa: N802, N815, D102 - Qt gives these names
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Page of chromatograms of a run, computed from its list of MS2 spectra or, on request, from the MS1 spectra in its file."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial

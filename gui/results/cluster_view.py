@@ -1,7 +1,5 @@
 """View of the results of a clustering: clusters, their spectra, and the selected spectrum mirrored with its cluster's consensus."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath

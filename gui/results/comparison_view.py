@@ -1,7 +1,5 @@
 """View that compares finished runs: overlaps, counts by q-value, scores, tables of items, and one spectrum as matched by two runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial

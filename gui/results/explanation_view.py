@@ -1,7 +1,5 @@
 """View of a search that explains unidentified spectra: each explained spectrum is mirrored with the similar identified spectrum."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

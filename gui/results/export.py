@@ -1,7 +1,5 @@
 """Dialog for the export of results of a finished run: format and file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

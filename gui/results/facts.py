@@ -1,7 +1,5 @@
 """Facts that every header of results shows: input files, duration and device."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from PySide6.QtCore import QLocale

@@ -1,7 +1,5 @@
 """Texts for the header, histogram and alignment of a sequence search's results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

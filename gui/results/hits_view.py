@@ -1,7 +1,5 @@
 """View of a sequence search: queries, hits, alignment, hits along the query, stacked hits, and the scores of all sequences."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from PySide6.QtCore import QLocale, Qt, QTimer

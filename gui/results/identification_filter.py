@@ -1,7 +1,5 @@
 """Filter bar of an identification: text, q-value, charge, modification, decoys and marks."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 

@@ -1,7 +1,5 @@
 """View of the results of an identification: linked tables of proteins, peptides and PSMs, and the spectrum of the selected PSM."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

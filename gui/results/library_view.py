@@ -1,7 +1,5 @@
 """View of a library search: matches mirrored with their library entries, mass differences, and all spectra of the run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Texts shared by views of peptide-spectrum matches: counts with intervals of false PSMs, and titles of spectra."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any

@@ -1,7 +1,5 @@
 """Base class of views of matches between two spectra, which are drawn mirrored."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Filter bar of an open modification search: text, mass shift, q-value, type of shift, site confidence and marks."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QWidget
 

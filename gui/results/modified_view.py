@@ -3,8 +3,6 @@
 The spectrum of a PSM is mirrored with a spectrum of the same peptide without the mass shift.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,8 +1,6 @@
 """Page with the stacked alignments of reads around a row or a position, and an optional track of features."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

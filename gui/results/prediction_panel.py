@@ -1,7 +1,5 @@
 """Panel with predicted and measured run times, as stacked bars, which can be exported, and as text."""
 
-from __future__ import annotations
-
 from math import ceil
 
 from PySide6.QtCore import QSizeF, Qt, Signal

@@ -1,7 +1,5 @@
 """Filter bar of a quantification: text, comparison of conditions, and thresholds of changes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt

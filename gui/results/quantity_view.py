@@ -1,7 +1,5 @@
 """View of a quantification: changes, proteins and peptides by sample, and figures of the selected protein and of all samples."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

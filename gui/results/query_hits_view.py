@@ -1,7 +1,5 @@
 """Base class of the result views of sequence and structure searches: queries, hits and alignment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Texts for the header, histograms and alignment in the results of a read alignment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Filter bar of a read alignment: text, score, gaps, identity, and type of rows."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.reads import ReadFilter

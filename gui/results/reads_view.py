@@ -1,7 +1,5 @@
 """View of a read alignment: rows, depth along a reference, alignment of a row, and distributions of gaps and identity."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

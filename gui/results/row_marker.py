@@ -1,7 +1,5 @@
 """Storage of marks (stars and comments) of table rows: in a thread while the run is shown, directly when it is closed."""
 
-from __future__ import annotations
-
 import contextlib
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Page of run details: settings, messages, editable title and note, and actions on the run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """List, chromatogram and LC-MS map of all spectra of a run, which are read when one of these is first visible."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

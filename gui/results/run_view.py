@@ -1,8 +1,6 @@
 """Base class of all result views: a header, a filter bar, linked tables, and figures of the selected rows."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

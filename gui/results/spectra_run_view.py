@@ -1,7 +1,5 @@
 """Base class of views of spectrum matches, with a list, a chromatogram and a map of all spectra of the run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

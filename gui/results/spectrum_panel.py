@@ -1,7 +1,5 @@
 """Panel with the list of all spectra of a run, identified or not, and its filter."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from PySide6.QtCore import Signal

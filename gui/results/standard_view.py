@@ -1,7 +1,5 @@
 """Default result view: all tables of a run with a text filter."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 

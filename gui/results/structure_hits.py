@@ -1,7 +1,5 @@
 """Texts for the header and the alignment of a structure search's results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

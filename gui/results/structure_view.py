@@ -1,8 +1,6 @@
 """View of a structure search: queries, hits, thresholds with counts, alignment, and superposed chains in 3D."""
 # ruff: noqa: N802 - Qt gives these names
 
-from __future__ import annotations
-
 import json
 from collections import OrderedDict
 from functools import partial

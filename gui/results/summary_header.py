@@ -1,7 +1,5 @@
 """Header of a result view: counts, run, facts and messages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """Menu of options for the annotation of spectra: matched ions and labelled peaks; each change is applied at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal

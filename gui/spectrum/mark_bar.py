@@ -1,7 +1,5 @@
 """Bar for editing the star and the comment of a table row."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 

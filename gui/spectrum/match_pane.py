@@ -1,7 +1,5 @@
 """Pane of a PSM: its annotated spectrum, alone or mirrored with another, and its star and comment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """View of two compared spectra: title, mirrored spectra, and a readout of the peak under the pointer."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.mirror import MirroredSpectra

@@ -1,8 +1,6 @@
 """Sequence of a peptide above its spectrum, with bonds that ions confirm, and modifications."""
 # ruff: noqa: N802 - Qt gives these names
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget

@@ -1,7 +1,5 @@
 """Base class of views of one or two spectra: a figure with a bar and a readout, or a text."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QWidget
 

@@ -1,8 +1,6 @@
 """View of an annotated spectrum: peptide, peaks, mass errors and ion table."""
 # ruff: noqa: N802 - Qt gives these names
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

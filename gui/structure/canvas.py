@@ -1,8 +1,6 @@
 """Interactive picture of a scene, drawn with OpenGL, or by the CPU if OpenGL is unavailable."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial

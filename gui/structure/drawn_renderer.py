@@ -1,7 +1,5 @@
 """Renderer that draws bodies with the CPU, without OpenGL: for picture files, and for displays without OpenGL."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

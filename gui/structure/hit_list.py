@@ -1,7 +1,5 @@
 """List of the query and the superposed hits with their colours, in which hits can be shown and hidden."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget

@@ -1,7 +1,5 @@
 """Overlay of a 3D picture: residue names, chain ends, distances between picked residues, and the colour legend."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise

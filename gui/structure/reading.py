@@ -1,7 +1,5 @@
 """Functions that read further data for the 3D view: other chains, ligands, surfaces and side chains."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Data of a picture, and the interface of the renderers: with OpenGL (`opengl_renderer`) or with the engine (`drawn_renderer`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -3,8 +3,6 @@
 Cells, tooltips, the clipboard, saved tables and filters all use the unit of the column; they differ in digits and separators.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

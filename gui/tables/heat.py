@@ -1,7 +1,5 @@
 """Painting of a list of numbers as a strip of coloured boxes: blue below their median, orange above, empty if missing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRect, QRectF, Qt

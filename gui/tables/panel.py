@@ -1,8 +1,6 @@
 """Panel of a table with its title, scope, number of rows, and busy indicator."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Worker whose background thread exists only while functions are to be run."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable

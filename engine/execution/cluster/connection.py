@@ -4,8 +4,6 @@
 `proteoscope.engine.execution.scheduler` decides which worker computes which partition.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import logging

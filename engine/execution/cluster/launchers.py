@@ -1,7 +1,5 @@
 """Start of the workers of a run (on this machine, on hosts by ssh, or by Slurm), or connection to a running scheduler."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

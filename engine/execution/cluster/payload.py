@@ -3,8 +3,6 @@
 Nothing is pickled or unpickled. A large array may be replaced by a reference (`proteoscope.engine.execution.cluster.columns`).
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Processes of a scheduler and of the workers of a machine, started by ``proteoscope workers`` or by a run (here or by ssh)."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -5,8 +5,6 @@ after the other with those of other actors in the worker. Arguments and results 
 (`proteoscope.engine.execution.cluster.payload`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

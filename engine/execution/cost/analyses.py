@@ -1,7 +1,5 @@
 """Benchmark problems of the thesis on the ATGPU model (see `atgpu`), predicted by its cost function and measured."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -19,8 +19,6 @@ The implementation differs from the thesis in four points:
   measured curve of seconds by size replaces alpha and beta if there is one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

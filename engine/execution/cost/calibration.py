@@ -3,8 +3,6 @@
 A measurement takes a few seconds; kernels that are not compiled yet need additional time.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

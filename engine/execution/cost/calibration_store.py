@@ -4,8 +4,6 @@ Calibrations of this machine are stored by UUID, driver and clock of a GPU, or b
 devices are delivered with the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache

@@ -5,8 +5,6 @@ whose size increases until they take long enough. Disturbances only lengthen run
 after those of other types, and the minimum is used.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing

@@ -6,8 +6,6 @@ seconds is on the line through (p, m) and (-a, -a), where a is `_SMALL`: about x
 error is mostly a constant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import log
 from statistics import median

@@ -4,8 +4,6 @@ m/z are stored as float64 and intensities as float32, compressed with zlib if th
 Bioinformatics 13.7).
 """
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from collections.abc import Iterator

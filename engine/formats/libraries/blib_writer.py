@@ -3,8 +3,6 @@
 The format (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics 13.7) does not store the ions of peaks.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import uuid
 import zlib

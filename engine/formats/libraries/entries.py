@@ -1,7 +1,5 @@
 """Entries of spectral libraries as returned by all readers, and the collector that converts them to columns."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reader of MGF files that contain the peptides (``SEQ=``) or compounds of their spectra, such as those of GNPS and MassBank."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

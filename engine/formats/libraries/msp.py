@@ -3,8 +3,6 @@
 An entry consists of lines ``KEY: VALUE``, including ``Name:`` and a comment of ``KEY=VALUE`` pairs, and ends with its peaks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

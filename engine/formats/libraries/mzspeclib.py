@@ -1,7 +1,5 @@
 """Interpretation of the attributes of mzSpecLib 1.0 in text and JSON (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from itertools import chain

@@ -1,7 +1,5 @@
 """Reader of mzSpecLib JSON that parses spectra one by one, so that only the text of the file is in memory."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reader of mzSpecLib text: sections in angle brackets, one line per attribute, and the peaks."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Writer of libraries as mzSpecLib text 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491) with peaks annotated in mzPAF."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reader of spectral libraries in any supported format, which is recognised by the content."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Base class of the readers of text libraries, which parse blocks of lines into entries in several threads."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reader of libraries from tables of transitions, one row per fragment: DIA-NN, Spectronaut, OpenSWATH (with DIA-NN's columns)."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Numbers of matched fragment ions, computed for many matches at once."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

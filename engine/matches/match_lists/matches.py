@@ -1,7 +1,5 @@
 """Listed matches, completed with spectra, modification names, masses and protein positions; incomplete matches are omitted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

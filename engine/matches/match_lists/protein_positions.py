@@ -1,7 +1,5 @@
 """Positions of peptides in the proteins that the result file gives, or else in proteins of the database."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
