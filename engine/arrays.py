@@ -1,18 +1,19 @@
-"""Functions for consecutive segments of a flat array, delimited by n + 1 offsets (CSR), and texts stored as such segments."""
+"""Functions for consecutive segments of a flat array, delimited by n + 1 offsets (CSR), texts stored as such segments, masks and hashes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 
 __all__ = [
+    "Scalar",
     "Texts",
     "batch_runs",
     "begins_run",
@@ -24,6 +25,9 @@ __all__ = [
     "take_runs",
     "true_at",
 ]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+"""Type of the values of an array."""
 
 _BATCH_VALUES = 1 << 22
 
@@ -169,7 +173,7 @@ class Texts:
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.used)))
 
 
-def begins_run(*columns: NDArray) -> NDArray[np.bool_]:
+def begins_run(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     """Return True for each row that differs from the row before in any of the columns; True for the first row.
 
     >>> begins_run(np.array([4, 4, 7, 7]), np.array([0, 0, 0, 1])).tolist()
@@ -187,10 +191,11 @@ def places_in_runs(is_first: NDArray[np.bool_]) -> NDArray[np.int64]:
     [0, 1, 0, 1, 2]
     """
     rows = np.arange(len(is_first))
-    return rows - np.maximum.accumulate(np.where(is_first, rows, 0))
+    places: NDArray[np.int64] = rows - np.maximum.accumulate(np.where(is_first, rows, 0))
+    return places
 
 
-def true_at(n: int, rows: ArrayLike) -> NDArray[np.bool_]:
+def true_at(n: int, rows: NDArray[np.integer] | Sequence[int]) -> NDArray[np.bool_]:
     """Return n values that are True at the indices `rows`, and False elsewhere.
 
     >>> true_at(4, [0, 2]).tolist()
@@ -208,7 +213,7 @@ def splitmix64(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return state ^ (state >> np.uint64(31))
 
 
-def read_only(array: NDArray) -> NDArray:
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a read-only view of an array.
 
     Kernels are compiled separately for writable arrays and for read-only ones, such as memory-mapped arrays. Passing all arrays as

@@ -1,7 +1,5 @@
 """Page that compares the times which the cost model predicts on this machine with measured ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from proteoscope import kernels

@@ -1,5 +1,7 @@
 """Errors that a user can correct: each message names the location of the problem, its reason and a remedy."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 __all__ = ["InputError", "ParameterError", "ProteoscopeError", "RunExistsError", "StorageError", "WorkersError", "shortened"]

@@ -1,7 +1,5 @@
 """Copies of the sample data that ship with the program."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Page shown while none or several runs of the project are selected."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
@@ -11,8 +9,6 @@ from PySide6.QtWidgets import QLabel, QWidget
 from proteoscope.gui.buttons import PrimaryButton
 from proteoscope.gui.labels import heading, show_text, toned_label
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
-
-__all__ = ["SelectionPage"]
 
 
 class SelectionPage(QWidget):

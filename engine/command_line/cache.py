@@ -1,7 +1,5 @@
 """``proteoscope cache``: the sub-command that lists and clears cached indexes and checkpoints of unfinished runs."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

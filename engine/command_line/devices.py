@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine, kernels
-from proteoscope.engine import execution, views
+from proteoscope.engine import execution
 from proteoscope.engine.command_line.terminal import (
     STANDARD_OUTPUT,
     check_printed,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets, splitmix64, take_runs
+from proteoscope.engine.arrays import Scalar, Texts, run_offsets, splitmix64, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.execution.resources import Resources

@@ -64,6 +64,7 @@ from proteoscope.engine.project.records import (
     result_record,
     run_record,
 )
+from proteoscope.engine.project.replacement import interrupted_replacements, remove_old, rename_run, restore, swap_folders
 from proteoscope.engine.project.row_marks import RowMark, row_corrections, row_marks, set_row_correction, set_row_mark
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_good, forget_run, run_note, set_note

@@ -6,8 +6,6 @@ After a kill, the next opening of the project completes the replacement if the d
 database lists a run of this number, the old run is the finished one.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from pathlib import Path

@@ -293,4 +293,5 @@ def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArr
     if (group[1:] > group[:-1]).all():  # most searches report one match per spectrum, in this order
         return np.arange(len(group))
     order = np.lexsort((-score, group))
-    return order[begins_run(group[order])]
+    firsts: NDArray[np.int64] = order[begins_run(group[order])]
+    return firsts

@@ -19,6 +19,8 @@ from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import STRETCH, in_row
 from proteoscope.gui.undo import Change, forget_changes, record
 
+_TEXT_WIDTH = 140
+"""Minimum width in pixels of the text field, in which most peptides are readable."""
 _TYPING_MS = 150
 
 
