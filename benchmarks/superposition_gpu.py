@@ -31,7 +31,7 @@ from proteoscope.kernels.cpu.structure_pairs import align_pair
 from proteoscope.kernels.cpu.superposition import ChainSuperposition as OnProcessor
 from proteoscope.kernels.cuda.modules import open_gpu
 from proteoscope.kernels.cuda.superposition import ChainSuperposition as OnGpu
-from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions, Rewards, StructureArrays
+from proteoscope.kernels.structure_layouts import SEARCH_STEPS, ChainPairs, FoundSuperpositions, Rewards, StructureArrays
 
 RESULTS = Path(__file__).with_name("results") / "superposition_gpu.jsonl"
 _REPEATS = 3
@@ -68,7 +68,7 @@ def main() -> None:
     compile_kernels(["superposition"], Progress())
     print(json.dumps({"compiling_for_the_processor_s": round(time.perf_counter() - began, 1)}), flush=True)
     chains = read_chains(sources_of([options.data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
-    pairs, steps = drawn_pairs(chains, options.queries, options.candidates), EFFORTS["quick"]
+    pairs, steps = drawn_pairs(chains, options.queries, options.candidates), SEARCH_STEPS
     n, threads, expected = len(pairs.fixed), available_threads(), FoundSuperpositions.empty(pairs)
     began = time.perf_counter()
     list(OnProcessor(Processor(threads), steps).superpose(pairs, expected))

@@ -71,7 +71,7 @@ def take_runs(values: NDArray[Scalar], offsets: NDArray[np.int64], order: NDArra
     [[3, 1, 2], [0, 1, 3]]
     """
     new = run_offsets(np.diff(offsets)[order])
-    taken = np.empty(new[-1], values.dtype)
+    taken = np.empty((new[-1], *values.shape[1:]), values.dtype)
     # In batches, since the int64 indices may take eight times the memory of the values.
     for batch in batch_runs(new[:-1]):
         start, stop = new[batch.start], new[batch.stop]

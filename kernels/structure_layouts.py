@@ -21,12 +21,12 @@ __all__ = [
     "ANGLE_STEPS",
     "BITS",
     "CODES",
-    "EFFORTS",
     "ELEMENT_UNITS",
     "FORBIDDEN",
     "LENGTH_STEPS",
     "MAXIMUM_CELLS",
     "PADDING",
+    "SEARCH_STEPS",
     "ChainPairs",
     "FoundSuperpositions",
     "Rewards",
@@ -218,5 +218,5 @@ class SearchSteps(NamedTuple):
     last_step: int
 
 
-EFFORTS = {"quick": SearchSteps(160, 32, 6, 8, 3, 2, 40), "thorough": SearchSteps(400, 64, 10, 12, 4, 6, 0)}
-"""Extent of the search for pairs with nearly optimal initial alignments, and for pairs without."""
+SEARCH_STEPS = SearchSteps(240, 64, 12, 10, 8, 2, 40)
+"""Extent of the search."""

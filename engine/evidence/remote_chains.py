@@ -106,7 +106,7 @@ def _with_remote_chains(
     with (
         resources.clock.stage("score"),
         Executor(resources).session(build_workload(chains.arrays)) as session,
-        Executor(resources).session(build_superposition_workload("quick")) as superposing,
+        Executor(resources).session(build_superposition_workload()) as superposing,
     ):
         comparison = Comparison(queries, chains, wanted, session, resources, superposing)
         for result in chain.from_iterable(query_hits(comparison, batch) for batch in query_batches(queries, wanted, resources)):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -27,7 +27,6 @@ from proteoscope.engine.structures.rewards import GapCosts, SensitiveTables, Wei
 from proteoscope.engine.structures.superposition import (
     Superpositions,
     collect_superpositions,
-    pairs_with_query,
     superpose,
     superposed,
     tm_scores,
@@ -193,7 +192,7 @@ def superpose_candidates(comparison: Comparison, candidates: Sequence[Candidates
 
 
 def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
-    """Superpose database chains on queries, starting from alignments by descriptors.
+    """Superpose database chains on queries: by their structure in the sensitive mode, by alignments of descriptors in the published one.
 
     Parameters
     ----------
@@ -207,9 +206,9 @@ def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, 
     Cancelled
         If the user cancels.
     """
-    starts = _alignments(comparison, targets)
     if comparison.is_sensitive:
-        return _realign(comparison, targets, starts)
+        return _superpose_by_structure(comparison, [(query, some) for query, some, _ in targets])
+    starts = _alignments(comparison, targets)
     bounds = np.cumsum([0, *(len(some) for _, some, _ in targets)]).tolist()
     return [
         _fit_by_descriptors(comparison, query, some, starts[first:last])
@@ -234,24 +233,28 @@ def _alignments(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArra
     )
 
 
-def _realign(
-    comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]], starts: list[NDArray[np.int32]]
-) -> list[Superpositions]:
-    """Superpose targets that are realigned by structure, starting from the alignments by descriptors."""
+def _superpose_by_structure(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64]]]) -> list[Superpositions]:
+    """Superpose targets, aligned by their structure alone, on their queries."""
     queries, chains, progress = comparison.queries.chains, comparison.database.chains, comparison.resources.progress
-    bounds = np.cumsum([0, *(len(some) for _, some, _ in targets)]).tolist()
-    every = []
-    for (query, some, _), (first, last) in zip(targets, pairwise(bounds), strict=True):
-        taken, flat = chains.taken(some), np.concatenate([np.empty((0, 2), np.int32), *starts[first:last]])
-        lengths = run_offsets(np.array([len(start) for start in starts[first:last]], np.int64))
-        every.append(pairs_with_query(queries.position[queries.rows(query)], taken.position, taken.offsets, flat, lengths))
-    progress.stage("Superposing candidates", bounds[-1])
-    pairs = ChainPairs.joined(every)
+    query_rows = np.array([query for query, _ in targets], np.int64)
+    used, which = np.unique(np.concatenate([np.empty(0, np.int64), *(some for _, some in targets)]), return_inverse=True)
+    query_positions, query_offsets = take_runs(queries.position, queries.offsets, query_rows)
+    positions, offsets = take_runs(chains.position, chains.offsets, used)
+    sizes = [len(some) for _, some in targets]
+    pairs = ChainPairs(
+        np.concatenate([query_positions, positions]).astype(np.float64),
+        np.concatenate([query_offsets, query_offsets[-1] + offsets[1:]]),
+        np.repeat(np.arange(len(targets)), sizes),
+        len(targets) + which,
+        np.empty((0, 2), np.int32),
+        np.zeros(len(which) + 1, np.int64),
+    )
+    progress.stage("Superposing candidates", len(which))
     if comparison.superposing is not None:
         result = superpose_pairs(comparison.superposing, pairs)
     else:
-        result = superposed(pairs, comparison.resources.threads, "quick", progress)
-    return [collect_superpositions(result, first, last) for first, last in pairwise(bounds)]
+        result = superposed(pairs, comparison.resources.threads, progress)
+    return [collect_superpositions(result, first, last) for first, last in pairwise(np.cumsum([0, *sizes]).tolist())]
 
 
 def _fit_by_descriptors(

@@ -1,6 +1,8 @@
 """Search for proteins with the same fold, from structures to tables: read, index, plan, score, report."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 
 from proteoscope.engine.entry import SearchRequest
@@ -9,7 +11,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
-from proteoscope.engine.structure_search.candidates import Comparison, best_candidates, query_batches, superpose_candidates
+from proteoscope.engine.structure_search.candidates import Candidates, Comparison, best_candidates, query_batches, superpose_candidates
 from proteoscope.engine.structure_search.complexes import by_file, complex_hits, complex_writer
 from proteoscope.engine.structure_search.hits import StructureQueryHits, reported_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
@@ -27,6 +29,7 @@ from proteoscope.engine.structure_search.structures import (
 )
 from proteoscope.engine.structure_search.summary import StructureSearchSummary
 from proteoscope.engine.structure_search.superposing import build_superposition_workload
+from proteoscope.engine.structures.superposition import Superpositions
 
 __all__ = ["StructureSearchSummary", "find_structures"]
 
@@ -81,12 +84,15 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         totals, output = HitTotals(), None if request.out is None else Path(request.out)
         with (
             Executor(resources).session(build_workload(chains.arrays)) as session,
-            Executor(resources).session(build_superposition_workload("quick")) as superposing,
+            Executor(resources).session(build_superposition_workload()) as superposing,
             hit_writers(run.run, output, superpose) as writers,
             complex_writer(complexes) as write_complexes,
+            ExitStack() as stack,
         ):
             comparison = Comparison(queries, chains, parameters, session, resources, superposing)
-            for of_file in by_file(queries, _scored_hits(run, comparison, batches)):
+            # Complexes are compared with the same sessions, one after the other.
+            scored = stack.enter_context(closing(_scored_hits(run, comparison, batches, is_ahead=complexes is None)))
+            for of_file in by_file(queries, scored):
                 complex_chains = list[StructureQueryHits]()
                 for hits in of_file:
                     with run.step("report"):
@@ -121,15 +127,32 @@ def _warn_of_input(queries: DescribedChains, chains: DescribedChains, parameters
         progress.message(text)
 
 
-def _scored_hits(run: SearchRun[DescribedChains], comparison: Comparison, batches: list[list[ChainRow]]) -> Iterator[StructureQueryHits]:
-    """Yield the queries with their hits."""
-    for batch in batches:
-        with run.step("score"):
-            candidates = [best_candidates(comparison, query) for query in batch]
-            aligned = superpose_candidates(comparison, candidates)
-        with run.step("report"):
-            hits = [reported_hits(comparison, some, both) for some, both in zip(candidates, aligned, strict=True)]
-        yield from hits
+def _scored_hits(
+    run: SearchRun[DescribedChains], comparison: Comparison, batches: list[list[ChainRow]], *, is_ahead: bool
+) -> Generator[StructureQueryHits, None, None]:
+    """Yield the queries with their hits; with `is_ahead`, a batch is scored while the hits of the one before are reported."""
+
+    def score(batch: list[ChainRow], progress: Progress) -> tuple[list[Candidates], list[Superpositions]]:
+        reporting = comparison._replace(resources=comparison.resources.reporting_to(progress))
+        candidates = [best_candidates(reporting, query) for query in batch]
+        return candidates, superpose_candidates(reporting, candidates)
+
+    waiting: Callable[[], tuple[list[Candidates], list[Superpositions]]] | None = None
+    try:
+        for number, batch in enumerate(batches):
+            waiting = waiting or run.begin(partial(score, batch))
+            with run.step("score"):
+                candidates, aligned = waiting()
+                waiting = None
+            if is_ahead and number + 1 < len(batches):
+                waiting = run.begin(partial(score, batches[number + 1]))
+            with run.step("report"):
+                hits = [reported_hits(comparison, some, both) for some, both in zip(candidates, aligned, strict=True)]
+            yield from hits
+    finally:
+        if waiting is not None:  # the sessions close only after their last use
+            with suppress(Exception):
+                waiting()
 
 
 def _summary(

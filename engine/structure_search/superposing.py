@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.workload import PartialResult, PredictableWorkloadType, Rows, Sample, Workload
-from proteoscope.engine.structures.superposition import Effort
 from proteoscope.kernels.device import Device, backend_module
-from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
+from proteoscope.kernels.structure_layouts import SEARCH_STEPS, ChainPairs, FoundSuperpositions
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.superposition import ChainSuperposition
@@ -24,9 +23,9 @@ __all__ = ["KIND", "ChainsOnChains", "build_superposition_workload", "superpose_
 KIND = "superpositions"
 
 
-def build_superposition_workload(effort: Effort) -> Workload:
+def build_superposition_workload() -> Workload:
     """Return the workload of superposing pairs of chains, which are part of the state of each round."""
-    return Workload(KIND, {}, {"effort": effort})
+    return Workload(KIND, {}, {})
 
 
 def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
@@ -55,7 +54,7 @@ class ChainsOnChains(PredictableWorkloadType):
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Prepare the superposition of chains on the device."""
-        yield _Computation(backend_module(device, "superposition").ChainSuperposition(device, EFFORTS[work.settings["effort"]]))
+        yield _Computation(backend_module(device, "superposition").ChainSuperposition(device, SEARCH_STEPS))
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return empty superpositions."""

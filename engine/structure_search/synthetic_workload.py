@@ -65,4 +65,4 @@ def sample_pairs(size: float, seed: int) -> Sample:
     pairs = ChainPairs(
         position, offsets, np.arange(n), np.arange(n, 2 * n), np.stack([aligned, aligned], axis=1).astype(np.int32), run_offsets(chunks)
     )
-    return Sample(build_superposition_workload("quick"), [pairs._asdict()])
+    return Sample(build_superposition_workload(), [pairs._asdict()])

@@ -2,7 +2,6 @@
 
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,9 @@ from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
+from proteoscope.kernels.structure_layouts import SEARCH_STEPS, ChainPairs, FoundSuperpositions
 
 __all__ = [
-    "Effort",
     "Superpositions",
     "collect_superpositions",
     "pairs_with_query",
@@ -24,8 +22,6 @@ __all__ = [
     "superposed",
     "tm_scores",
 ]
-
-Effort = Literal["quick", "thorough"]
 
 Rotation = NDArray[np.float64]
 Translation = NDArray[np.float64]
@@ -136,7 +132,6 @@ def superpose_many(
     start_offsets: NDArray[np.int64],
     *,
     threads: int | None = None,
-    effort: Effort = "thorough",
     progress: Progress | None = None,
 ) -> Superpositions:
     """Align and superpose each target with the query, such that the TM-score is as high as possible.
@@ -157,9 +152,6 @@ def superpose_many(
         Pairs of target i are ``start_offsets[i]:start_offsets[i + 1]``.
     threads : int, optional
         Number of threads, by default one per CPU core; each pair of chains uses one thread.
-    effort : Effort
-        ``quick`` is sufficient for near-optimal initial alignments and needs half the time; ``thorough`` needs no initial alignment to find
-        what TM-align finds.
     progress : Progress, optional
         Progress, which advances by one step per target and is checked for cancellation.
 
@@ -176,10 +168,10 @@ def superpose_many(
         If the user cancels.
     """
     pairs = pairs_with_query(query_position, target_position, target_offsets, start_pairs, start_offsets)
-    return collect_superpositions(superposed(pairs, threads or available_threads(), effort, progress or Progress()))
+    return collect_superpositions(superposed(pairs, threads or available_threads(), progress or Progress()))
 
 
-def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
+def superposed(pairs: ChainPairs, threads: int, progress: Progress) -> FoundSuperpositions:
     """Superpose pairs of chains on the CPU (see `superpose_many`).
 
     Parameters
@@ -188,13 +180,11 @@ def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progre
         Pairs of chains.
     threads : int
         Number of CPU threads.
-    effort : Effort
-        Thoroughness of the search (see `superpose_many`).
     progress : Progress
         Progress, which advances by one step per pair and is checked for cancellation.
     """
     result, done = FoundSuperpositions.empty(pairs), 0
-    with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, result)) as ends:
+    with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), SEARCH_STEPS).superpose(pairs, result)) as ends:
         for end in ends:
             progress.advance(end - done)
             done = end

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from proteoscope.kernels.cpu.least_squares import on_grid
+from proteoscope.kernels.cpu.least_squares import grid_units, on_grid
 from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 
-__all__ = ["farthest_pair", "place_pairs", "report_pair", "report_pairs", "shorter_and_longer", "start_of_pair", "tm_scale"]
+__all__ = ["farthest_pair", "place_chains", "place_pairs", "report_pair", "report_pairs", "shorter_and_longer", "start_of_pair", "tm_scale"]
 
 
 @njit(nogil=True, cache=True)
@@ -106,29 +106,51 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
 
 
 @njit(nogil=True, cache=True)
-def place_pairs(pairs, first, last, columns, states, starts):
-    """Concatenate the chains and the initial alignments of the pairs `first:last`.
+def place_chains(pairs, numbers, columns, states, largest):
+    """Concatenate chains, centred at 0 but not on a grid.
 
     Parameters
     ----------
+    numbers : int64, (c,)
+        Numbers of the chains in `pairs`.
     columns : float64
-        Output; three numbers per residue: x coordinates of the first pair's shorter chain, then y and z, then those of its longer chain,
-        and so on.
+        Output; three numbers per residue: x coordinates of the first chain, then y and z, then those of the second chain, and so on.
     states : uint8
         Output; secondary structure, one number per residue.
+    largest : float64, (c,)
+        Output; largest absolute coordinate of each chain.
+    """
+    place = 0
+    for k in range(len(numbers)):
+        rows = _chain(pairs, numbers[k])
+        n, (chain, _) = len(rows), _centred(rows)
+        largest[k] = 0.0
+        for axis in range(3):
+            columns[3 * place + axis * n : 3 * place + (axis + 1) * n] = chain[axis]
+            for i in range(n):
+                largest[k] = max(largest[k], abs(chain[axis, i]))
+        states[place : place + n] = states_by_distances(rows.astype(np.float32))
+        place += n
+
+
+@njit(nogil=True, cache=True)
+def place_pairs(pairs, first, last, largest, units, starts):
+    """Write the grid and the initial alignment of each of the pairs `first:last`.
+
+    Parameters
+    ----------
+    largest : float64
+        Largest absolute coordinate of each chain of `pairs`.
+    units : float64, (last - first,)
+        Output; grid units per Å.
     starts : (k, 2) int32
         Output; initial alignments as residues of the shorter and longer chain.
     """
-    place, begun = 0, pairs.start_offsets[first]
+    begun = pairs.start_offsets[first]
     for k in range(first, last):
-        x, y, states_x, states_y, is_turned = shorter_and_longer(pairs, k)
-        for chain, chain_states in ((x, states_x), (y, states_y)):
-            n = chain.shape[1]
-            for axis in range(3):
-                columns[3 * place + axis * n : 3 * place + (axis + 1) * n] = chain[axis]
-            states[place : place + n] = chain_states
-            place += n
-        starts[pairs.start_offsets[k] - begun : pairs.start_offsets[k + 1] - begun] = start_of_pair(pairs, k, is_turned)
+        fixed, mobile = len(_chain(pairs, pairs.fixed[k])), len(_chain(pairs, pairs.mobile[k]))
+        units[k - first] = grid_units(min(fixed, mobile), max(largest[pairs.fixed[k]], largest[pairs.mobile[k]]))
+        starts[pairs.start_offsets[k] - begun : pairs.start_offsets[k + 1] - begun] = start_of_pair(pairs, k, mobile > fixed)
 
 
 @njit(nogil=True, cache=True)

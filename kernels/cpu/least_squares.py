@@ -22,12 +22,14 @@ __all__ = [
     "MOVE",
     "batch_workspace",
     "distances_squared",
+    "grid_units",
     "least_squares",
     "moments",
     "near_moments",
     "near_totals",
     "on_grid",
     "rotations",
+    "share_of",
 ]
 
 BATCH = 16
@@ -165,6 +167,15 @@ def _rotation_of_moments(sums, move):
 
 
 @njit(nogil=True, cache=True)
+def grid_units(n, largest):
+    """Return the number of grid units per Å for n pairs whose coordinates are at most `largest` Å from 0 (see `on_grid`)."""
+    units = float(1 << 20)
+    while 6.0 * n * (largest * units + 1.0) * (largest * units + 1.0) > _EXACT:
+        units *= 0.5
+    return units
+
+
+@njit(nogil=True, cache=True)
 def on_grid(x, y):
     """Round the coordinates of two chains, in place, to the finest grid on which all sums in `moments` are exact.
 
@@ -175,9 +186,7 @@ def on_grid(x, y):
         for axis in range(3):
             for i in range(columns.shape[1]):
                 largest = max(largest, abs(columns[axis, i]))
-    n, units = min(x.shape[1], y.shape[1]), float(1 << 20)
-    while 6.0 * n * (largest * units + 1.0) * (largest * units + 1.0) > _EXACT:
-        units *= 0.5
+    units = grid_units(min(x.shape[1], y.shape[1]), largest)
     for columns in (x, y):
         for axis in range(3):
             for i in range(columns.shape[1]):
@@ -337,15 +346,15 @@ _ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
 
 @njit(nogil=True, cache=True, **_ROUNDED_AS_WRITTEN)
 def _apart(move, s, t, u, d, e, f):
-    """Return the squared distance between the transformed point (s, t, u) and (d, e, f); operations are rounded in a fixed order."""
+    """Return the squared distance between the transformed point (s, t, u) and (d, e, f); the order of roundings is fixed."""
     r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2 = move
     a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
     return a * a + b * b + c * c
 
 
 @njit(nogil=True, cache=True, error_model="numpy", **_ROUNDED_AS_WRITTEN)
-def _share(apart, inverse):
-    """Return 1 / (1 + apart * inverse) in units of 2^-32; sums of these are exact."""
+def share_of(apart, inverse):
+    """Return 1 / (1 + apart * inverse) in units of 2^-32, whose sums are exact."""
     return 1.0 / (1.0 + apart * inverse) + _SHARE_UNITS - _SHARE_UNITS
 
 
@@ -383,7 +392,7 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
             for i in range(n):
                 s, t, u, d, e, f = x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]
                 apart = _apart(superposition, s, t, u, d, e, f)
-                total += _share(apart, inverse)
+                total += share_of(apart, inverse)
                 w = 1.0 if apart < bound else 0.0
                 a, b, c = s * w, t * w, u * w
                 near += w
@@ -440,7 +449,7 @@ def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
         )
         total = 0.0
         for i in range(n):
-            total += _share(_apart(superposition, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]), inverse)
+            total += share_of(_apart(superposition, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]), inverse)
         totals[k] = total
 
 

@@ -24,7 +24,7 @@ N_HALVINGS = 6
 _MINIMUM_FRAGMENT = 4
 _ALL = 1  # residues from the start of one fragment to the next
 _HOPELESS_ROUNDS = 2  # number of superpositions after which a fragment may be discarded
-_TABLE = 2048
+_TABLE, _PROBES = 1024, 16
 
 
 class SearchWorkspace(NamedTuple):
@@ -78,9 +78,9 @@ def near_of(scale):
 
 @njit(nogil=True, cache=True)
 def _is_new(mark, seen):
-    """Return True for a selection of pairs that was not superposed before, and record it if there is space."""
-    place = (mark ^ (mark >> np.int64(29)) ^ (mark >> np.int64(47))) & np.int64(_TABLE - 1)
-    for _ in range(16):
+    """Return True for a selection of pairs that was not superposed before, and record it if there is space; marks have 32 bits."""
+    place = (mark * np.int64(0x9E3779B1)) >> np.int64(22) & np.int64(_TABLE - 1)
+    for _ in range(_PROBES):
         if seen[place] == mark:
             return False
         if seen[place] == 0:
@@ -177,7 +177,8 @@ def search(workspace, n, scale, near, step, halvings, hopeless, best):
             limits[k] = near + 1.0
             # The same pairs give bit-identical sums, so the sums identify a selection of pairs.
             is_hopeless = rounds[k] >= _HOPELESS_ROUNDS and totals[k] < hopeless * greatest
-            mark = (bits[6 * BATCH + k] ^ (bits[15 * BATCH + k] << 1)) | 1
+            mark = bits[6 * BATCH + k] ^ (bits[15 * BATCH + k] << 1)
+            mark = (mark ^ (mark >> np.int64(32))) & np.int64(0xFFFFFFFF) | 1
             if rounds[k] > _N_ROUNDS or is_hopeless or not _is_new(mark, seen):
                 count[k] = 0
                 running -= 1

@@ -3,6 +3,8 @@
 TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
 2302-2309): superpose fragments of an alignment, then the pairs that are close, realign by distance, and repeat. Fragments of an alignment,
 shifts of one chain along the other and fragments of both chains are superposed in batches (`proteoscope.kernels.cpu.least_squares`).
+Fragments are ranked by how many residues of x come near one of y, which a table of the nearest residue tells (as in GTalign, Margelevičius,
+Nature Communications 15, 2024, 7305), then by sparse alignments; of similar superpositions only the best goes on.
 
 Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
 `x` onto `y`. The shorter chain is x.
@@ -18,6 +20,7 @@ from numba import njit
 from proteoscope.kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
 from proteoscope.kernels.cpu.distance_alignment import align, alignment_workspace, place_states, place_x, place_y, trace
 from proteoscope.kernels.cpu.least_squares import BATCH, MOVE, distances_squared, moments, near_moments, near_totals, rotations
+from proteoscope.kernels.cpu.nearest_residues import nearest_residues, nearness
 from proteoscope.kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_workspace
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.visited_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
@@ -37,6 +40,7 @@ _MAXIMUM_FRAGMENTS = 600  # maximum number of superposed pairs of fragments of o
 _HOPELESS_START = 0.5  # fraction of the best score: starting points below it are not refined
 _SPARSE, _SPARSE_LENGTH = 4, 40  # alignments that rank fragments: maximum stride and minimum number of residues
 _SPARSE_REFINEMENTS = 2
+_SIMILAR = 3.0  # Å, root mean square: superpositions of x that are nearer to a better one are dropped
 
 
 @njit(nogil=True, cache=True)
@@ -84,11 +88,14 @@ def _thread(workspace, x, y, scale, near, pairs):
 
 
 @njit(nogil=True, cache=True)
-def _fragments(workspace, x, y, scale, moves, scores):
-    """Superpose short and long fragments of both chains; write the best superpositions to the rows of `moves`, and their `scores`."""
+def _fragments(workspace, x, y, scale, every, moves, scores):
+    """Superpose short and long fragments of both chains; write the best superpositions to the rows of `moves`, and their `scores`.
+
+    A score is the nearness of every n-th residue of x to y.
+    """
     m, n = x.shape[1], y.shape[1]
     scores[:] = -1.0
-    half = len(scores) // 2
+    half, nearest = len(scores) // 2, nearest_residues(y)
     for kind in range(2):
         length = min(m, 20) if kind == 0 else min(m, max(30, m // 2))
         jump = max(5, length // 3)
@@ -103,17 +110,56 @@ def _fragments(workspace, x, y, scale, moves, scores):
                 workspace.first_x[k], workspace.first_y[k] = (begin + k) // places_y * jump, (begin + k) % places_y * jump
             moments(x, y, workspace.first_x, workspace.first_y, workspace.lengths, workspace.sums)
             rotations(workspace.sums, workspace.lengths, workspace.moves, workspace.state)
-            near_totals(x, y, workspace.first_x, workspace.first_y, workspace.lengths, workspace.moves, scale, workspace.totals)
-            for k in range(BATCH):
-                total = workspace.totals[k] / length
-                if workspace.lengths[k] and total > scores[last - 1]:
+            for k in range(min(BATCH, places_x * places_y - begin)):
+                move = workspace.moves[k : MOVE * BATCH : BATCH]
+                total = nearness(nearest, x, y, move, scale, every)
+                if total > scores[last - 1]:
                     place = last - 1
                     while place > first and scores[place - 1] < total:
                         scores[place] = scores[place - 1]
                         moves[place] = moves[place - 1]
                         place -= 1
                     scores[place] = total
-                    moves[place] = workspace.moves[k : MOVE * BATCH : BATCH]
+                    moves[place] = move
+
+
+@njit(nogil=True, cache=True)
+def _spread(x):
+    """Return the mean square of the coordinates of a centred chain, per axis."""
+    total = 0.0
+    for axis in range(3):
+        for i in range(x.shape[1]):
+            total += x[axis, i] * x[axis, i]
+    return total / x.shape[1] / 3.0
+
+
+@njit(nogil=True, cache=True)
+def _are_similar(one, other, spread):
+    """Return True if two superpositions move a chain of this spread to nearly the same place, as if it were as wide along each axis."""
+    turned, shifted = 0.0, 0.0
+    for c in range(9):
+        turned += (one[c] - other[c]) * (one[c] - other[c])
+    for c in range(9, MOVE):
+        shifted += (one[c] - other[c]) * (one[c] - other[c])
+    return turned * spread + shifted < _SIMILAR * _SIMILAR
+
+
+@njit(nogil=True, cache=True)
+def _different(scores, moves, n, spread):
+    """Return the rows of up to n superpositions with the highest scores above 0, none of them similar to a better one."""
+    chosen, count = np.empty(min(n, len(scores)), np.int64), 0
+    for k in np.argsort(-scores, kind="mergesort"):
+        if count == len(chosen) or scores[k] <= 0.0:
+            break
+        is_new = True
+        for c in range(count):
+            if _are_similar(moves[k], moves[chosen[c]], spread):
+                is_new = False
+                break
+        if is_new:
+            chosen[count] = k
+            count += 1
+    return chosen[:count]
 
 
 @njit(nogil=True, cache=True)
@@ -135,7 +181,7 @@ def _keep(score, move, scores, moves):
 
 
 @njit(nogil=True, cache=True)
-def _realigned(workspaces, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
+def _realigned(workspaces, alignment, x, y, move, guide, near, gap, by_states, by_distance, halvings, pairs):
     """Realign under a superposition, optimise the superposition of the aligned pairs, and replace `move` by the result.
 
     Return the score sum and the number of pairs, which are at the end of `pairs` unless the alignment was visited before. `workspaces` are
@@ -153,7 +199,7 @@ def _realigned(workspaces, alignment, x, y, move, guide, gap, by_states, by_dist
         row = met.rows[of_pairs]
         if row < 0:
             gather(workspace, x, y, pairs, len(pairs) - count)
-            result = search(workspace, count, guide, near_of(guide - _WIDER), _COARSE, halvings, _HOPELESS, move)
+            result = search(workspace, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             row = note(met, result, count, move)
             met.rows[of_pairs] = row
         met.rows[under] = row
@@ -162,13 +208,13 @@ def _realigned(workspaces, alignment, x, y, move, guide, gap, by_states, by_dist
 
 
 @njit(nogil=True, cache=True)
-def _best_fragments(workspace, sparse, met, x, y, guide, steps, pairs):
-    """Return the superpositions of fragments that best fit the whole chains, (n_fragments, 12), and their score sums."""
-    m = x.shape[1]
+def _best_fragments(workspace, sparse, met, x, y, guide, near, steps, pairs):
+    """Return the superpositions of fragments that best fit the whole chains, (n, 12) with n up to `n_searched`, best first."""
+    m, spread = x.shape[1], _spread(x)
     every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
     some_x, some_y = x[:, ::every].copy(), y[:, ::every].copy()
     scores, moves = np.empty(steps.n_fragments), np.empty((steps.n_fragments, MOVE))
-    _fragments(workspace, x, y, guide, moves, scores)
+    _fragments(workspace, x, y, guide, every, moves, scores)
     place_y(sparse, some_y, guide)
     forget(met)
     for k in range(steps.n_fragments):
@@ -176,16 +222,15 @@ def _best_fragments(workspace, sparse, met, x, y, guide, steps, pairs):
             place_x(sparse, some_x, moves[k], guide)
             scores[k] = align(sparse, some_x.shape[1], some_y.shape[1], _GAP, 0.0, 1.0)
     best, refined = np.zeros(steps.n_fragments), moves.copy()
-    for k in np.argsort(-scores, kind="mergesort")[: steps.n_sparse]:
-        for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
+    for k in _different(scores, moves, steps.n_sparse, spread):
+        for _ in range(_SPARSE_REFINEMENTS):
             result, _count = _realigned(
-                (workspace, met), sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs
+                (workspace, met), sparse, some_x, some_y, moves[k], guide, near, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs
             )
             if result > best[k]:
                 best[k] = result
                 refined[k] = moves[k]
-    order = np.argsort(-best, kind="mergesort")
-    return refined[order], best[order]
+    return refined[_different(best, refined, steps.n_searched, spread)]
 
 
 @njit(nogil=True, cache=True)
@@ -211,58 +256,75 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         place_states(fine, states_x, states_y)
         place_y(fine, y, guide)
         halvings = steps.coarse_halvings
-        met = met_alignments(2 * steps.n_sparse + 3 + steps.n_searched + steps.n_refined + 2 * steps.n_finished * _MAXIMUM_REFINEMENTS)
-        # Starting points: the given alignment, the best shift, secondary structure without and with distances, and matching fragments.
+        met = met_alignments(
+            2 * steps.n_sparse + 4 + steps.n_searched + steps.n_refined + 2 * (steps.n_finished + 1) * _MAXIMUM_REFINEMENTS
+        )
+        # Starting points: the given alignment, the best shift, secondary structure and matching fragments. The starts of a stage do not
+        # depend on each other, so that a GPU can try them at the same time.
         scores, moves = np.full(steps.n_refined, -1.0), np.empty((steps.n_refined, MOVE))
         if n_best:
             _keep(best, best_move, scores, moves)
-        fragments, fragment_scores = _best_fragments(workspace, sparse, met, x, y, guide, steps, pairs)
+        fragments = _best_fragments(workspace, sparse, met, x, y, guide, near, steps, pairs)
         forget(met)
-        for kind in range(3 + steps.n_searched):
+        for kind in range(2 + len(fragments)):
             if kind == 0:
                 count = _thread(workspace, x, y, guide, near, pairs)
                 gather(workspace, x, y, pairs, m - count)
                 result = search(workspace, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             elif kind == 1:
-                move[:] = best_move
-                result, count = _realigned((workspace, met), fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
-            elif kind < 2 + steps.n_searched:
-                if fragment_scores[kind - 2] <= 0.0:
-                    continue
-                move[:] = fragments[kind - 2]
-                result, count = _realigned((workspace, met), fine, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
+                move[:] = 0.0
+                result, count = _realigned((workspace, met), fine, x, y, move, guide, near, -1.0, 1.0, 0.0, halvings, pairs)
             else:
-                if best <= 0.0:
-                    continue
-                move[:] = moves[0]
-                result, count = _realigned((workspace, met), fine, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
+                move[:] = fragments[kind - 2]
+                result, count = _realigned((workspace, met), fine, x, y, move, guide, near, _GAP, 0.0, 1.0, halvings, pairs)
             _keep(result, move, scores, moves)
             if result > best:
                 best, n_best = result, count
                 best_move[:] = move
                 best_pairs[:count] = pairs[m - count :]
-        # Refine each starting point once, then the best ones until the score no longer rises, with and without gap costs.
-        some_scores, some_moves = scores.copy(), moves.copy()
+        # Refine each starting point once, and align by secondary structure and distances under the best.
+        some_scores, some_moves, best_before = scores.copy(), moves.copy(), best
         scores[:] = -1.0
-        for kind in range(steps.n_refined + 2 * steps.n_finished):
-            is_short = kind < steps.n_refined
-            if is_short:
-                move[:] = some_moves[kind]
-                before = some_scores[kind]
-                gap, rounds = _GAP, 1
-            else:
-                chosen = (kind - steps.n_refined) // 2
-                if chosen >= steps.n_refined:
+        for kind in range(steps.n_refined + 1):
+            if kind < steps.n_refined:
+                if some_scores[kind] < _HOPELESS_START * best_before:
                     continue
-                move[:] = moves[chosen]
-                before = scores[chosen]
-                gap, rounds = (_GAP, 0.0)[(kind - steps.n_refined) % 2], _MAXIMUM_REFINEMENTS
-            if before < _HOPELESS_START * best:
+                move[:], gap, by_states = some_moves[kind], _GAP, 0.0
+            else:
+                if best_before <= 0.0:
+                    continue
+                move[:], gap, by_states = some_moves[0], -1.0, 0.5
+            result, count = _realigned((workspace, met), fine, x, y, move, guide, near, gap, by_states, 1.0, halvings, pairs)
+            _keep(result, move, scores, moves)
+            if result > best:
+                best, n_best = result, count
+                best_move[:] = move
+                best_pairs[:count] = pairs[m - count :]
+        # Refine the best until the score no longer rises, with and without gap costs.
+        best_before = best
+        for kind in range(2 * min(steps.n_finished, steps.n_refined)):
+            move[:], before, gap = moves[kind // 2], scores[kind // 2], (_GAP, 0.0)[kind % 2]
+            if before < _HOPELESS_START * best_before:
                 continue
-            for _ in range(rounds):
-                result, count = _realigned((workspace, met), fine, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
-                if is_short:
-                    _keep(result, move, scores, moves)
+            for _ in range(_MAXIMUM_REFINEMENTS):
+                result, count = _realigned((workspace, met), fine, x, y, move, guide, near, gap, 0.0, 1.0, halvings, pairs)
+                if result > best:
+                    best, n_best = result, count
+                    best_move[:] = move
+                    best_pairs[:count] = pairs[m - count :]
+                if abs(result - before) < _MINIMUM_GAIN * m:
+                    break
+                before = result
+        # The same for the best of all, with the scale of the TM-score.
+        forget(met)
+        place_y(fine, y, scale)
+        gather(workspace, x, y, best_pairs[:n_best], 0)
+        best = search(workspace, n_best, scale, near, _COARSE, halvings, _HOPELESS, best_move)
+        best_before, move_before = best, best_move.copy()
+        for gap in (_GAP, 0.0):
+            move[:], before = move_before, best_before
+            for _ in range(_MAXIMUM_REFINEMENTS):
+                result, count = _realigned((workspace, met), fine, x, y, move, scale, near, gap, 0.0, 1.0, halvings, pairs)
                 if result > best:
                     best, n_best = result, count
                     best_move[:] = move

@@ -1,11 +1,10 @@
-// Global alignment of two chains by the distances of their residues, or by secondary structure; bit-identical to
-// kernels/cpu/distance_alignment.py (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309). Antidiagonals are computed
-// one after the other:
+// Global alignment of two chains by how near their residues lie, or by their secondary structure: that of
+// kernels/cpu/distance_alignment.py, bit for bit (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309):
 //
 //     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap where the first was the greatest, else H[i, j]
 //
-// A team of threads, which is a warp or the block, aligns a pair; cells of an antidiagonal do not depend on each other. Two antidiagonals
-// of H and one of G are stored, in addition to the one being written; then the team synchronises.
+// A warp aligns a pair of chains. Each lane has some consecutive residues of x in registers, a strip of 32 such groups at a time, and
+// passes their last row to the next lane, which is one residue of y behind: lanes wait neither for memory nor for a barrier.
 #pragma once
 
 #include "warp.cuh"
@@ -22,26 +21,12 @@ struct Pair {
     int x, y;
 };
 
-// Workspace of an alignment. `best` and `after`: m + 1 each.
-struct Rows {
-    Residue* x;
-    int* best[3];
-    int* after[2];
+// H and G of the last row of a strip at a residue of y.
+struct Edge {
+    int best, after;
 };
 
-struct WarpTeam {
-    static constexpr int kSize = 32;
-    __device__ static int rank() { return threadIdx.x & 31; }
-    __device__ static void meet() { __syncwarp(); }
-};
-
-struct BlockTeam {
-    static constexpr int kSize = THREADS;
-    __device__ static int rank() { return threadIdx.x; }
-    __device__ static void meet() { __syncthreads(); }
-};
-
-// Weights of an alignment: score of opening a gap (0 or less), and weights of both terms, in units of 1 / `kUnit`.
+// Weights of an alignment: what an open gap costs, 0 or less, and of both terms, in whole numbers of `kUnit`.
 struct Weights {
     int gap, by_states;
     float by_distance;
@@ -49,36 +34,28 @@ struct Weights {
         : gap(static_cast<int>(gap * kUnit)), by_states(static_cast<int>(by_states * kUnit)), by_distance(static_cast<float>(by_distance * kUnit)) {}
 };
 
-// Bytes of `Rows` for chains of up to m residues, without those of y.
-__device__ inline int bytes_of_rows(int m) { return m * static_cast<int>(sizeof(Residue)) + 5 * (m + 2) * static_cast<int>(sizeof(int)); }
+// Chains to align: every n-th residue of x, which is moved; residues of y from `place_y`; states may be null if they have no weight.
+struct ToAlign {
+    Columns x;
+    const Residue* y;
+    const unsigned char *states_x, *states_y;
+    int m, n;
+};
 
-__device__ inline Rows rows_at(unsigned char* place, int m) {
-    Rows rows;
-    rows.x = reinterpret_cast<Residue*>(place);
-    int* at = reinterpret_cast<int*>(rows.x + m);
-    for (int k = 0; k < 3; ++k) rows.best[k] = at + k * (m + 2);
-    for (int k = 0; k < 2; ++k) rows.after[k] = at + (3 + k) * (m + 2);
-    return rows;
+// Logarithm to base 2 of the number of residues of x in a lane: most lanes have some of m.
+__device__ inline int log_rows(int m) { return m <= 64 ? 1 : m <= 128 ? 2 : 3; }
+
+// The residue i of x, moved.
+__device__ inline Residue moved_residue(const Columns& x, int i, const double* move, double inverse) {
+    const double p = x(0, i), q = x(1, i), r = x(2, i);
+    const double a = (move[0] * p + move[1] * q + move[2] * r + move[9]) * inverse;
+    const double b = (move[3] * p + move[4] * q + move[5] * r + move[10]) * inverse;
+    const double c = (move[6] * p + move[7] * q + move[8] * r + move[11]) * inverse;
+    return Residue{
+        static_cast<float>(2.0 * a), static_cast<float>(2.0 * b), static_cast<float>(2.0 * c), static_cast<float>(a * a + b * b + c * c)};
 }
 
-// Set the transformed residues of x. The team synchronises before and after.
-template <class Team>
-__device__ void place_x(Residue* to, const Columns& x, int m, const double* move, double scale) {
-    const double inverse = 1.0 / scale;
-    Team::meet();
-    for (int i = Team::rank(); i < m; i += Team::kSize) {
-        const double p = x(0, i), q = x(1, i), r = x(2, i);
-        const double a = (move[0] * p + move[1] * q + move[2] * r + move[9]) * inverse;
-        const double b = (move[3] * p + move[4] * q + move[5] * r + move[10]) * inverse;
-        const double c = (move[6] * p + move[7] * q + move[8] * r + move[11]) * inverse;
-        to[i] = Residue{
-            static_cast<float>(2.0 * a), static_cast<float>(2.0 * b), static_cast<float>(2.0 * c),
-            static_cast<float>(a * a + b * b + c * c)};
-    }
-    Team::meet();
-}
-
-// Set the residues of y. The block synchronises before and after.
+// The residues of y. The block synchronises before and after.
 __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
     const double inverse = 1.0 / scale;
     __syncthreads();
@@ -89,71 +66,102 @@ __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
     __syncthreads();
 }
 
-// Align the residues in the workspace, and return the score of the best alignment in units of 1 / `kUnit`. States may be null if they have
-// no weight. With `kTraced`, the direction of each cell is written to `ways`, (m + n + 1) rows of m: cell (i, j) at row i + j, column i -
-// 1. The team synchronises.
-template <class Team, bool kTraced>
-__device__ int align(
-    Rows rows, const Residue* y, const unsigned char* states_x, const unsigned char* states_y, int m, int n, Weights weights,
-    unsigned char* ways) {
-    int *earlier = rows.best[0], *before = rows.best[1], *values = rows.best[2], *after = rows.after[0], *opened = rows.after[1];
-    if (Team::rank() < 2) {
-        const int i = Team::rank();
-        earlier[i] = before[i] = values[i] = after[i] = opened[i] = 0;
-    }
-    Team::meet();
-    for (int k = 2; k <= m + n; ++k) {
-        const int low = k - n > 1 ? k - n : 1, high = k - 1 < m ? k - 1 : m;
-        for (int i = low + Team::rank(); i <= high; i += Team::kSize) {
-            COUNT_OPERATIONS(1);
-            const int j = k - i;
-            const Residue one = rows.x[i - 1], other = y[j - 1];
-            float total = one.plus + other.plus;
-            total = total - one.a * other.a;
-            total = total - one.b * other.b;
-            total = total - one.c * other.c;
-            int reward = static_cast<int>(weights.by_distance / total);
-            if (weights.by_states != 0 && states_x[i - 1] == states_y[j - 1]) reward += weights.by_states;
-            const int straight = earlier[i - 1] + reward, from_x = after[i - 1], from_y = after[i];
-            const int gapped = from_x > from_y ? from_x : from_y;
-            const bool is_gapped = gapped > straight;
-            values[i] = is_gapped ? gapped : straight;
-            opened[i] = is_gapped ? gapped : straight + weights.gap;
-            if (kTraced) ways[static_cast<long long>(k) * m + i - 1] = is_gapped ? (from_x > from_y ? 2 : 1) : 0;
+// Align chains, x moved by `move`, and return the score of the best alignment in units of 1 / `kUnit`. With `kTraced`, the ways into the
+// cells of a lane's rows, two bits each, go to `ways`: strip by strip, n + 31 steps, 32 lanes. edges: n, if x has several strips. The warp
+// synchronises before and after.
+template <int kLogRows, bool kTraced, bool kHasStates>
+__device__ __noinline__ int align_strips(
+    const ToAlign& chains, const double* move, double scale, const Weights& weights, unsigned short* ways, Edge* edges) {
+    constexpr int kRows = 1 << kLogRows, kStrip = 32 * kRows;
+    const int lane = threadIdx.x & 31, m = chains.m, n = chains.n, n_steps = n + 31;
+    const double inverse = 1.0 / scale;
+    int score = 0;
+    for (int top = 0; top < m; top += kStrip) {
+        __syncwarp();
+        Residue own[kRows];
+        int states[kRows], best[kRows], after[kRows];
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+            const int i = top + lane * kRows + r;
+            own[r] = i < m ? moved_residue(chains.x, i, move, inverse) : Residue{0.0f, 0.0f, 0.0f, 0.0f};
+            states[r] = kHasStates && i < m ? chains.states_x[i] : -1;
+            best[r] = after[r] = 0;
         }
-        if (Team::rank() == 0 && k <= m) values[k] = opened[k] = 0;
-        Team::meet();
-        int* const spare = earlier;
-        earlier = before, before = values, values = spare;
-        int* const other = after;
-        after = opened, opened = other;
+        const bool has_above = top > 0, has_below = top + kStrip < m;
+        int above_before = 0;
+        Edge above_here{0, 0};  // at up to 32 residues of y, one in each lane
+        for (int step = 0; step < n_steps; ++step) {
+            int above = __shfl_up_sync(kEveryLane, best[kRows - 1], 1), from_x = __shfl_up_sync(kEveryLane, after[kRows - 1], 1);
+            if (has_above) {
+                if ((step & 31) == 0) above_here = step + lane < n ? edges[step + lane] : Edge{0, 0};
+                const int edge_best = __shfl_sync(kEveryLane, above_here.best, step & 31);
+                const int edge_after = __shfl_sync(kEveryLane, above_here.after, step & 31);
+                if (lane == 0) above = edge_best, from_x = edge_after;
+            } else if (lane == 0) {
+                above = from_x = 0;
+            }
+            const int j = step - lane;
+            if (j >= 0 && j < n) {
+                COUNT_OPERATIONS(m - top - lane * kRows < 0 ? 0 : m - top - lane * kRows < kRows ? m - top - lane * kRows : kRows);
+                const Residue other = chains.y[j];
+                const int state = kHasStates ? chains.states_y[j] : 0;
+                int diagonal = above_before;
+                Word word = 0;
+#pragma unroll
+                for (int r = 0; r < kRows; ++r) {
+                    float total = own[r].plus + other.plus;
+                    total = total - own[r].a * other.a;
+                    total = total - own[r].b * other.b;
+                    total = total - own[r].c * other.c;
+                    int reward = static_cast<int>(weights.by_distance / total);
+                    if (kHasStates && states[r] == state) reward += weights.by_states;
+                    const int straight = diagonal + reward, from_y = after[r];
+                    const int gapped = from_x > from_y ? from_x : from_y;
+                    const bool is_gapped = gapped > straight;
+                    if (kTraced) word |= (is_gapped ? (from_x > from_y ? 2u : 1u) : 0u) << 2 * r;
+                    diagonal = best[r];
+                    best[r] = is_gapped ? gapped : straight;
+                    from_x = after[r] = is_gapped ? gapped : straight + weights.gap;
+                }
+                above_before = above;
+                if (kTraced) ways[(static_cast<long long>(top / kStrip) * n_steps + step) * 32 + lane] = static_cast<unsigned short>(word);
+                if (has_below && lane == 31) edges[j] = Edge{best[kRows - 1], after[kRows - 1]};
+            }
+        }
+        if (!has_below) {
+            int value = 0;
+#pragma unroll
+            for (int r = 0; r < kRows; ++r) value = (m - 1 - top) % kRows == r ? best[r] : value;
+            score = __shfl_sync(kEveryLane, value, (m - 1 - top) / kRows);
+        }
     }
-    return before[m];
+    __syncwarp();
+    return score;
 }
 
-// Write the pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. Called by one warp.
-// Directions are loaded in squares of 32 antidiagonals by 32 residues of x; each lane holds those of one antidiagonal as bits, so that
-// there is one wait for memory per square.
-__device__ __noinline__ int trace(const unsigned char* ways, int m, int n, Pair* pairs) {
-    const int lane = threadIdx.x & 31;
+template <bool kTraced, bool kHasStates>
+__device__ int align(const ToAlign& chains, const double* move, double scale, const Weights& weights, unsigned short* ways, Edge* edges) {
+    const int rows = log_rows(chains.m);
+    if (rows == 1) return align_strips<1, kTraced, kHasStates>(chains, move, scale, weights, ways, edges);
+    if (rows == 2) return align_strips<2, kTraced, kHasStates>(chains, move, scale, weights, ways, edges);
+    return align_strips<3, kTraced, kHasStates>(chains, move, scale, weights, ways, edges);
+}
+
+// The pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. For one warp.
+//
+// The ways come for the rows of a lane at up to 32 residues of y, one of which each lane holds: one wait for memory for all of them.
+__device__ __noinline__ int trace(const unsigned short* ways, int m, int n, Pair* pairs) {
+    const int lane = threadIdx.x & 31, rows = log_rows(m), n_steps = n + 31;
     int i = m, j = n, place = m;
     while (i > 0 && j > 0) {
-        const int corner_k = i + j, corner_i = i - 1;
-        Word low = 0, high = 0;
-#pragma unroll 8
-        for (int row = 0; row < 32; ++row) {
-            const int k = corner_k - row, column = corner_i - lane;
-            const int way = k >= 2 && column >= 0 ? ways[static_cast<long long>(k) * m + column] : 0;
-            const Word of_low = __ballot_sync(kEveryLane, way & 1), of_high = __ballot_sync(kEveryLane, way & 2);
-            if (lane == row) low = of_low, high = of_high;
-        }
-        while (i > 0 && j > 0) {
-            const int row = corner_k - (i + j), column = corner_i - (i - 1);
-            if (row >= 32 || column >= 32) break;
-            const Word is_1 = __shfl_sync(kEveryLane, low, row) >> column & 1, is_2 = __shfl_sync(kEveryLane, high, row) >> column & 1;
-            if (is_1) {
+        const int group = (i - 1) >> rows, first = group << rows, corner = j, owner = group & 31, column = corner - 1 - lane;
+        const long long at = (static_cast<long long>(group >> 5) * n_steps + column + owner) * 32 + owner;
+        const Word word = column >= 0 ? ways[at] : 0;
+        while (i > first && j > 0 && corner - j < 32) {
+            const Word way = __shfl_sync(kEveryLane, word, corner - j) >> 2 * (i - 1 - first) & 3;
+            if (way == 1) {
                 --j;
-            } else if (is_2) {
+            } else if (way == 2) {
                 --i;
             } else {
                 --i, --j, --place;

@@ -1,23 +1,23 @@
 // Least-squares superpositions in batches of sixteen, and the distances of pairs under them, bit-identical to kernels/cpu/least_squares.py.
 //
-// Kabsch's rotation (Acta Crystallographica A32, 1976, 922-923) is computed as a quaternion (Horn, Journal of the Optical Society of
-// America A 4, 1987, 629-642), with its eigenvalue by Newton's method (Theobald, Acta Crystallographica A61, 2005, 478-480). Coordinates
-// lie on a grid on which each sum of products is exact, and scores of pairs are multiples of 2^-32: sums are the same in any order, so that
-// lanes may add in any order. All other operations are rounded as on the CPU: the same operations in the same order, none of them fused.
+// Kabsch's rotation (Acta Crystallographica A32, 1976, 922-923) as a quaternion (Horn, Journal of the Optical Society of America A 4, 1987,
+// 629-642), its eigenvalue by Newton's method (Theobald, Acta Crystallographica A61, 2005, 478-480). Coordinates lie on a grid on which
+// every sum of products is exact, and shares are whole parts of 2^-32: sums are the same in any order, so that lanes may add as they like.
+// All else is rounded as on the CPU: the same operations in the same order, none of them fused.
 #pragma once
 
 #include "warp.cuh"
 
 constexpr int kBatch = 16;    // superpositions computed together
-constexpr int kMoments = 17;  // sums of x (3), of y (3), of products of their axes (9), and of squares of both; number of pairs
+constexpr int kMoments = 17;  // sums of x (3), of y (3), of products of their axes (9), of squares of both, and pairs
 constexpr int kMove = 12;     // a superposition: the rotation row by row, then the translation
 constexpr int kNewtonSteps = 9;
 constexpr double kFarthest = 1e6;               // Å
 constexpr double kShareUnits = 1048576.0;       // adding and subtracting this rounds to multiples of 2^-32
-constexpr int kLanesOfRun = THREADS / kBatch;   // threads that sum a run of pairs if there are sixteen runs
+constexpr int kLanesOfRun = 32 / kBatch;        // lanes that add up a run of pairs, where there are sixteen of them
 
-// A batch of runs of pairs, in shared memory: run k has lengths[k] pairs, and is unused if this is 0. Superpositions and moments are
-// ordered by element.
+// A batch of runs of pairs, in shared memory, which a warp superposes: the k-th of lengths[k] pairs, unused where that is 0. Moves and
+// moments are ordered by element.
 struct Runs {
     double sums[kMoments][kBatch];
     double moves[kMove][kBatch];
@@ -26,8 +26,7 @@ struct Runs {
     int first_x[kBatch], first_y[kBatch], lengths[kBatch];
 };
 
-// Coordinates of a chain, or of paired residues of two chains, axis by axis: `stride` elements per axis, and every `step`-th residue is
-// used.
+// Coordinates of a chain, or of pairs of two: axis by axis, `stride` from one axis to the next; every so manieth residue counts.
 struct Columns {
     const double* at;
     int stride, every;
@@ -220,16 +219,15 @@ __device__ bool superposition(Runs& runs, int k) {
     return fabs(step) <= 1e-7 * value && most - 1e-7 * value * value * value > 0.0;
 }
 
-// Compute the superpositions of all runs from their moments. The block synchronises at the end.
+// Compute the superpositions of all runs from their moments. The warp synchronises at the end.
 __device__ __noinline__ void superpositions(Runs& runs) {
-    const int k = threadIdx.x;
+    const int k = threadIdx.x & 31;
     if (k < kBatch && runs.lengths[k] > 0 && !superposition(runs, k)) any_superposition(runs, k);
-    __syncthreads();
+    __syncwarp();
 }
 
-// The run whose pairs a thread sums together with neighbouring threads, or a negative number for none; the index of the thread among them,
-// and their number. The fewer runs have pairs, the more threads each run has; all threads of a run are in one warp. counts: number of pairs
-// of each run.
+// The run that a lane adds up with its neighbours, none where it is negative; its place among them, and how many they are. The fewer runs
+// have pairs, the more lanes each has. counts: of pairs of each run.
 struct Share {
     int run, lane, lanes;
 };
@@ -239,14 +237,14 @@ __device__ Share share_of_work(const int* counts) {
     Word wanted = __ballot_sync(kEveryLane, at < kBatch && counts[at % kBatch] > 0);
     const int n = __popc(wanted);
     int lanes = kLanesOfRun;
-    while (lanes < 32 && 2 * lanes * n <= THREADS) lanes *= 2;
-    int place = threadIdx.x / lanes;
+    while (lanes < 32 && 2 * lanes * n <= 32) lanes *= 2;
+    int place = at / lanes;
     const bool has_run = place < n;
     for (; has_run && place > 0; --place) wanted &= wanted - 1;
-    return Share{has_run ? __ffs(static_cast<int>(wanted)) - 1 : -1, static_cast<int>(threadIdx.x) % lanes, lanes};
+    return Share{has_run ? __ffs(static_cast<int>(wanted)) - 1 : -1, at % lanes, lanes};
 }
 
-// Partial moments of pairs, computed by the lanes of a run.
+// Moments of pairs in the making, by the lanes of a run.
 struct Moments {
     double of[kMoments] = {};
 
@@ -258,7 +256,7 @@ struct Moments {
         of[15] += a * a + b * b + c * c + d * d + e * e + f * f, of[16] += 1.0;
     }
 
-    // Return the sums over all lanes of the run, in each of them.
+    // The sums of all lanes of the run, in each of them.
     __device__ void join(int lanes) {
         for (int step = lanes / 2; step > 0; step >>= 1) {
 #pragma unroll
@@ -272,8 +270,8 @@ struct Moments {
     }
 };
 
-// Compute the moments of runs: counts[k] pairs from first_x[k] in x and first_y[k] in y; the moments of unused runs do not change. The
-// block synchronises at the end.
+// Moments of runs: the k-th of counts[k] pairs, from first_x[k] of x and first_y[k] of y on; others are unchanged. The warp synchronises
+// at the end.
 __device__ __noinline__ void moments(
     Runs& runs, const Columns& x, const Columns& y, const int* first_x, const int* first_y, const int* counts) {
     const Share share = share_of_work(counts);
@@ -286,11 +284,11 @@ __device__ __noinline__ void moments(
         sums.join(share.lanes);
         if (share.run >= 0 && share.lane == 0) sums.write(runs, share.run);
     }
-    __syncthreads();
+    __syncwarp();
 }
 
-// Evaluate each superposition on its run: the sums of 1 / (1 + (d / scale)^2) are written to `totals`, the moments of the pairs nearer than
-// limits[k] to `sums`; limits[k] is increased by half an Å until it includes three pairs. The block synchronises at the end.
+// Evaluate each superposition on its run: the sums of 1 / (1 + (d / scale)^2) go to `totals`, the moments of the pairs nearer than
+// limits[k], which grows by half an Å until it takes in three, to `sums`. The warp synchronises at the end.
 __device__ __noinline__ void near_moments(Runs& runs, const Columns& x, const Columns& y, double scale) {
     const double inverse = 1.0 / (scale * scale);
     const Share share = share_of_work(runs.lengths);
@@ -322,5 +320,5 @@ __device__ __noinline__ void near_moments(Runs& runs, const Columns& x, const Co
         }
         limit += 0.5;
     }
-    __syncthreads();
+    __syncwarp();
 }

@@ -7,11 +7,11 @@ ATGPU analysis, for n pairs of chains of r residues in total, m of them in the s
 bytes); `analysis` counts it:
 
 * rounds: a launch for each run of pairs, with two runs in progress;
-* words in: 6 r + r / 4 + 2 k + 22 n; out: 2 m + 33 n;
+* words in: 6 r + r / 4 for the r residues of all chains, each sent once, 2 k + 24 n; out: 2 m + 33 n;
 * operations: cells of alignments, each of some 15 operations. The number per pair depends on its search: at least those that rank its
   fragments, at most those and all possible realignments;
-* memory blocks: one byte of direction per cell, and one per step of the trace-back;
-* shared memory: rows of an alignment, 16 bytes a residue of either chain and 20 more of the shorter one, if they fit.
+* memory blocks: two bits of direction per cell, and one word per residue of the trace-back;
+* shared memory: 8.6 KB a warp for the superpositions of a batch, and 16 bytes a residue of the longer chain if they fit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cpu.chain_pairs import farthest_pair, place_pairs, report_pairs, tm_scale
+from proteoscope.kernels.cpu.chain_pairs import farthest_pair, place_chains, place_pairs, report_pairs, tm_scale
+from proteoscope.kernels.cpu.nearest_residues import MAXIMUM_CELLS as MAXIMUM_NEAREST_CELLS
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.device import DeviceMemoryError, equal_partitions
 from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
@@ -32,8 +33,9 @@ __all__ = ["ChainSuperposition"]
 
 _FILE = "superposition.cu"
 _SHARE_OF_FREE_MEMORY = 0.4  # fraction of free memory for the blocks of a run; two runs are in progress
-_MAXIMUM_SHARED_BYTES = 48 << 10  # for the rows of alignments; longer chains use device memory
-_RESIDUE_BYTES, _ROW_BYTES = 16, 36
+_MAXIMUM_SHARED_BYTES = 56 << 10  # of a block; residues of longer chains are in device memory
+_RESIDUE_BYTES, _TEAM_BYTES = 16, 8592  # sizes of the structs Residue and Team
+_STRIP = 256  # residues of the shorter chain that an alignment takes together
 _MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40
 _SPARSE_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
 
@@ -41,7 +43,7 @@ _ITEM = np.dtype(
     [
         *[(name, np.int64) for name in ("x", "y", "start", "out")],
         *[(name, np.int32) for name in ("m", "n", "n_start", "is_aligned")],
-        *[(name, np.float64) for name in ("scale_x", "scale_y", "limit")],
+        *[(name, np.float64) for name in ("scale_x", "scale_y", "limit", "units")],
     ]
 )
 """Layout of the struct Item in superposition.cu."""
@@ -73,12 +75,13 @@ class Analysis:
 def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
     """Return the cost of all pairs in one batch."""
     shorter, longer = pairs.lengths
-    n, residues = len(shorter), int((shorter + longer).sum())
+    chains = np.unique(np.concatenate([pairs.fixed, pairs.mobile]))
+    n, residues = len(shorter), int(np.diff(pairs.offsets)[chains].sum())
     every = np.clip(shorter // _SPARSE_LENGTH, 1, _SPARSE)
     is_aligned = _is_aligned(shorter, longer)
     cells, sparse = shorter * longer * is_aligned, -(-shorter // every) * -(-longer // every) * is_aligned
-    refined = steps.n_refined + 2 * steps.n_finished * _MAXIMUM_REFINEMENTS
-    most = cells * (2 + steps.n_searched + refined) + sparse * (steps.n_fragments + _SPARSE_REFINEMENTS * steps.n_sparse)
+    refined = steps.n_refined + 1 + 2 * (steps.n_finished + 1) * _MAXIMUM_REFINEMENTS
+    most = cells * (1 + steps.n_searched + refined) + sparse * (steps.n_fragments + _SPARSE_REFINEMENTS * steps.n_sparse)
     bytes_in = 25 * residues + 8 * len(pairs.start_pairs) + _ITEM.itemsize * n
     return Analysis(
         words_in=-(-bytes_in // 4),
@@ -92,6 +95,15 @@ def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
 def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True for pairs of chains whose lengths allow realignment by distance."""
     return (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
+
+
+@dataclass(frozen=True)
+class _SentChains:
+    """Chains on a GPU: the first residue of each, its largest absolute coordinate, and buffers."""
+
+    places: NDArray[np.int64]
+    largest: NDArray[np.float64]
+    buffers: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -120,8 +132,8 @@ class ChainSuperposition:
 
     threads, resident = 128, 4
     """Number of threads of a block, and number of concurrent blocks of a multiprocessor."""
-    cells_of_run = 40_000_000
-    """Number of cells of full alignments (one per pair) in a batch, about 50 ms on an H200."""
+    cells_of_run = 400_000_000
+    """Number of cells of full alignments (one per pair) in a batch."""
 
     def __init__(self, device: Gpu, steps: SearchSteps) -> None:
         self._gpu, self._steps = device, steps
@@ -143,11 +155,12 @@ class ChainSuperposition:
         shorter, longer = pairs.lengths
         cells = (shorter * longer)[first:last].astype(np.float64)
         runs = sorted(equal_partitions(cells, 1, maximum_cost=self.cells_of_run, per_worker=1), key=lambda run: run.first)
+        chains = self._chains(pairs, first, last)
         before: _Launched | None = None
         try:
             # While a run is computed, the previous run is reported and the next run is prepared.
             for number, run in enumerate(runs):
-                launched = self._launch(pairs, first + run.first, first + run.last, self._streams[number % 2])
+                launched = self._launch(pairs, chains, first + run.first, first + run.last, self._streams[number % 2])
                 if before is not None:
                     self._report(pairs, superpositions, before)
                     yield before.last
@@ -159,24 +172,41 @@ class ChainSuperposition:
             for stream in self._streams:
                 self._gpu.wait(stream)
 
-    def _launch(self, pairs: ChainPairs, first: int, last: int, stream: Any) -> _Launched:
+    def _chains(self, pairs: ChainPairs, first: int, last: int) -> _SentChains:
+        """Send the chains of the pairs `first:last`, each once."""
+        numbers = np.unique(np.concatenate([pairs.fixed[first:last], pairs.mobile[first:last]]))
+        lengths = np.diff(pairs.offsets)[numbers]
+        ends = np.cumsum(lengths)
+        places, largest = np.zeros(len(pairs.offsets) - 1, np.int64), np.zeros(len(pairs.offsets) - 1)
+        places[numbers] = ends - lengths
+        residues = int(lengths.sum())
+        columns, states, largest_of_used = np.empty(3 * residues), np.empty(residues, np.uint8), np.empty(len(numbers))
+        place_chains(pairs, numbers, columns, states, largest_of_used)
+        largest[numbers] = largest_of_used
+        stream = self._streams[0]
+        buffers = sent(self._gpu, {"position": columns, "states": states}, stream)
+        self._gpu.wait(stream)
+        return _SentChains(places, largest, buffers)
+
+    def _launch(self, pairs: ChainPairs, chains: _SentChains, first: int, last: int, stream: Any) -> _Launched:
         """Start the pairs `first:last`."""
         gpu, n = self._gpu, last - first
         shorter, longer = (lengths[first:last] for lengths in pairs.lengths)
-        residues, starts = int((shorter + longer).sum()), pairs.start_offsets[first : last + 1]
-        columns, states = np.empty(3 * residues), np.empty(residues, np.uint8)
+        starts = pairs.start_offsets[first : last + 1]
         start_pairs = np.empty((int(starts[-1] - starts[0]), 2), np.int32)
-        place_pairs(pairs, first, last, columns, states, start_pairs)
         items, order = np.zeros(n, _ITEM), np.argsort(-(shorter * longer), kind="stable")
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(shorter + longer)])[:-1]
-        items["x"], items["y"], items["start"] = 3 * before, 3 * (before + shorter), starts[:-1] - starts[0]
-        items["out"] = np.concatenate([np.zeros(1, np.int64), np.cumsum(shorter)])[:-1]
+        units = np.empty(n)
+        place_pairs(pairs, first, last, chains.largest, units, start_pairs)
+        fixed, mobile = pairs.fixed[first:last], pairs.mobile[first:last]
+        is_turned = np.diff(pairs.offsets)[mobile] > np.diff(pairs.offsets)[fixed]
+        items["x"], items["y"] = chains.places[np.where(is_turned, fixed, mobile)], chains.places[np.where(is_turned, mobile, fixed)]
+        items["start"], items["out"], items["units"] = starts[:-1] - starts[0], np.cumsum(shorter) - shorter, units
         items["m"], items["n"], items["n_start"] = shorter, longer, np.diff(starts)
         items["is_aligned"] = _is_aligned(shorter, longer)
         for name, lengths, of_length in (("scale_x", shorter, tm_scale), ("scale_y", longer, tm_scale), ("limit", shorter, farthest_pair)):
             each, which = np.unique(lengths, return_inverse=True)
             items[name] = np.array([of_length(length) for length in each.tolist()])[which]
-        longest, workspace_bytes, shared_bytes = self._workspace_sizes(items)
+        workspace_bytes, shared_bytes = self._workspace_sizes(items)
         blocks = min(n, gpu.multiprocessors() * self.resident, int(gpu.free_bytes() * _SHARE_OF_FREE_MEMORY) // workspace_bytes)
         if blocks < 1:
             raise DeviceMemoryError(f"{gpu.name} has less than {workspace_bytes / 1e6:,.0f} MB of free memory for a pair of chains")
@@ -188,7 +218,7 @@ class ChainSuperposition:
         }
         workspaces = {name: gpu.buffer(values.nbytes) for name, values in results.items()}
         workspaces |= {"workspace": gpu.buffer(blocks * workspace_bytes), "next_item": gpu.buffer(4)}
-        buffers = sent(gpu, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
+        buffers = sent(gpu, {"items": items[order], "start_pairs": start_pairs}, stream)
         try:
             gpu.clear(workspaces["next_item"], 4, stream)
             gpu.launch(
@@ -197,11 +227,10 @@ class ChainSuperposition:
                 blocks,
                 self.threads,
                 (
-                    struct(gpu, _CHAINS, buffers),
+                    struct(gpu, _CHAINS, {**buffers, **chains.buffers}),
                     struct(gpu, _FOUND, {**workspaces, "workspace_bytes": workspace_bytes}),
                     struct(gpu, _STEPS, self._steps._asdict()),
                     np.int32(n),
-                    np.int32(longest),
                     np.int32(shared_bytes),
                 ),
                 stream,
@@ -223,16 +252,13 @@ class ChainSuperposition:
         moves, scores, counts = (run.results[name][back] for name in ("moves", "scores", "counts"))
         report_pairs(pairs, run.first, moves, scores, counts, run.results["pairs"], superpositions)
 
-    def _workspace_sizes(self, items: NDArray[np.void]) -> tuple[int, int, int]:
-        """Return the maximum length of the shorter chains, the device bytes of a block, and the shared bytes of its alignment rows."""
-        m, n, steps = items["m"].astype(np.int64), items["n"].astype(np.int64), self._steps
-        every = np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)
-        some_m, some_n = -(-m // every), -(-n // every)
-        fine = _RESIDUE_BYTES * n + _ROW_BYTES * m + 40
-        sparse = _RESIDUE_BYTES * some_n + self.threads // 32 * (_ROW_BYTES * some_m + 56)
-        rows = int(np.where(items["is_aligned"], np.maximum(fine, sparse), 0).max()) // 16 * 16 + 16
-        ways = int(np.where(items["is_aligned"], (m + n + 1) * m, 0).max())
-        longest = int(m.max())
-        numbers = 7 * longest + 2 * _MOST_FRAGMENTS * (1 + _MOVE) + 2 * steps.n_fragments * (1 + _MOVE)
-        shared = min(rows, _MAXIMUM_SHARED_BYTES)
-        return longest, (8 * numbers + rows + ways + 255) // 256 * 256, shared
+    def _workspace_sizes(self, items: NDArray[np.void]) -> tuple[int, int]:
+        """Return the device bytes of a block, and its shared bytes: for its warps, and for residues of the longer chain if they fit."""
+        m, n, warps = items["m"].astype(np.int64), items["n"].astype(np.int64), self.threads // 32
+        residues = _RESIDUE_BYTES * (n + -(-n // np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)))
+        strips = -(-m // _STRIP)
+        numbers = 3 * (m + n) + 6 * m * warps + 2 * _MOST_FRAGMENTS * (1 + _MOVE) + 2 * self._steps.n_fragments * (1 + _MOVE)
+        numbers += MAXIMUM_NEAREST_CELLS + (self._steps.n_fragments + 1) // 2
+        size = residues + 8 * (numbers + 2 * m * warps + n * warps * (strips > 1)) + 64 * strips * (n + 31) * warps
+        shared = warps * _TEAM_BYTES
+        return int(size.max() + 255) // 256 * 256, shared + min(int(residues.max()), max(0, _MAXIMUM_SHARED_BYTES - shared)) // 16 * 16

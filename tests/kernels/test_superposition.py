@@ -9,7 +9,7 @@ from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, moments,
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.superposition import analysis
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError, backend_module
-from proteoscope.kernels.structure_layouts import EFFORTS, MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
+from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, SEARCH_STEPS, ChainPairs, FoundSuperpositions, SearchSteps
 from tests.kernels.superposition_definition import bent_chains, tm_score
 from tests.shim.chain_inputs import random_chain, random_pairs
 from tests.shim.shim_gpu import ShimGpu, missing_compiler
@@ -19,7 +19,7 @@ with_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_comp
 SHORT = SearchSteps(12, 4, 2, 3, 1, 2, 40)
 
 
-def superpose_pairs(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
+def superpose_pairs(device, pairs: ChainPairs, steps: SearchSteps = SEARCH_STEPS, first: int = 0, last: int | None = None):
     actual = FoundSuperpositions.empty(pairs)
     ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, actual, first, last))
     assert ends == sorted(ends)
@@ -33,11 +33,10 @@ def assert_same(actual: FoundSuperpositions, expected: FoundSuperpositions) -> N
 
 
 @with_compiler
-@pytest.mark.parametrize("effort", ["quick", "thorough"])
 @pytest.mark.parametrize("lengths", [(1, 30), (30, 60)], ids=str)
-def test_superposition_on_gpu_equals_cpu(lengths, effort):
+def test_superposition_on_gpu_equals_cpu(lengths):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 5 if lengths[1] == 30 else 3, *lengths)
-    assert_same(superpose_pairs(ShimGpu(descending=True), pairs, EFFORTS[effort]), superpose_pairs(Processor(2), pairs, EFFORTS[effort]))
+    assert_same(superpose_pairs(ShimGpu(descending=True), pairs), superpose_pairs(Processor(2), pairs))
 
 
 @with_compiler

@@ -14,6 +14,7 @@ extern "C" {
 double fabs(double) noexcept;
 double floor(double) noexcept;
 double fmax(double, double) noexcept;
+double rint(double) noexcept;
 double sqrt(double) noexcept;
 float fmaf(float, float, float) noexcept;
 float fmaxf(float, float) noexcept;

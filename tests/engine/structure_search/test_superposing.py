@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compile
 
 
 def made_of(resources: Resources, pairs) -> FoundSuperpositions:
-    with Executor(resources).session(build_superposition_workload("quick")) as session:
+    with Executor(resources).session(build_superposition_workload()) as session:
         return superpose_pairs(session, pairs)
 
 
@@ -64,7 +64,7 @@ def test_structure_hits_of_batched_queries_equal_those_of_single_queries():
         with ExitStack() as stack:
             session, superposing = (
                 stack.enter_context(Executor(resources).session(work))
-                for work in (build_workload(chains.arrays), build_superposition_workload("quick"))
+                for work in (build_workload(chains.arrays), build_superposition_workload())
             )
             parameters = StructureSearchParameters()
             comparison = Comparison(chains, chains, parameters, session, resources, superposing)

@@ -69,11 +69,10 @@ def test_tm_scores_equal_the_definition():
         assert of_least_squares - 1e-9 <= score < of_least_squares + 0.03
 
 
-@pytest.mark.parametrize("effort", ["quick", "thorough"])
-def test_superposition_finds_a_copy_without_initial_alignment(effort):
+def test_superposition_finds_a_copy_without_initial_alignment():
     query = np.concatenate([helix(20), walk(40, 5) + 30.0, helix(25) + np.array([0.0, 20.0, 0.0])])
     target = Rotation.random(random_state=4).apply(query[10:80]) - 50.0
-    superpositions = superpose_many(query, target, np.array([0, 70]), NONE, np.zeros(2, np.int64), effort=effort, threads=1)
+    superpositions = superpose_many(query, target, np.array([0, 70]), NONE, np.zeros(2, np.int64), threads=1)
     assert superpositions.tm_score_target[0] == pytest.approx(1.0, abs=1e-6)
     assert superpositions.tm_score_query[0] == pytest.approx(70 / 85, abs=1e-6)
     assert superpositions.rmsd[0] < 1e-4, "above the grid of the search, 2^-15 Å or finer"
@@ -102,20 +101,16 @@ def test_superposition_scores_of_each_target_are_consistent():
     assert alone.tm_score_query[0] == superpositions.tm_score_query[1]
 
 
-@pytest.mark.parametrize("effort", ["quick", "thorough"])
-def test_superpositions_are_equal_for_any_threads_and_batch(effort):
+def test_superpositions_are_equal_for_any_threads_and_batch():
     rng = np.random.default_rng(9)
     query = np.concatenate([helix(30), walk(60, 5) + 20.0])
     targets = [walk(n, n) if n % 3 else query[: n // 2] + rng.normal(size=(min(len(query), n // 2), 3)) for n in range(5, 160, 7)]
     offsets = np.cumsum([0, *map(len, targets)])
     starts = [np.stack([np.arange(min(5, len(target)))] * 2, axis=1) if k % 2 else NONE for k, target in enumerate(targets)]
     begun = np.cumsum([0, *map(len, starts)])
-    whole = [
-        superpose_many(query, np.concatenate(targets), offsets, np.concatenate(starts), begun, effort=effort, threads=threads)
-        for threads in (1, 3)
-    ]
+    whole = [superpose_many(query, np.concatenate(targets), offsets, np.concatenate(starts), begun, threads=threads) for threads in (1, 3)]
     for k, (target, start) in enumerate(zip(targets, starts, strict=True)):
-        alone = superpose_many(query, target, np.array([0, len(target)]), start, np.array([0, len(start)]), effort=effort, threads=1)
+        alone = superpose_many(query, target, np.array([0, len(target)]), start, np.array([0, len(start)]), threads=1)
         for superposition in whole:
             assert superposition.tm_score_query[k] == alone.tm_score_query[0]
             assert superposition.rmsd[k] == alone.rmsd[0]
@@ -129,7 +124,7 @@ def test_reported_transformation_gives_the_reported_tm_score():
     query = np.concatenate([helix(40), walk(50, 5) + 20.0])
     for n, noise in ((60, 0.5), (90, 2.0), (140, 4.0)):
         target = Rotation.random(random_state=n).apply(np.concatenate([query, walk(50, 8)])[:n] + rng.normal(size=(n, 3)) * noise) + 300.0
-        superpositions = superpose_many(query, target, np.array([0, n]), NONE, np.zeros(2, np.int64), effort="quick", threads=1)
+        superpositions = superpose_many(query, target, np.array([0, n]), NONE, np.zeros(2, np.int64), threads=1)
         moved, shorter = superpositions.moved(0, target), min(n, len(query))
         apart = np.linalg.norm(moved[superpositions.pairs[:, 1]] - query[superpositions.pairs[:, 0]], axis=1)
         scale = 1.24 * (shorter - 15) ** (1 / 3) - 1.8
