@@ -3,8 +3,8 @@
 TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
 2302-2309): superpose fragments of an alignment, then the pairs that are close, realign by distance, and repeat. Fragments of an alignment,
 shifts of one chain along the other and fragments of both chains are superposed in batches (`proteoscope.kernels.cpu.least_squares`).
-Fragments are ranked by how many residues of x come near one of y, which a table of the nearest residue tells (as in GTalign, Margelevičius,
-Nature Communications 15, 2024, 7305), then by sparse alignments; of similar superpositions only the best goes on.
+Fragments are ranked by how many residues of x come near one of y, by a table of the nearest residue (as in GTalign, Margelevičius, Nature
+Communications 15, 2024, 7305), then by sparse alignments; of similar superpositions only the best goes on.
 
 Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
 `x` onto `y`. The shorter chain is x.
@@ -134,13 +134,13 @@ def _spread(x):
 
 
 @njit(nogil=True, cache=True)
-def _are_similar(one, other, spread):
+def _are_similar(move, other, spread):
     """Return True if two superpositions move a chain of this spread to nearly the same place, as if it were as wide along each axis."""
     turned, shifted = 0.0, 0.0
     for c in range(9):
-        turned += (one[c] - other[c]) * (one[c] - other[c])
+        turned += (move[c] - other[c]) * (move[c] - other[c])
     for c in range(9, MOVE):
-        shifted += (one[c] - other[c]) * (one[c] - other[c])
+        shifted += (move[c] - other[c]) * (move[c] - other[c])
     return turned * spread + shifted < _SIMILAR * _SIMILAR
 
 
@@ -181,13 +181,13 @@ def _keep(score, move, scores, moves):
 
 
 @njit(nogil=True, cache=True)
-def _realigned(workspaces, alignment, x, y, move, guide, near, gap, by_states, by_distance, halvings, pairs):
+def _realigned(workspaces, alignment, x, y, move, scales, weights, halvings, pairs):
     """Realign under a superposition, optimise the superposition of the aligned pairs, and replace `move` by the result.
 
     Return the score sum and the number of pairs, which are at the end of `pairs` unless the alignment was visited before. `workspaces` are
     the search's workspace and the visited alignments; y is already set in the alignment's workspace.
     """
-    (workspace, met), m, n = workspaces, x.shape[1], y.shape[1]
+    (workspace, met), (guide, near), (gap, by_states, by_distance), m, n = workspaces, scales, weights, x.shape[1], y.shape[1]
     # The same superposition always leads to the same alignment and result, and most refinements converge to earlier ones: skip them.
     under = place_of(met, mark_of_move(move, gap, by_states))
     row = met.rows[under]
@@ -225,7 +225,7 @@ def _best_fragments(workspace, sparse, met, x, y, guide, near, steps, pairs):
     for k in _different(scores, moves, steps.n_sparse, spread):
         for _ in range(_SPARSE_REFINEMENTS):
             result, _count = _realigned(
-                (workspace, met), sparse, some_x, some_y, moves[k], guide, near, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs
+                (workspace, met), sparse, some_x, some_y, moves[k], (guide, near), (_GAP, 0.0, 1.0), steps.coarse_halvings, pairs
             )
             if result > best[k]:
                 best[k] = result
@@ -273,10 +273,10 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                 result = search(workspace, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             elif kind == 1:
                 move[:] = 0.0
-                result, count = _realigned((workspace, met), fine, x, y, move, guide, near, -1.0, 1.0, 0.0, halvings, pairs)
+                result, count = _realigned((workspace, met), fine, x, y, move, (guide, near), (-1.0, 1.0, 0.0), halvings, pairs)
             else:
                 move[:] = fragments[kind - 2]
-                result, count = _realigned((workspace, met), fine, x, y, move, guide, near, _GAP, 0.0, 1.0, halvings, pairs)
+                result, count = _realigned((workspace, met), fine, x, y, move, (guide, near), (_GAP, 0.0, 1.0), halvings, pairs)
             _keep(result, move, scores, moves)
             if result > best:
                 best, n_best = result, count
@@ -294,7 +294,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                 if best_before <= 0.0:
                     continue
                 move[:], gap, by_states = some_moves[0], -1.0, 0.5
-            result, count = _realigned((workspace, met), fine, x, y, move, guide, near, gap, by_states, 1.0, halvings, pairs)
+            result, count = _realigned((workspace, met), fine, x, y, move, (guide, near), (gap, by_states, 1.0), halvings, pairs)
             _keep(result, move, scores, moves)
             if result > best:
                 best, n_best = result, count
@@ -307,7 +307,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
             if before < _HOPELESS_START * best_before:
                 continue
             for _ in range(_MAXIMUM_REFINEMENTS):
-                result, count = _realigned((workspace, met), fine, x, y, move, guide, near, gap, 0.0, 1.0, halvings, pairs)
+                result, count = _realigned((workspace, met), fine, x, y, move, (guide, near), (gap, 0.0, 1.0), halvings, pairs)
                 if result > best:
                     best, n_best = result, count
                     best_move[:] = move
@@ -324,7 +324,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         for gap in (_GAP, 0.0):
             move[:], before = move_before, best_before
             for _ in range(_MAXIMUM_REFINEMENTS):
-                result, count = _realigned((workspace, met), fine, x, y, move, scale, near, gap, 0.0, 1.0, halvings, pairs)
+                result, count = _realigned((workspace, met), fine, x, y, move, (scale, near), (gap, 0.0, 1.0), halvings, pairs)
                 if result > best:
                     best, n_best = result, count
                     best_move[:] = move

@@ -434,10 +434,10 @@ __device__ void keep_fragments(Block& block) {
 }
 
 // Return true if two superpositions move x to nearly the same place.
-__device__ bool are_similar(const double* one, const double* other, double spread) {
+__device__ bool are_similar(const double* move, const double* other, double spread) {
     double turned = 0.0, shifted = 0.0;
-    for (int c = 0; c < 9; ++c) turned += (one[c] - other[c]) * (one[c] - other[c]);
-    for (int c = 9; c < kMove; ++c) shifted += (one[c] - other[c]) * (one[c] - other[c]);
+    for (int c = 0; c < 9; ++c) turned += (move[c] - other[c]) * (move[c] - other[c]);
+    for (int c = 9; c < kMove; ++c) shifted += (move[c] - other[c]) * (move[c] - other[c]);
     return turned * spread + shifted < kSimilar * kSimilar;
 }
 
