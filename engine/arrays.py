@@ -161,8 +161,8 @@ class Texts:
 
     def strings(self) -> list[str]:
         """Return the texts as strings, without a Python loop."""
-        whole, places = self.used.tobytes(), (self.offsets - self.offsets[0]).tolist()
-        parts = map(slice, places[:-1], places[1:])
+        whole, positions = self.used.tobytes(), (self.offsets - self.offsets[0]).tolist()
+        parts = map(slice, positions[:-1], positions[1:])
         if whole.isascii():
             return list(map(whole.decode("ascii").__getitem__, parts))
         return list(map(str, map(whole.__getitem__, parts), repeat("utf-8")))

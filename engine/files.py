@@ -258,11 +258,11 @@ def scratch_folder() -> Iterator[Path]:
     """
     with contextlib.ExitStack() as stack:
         with storage_errors(Path(os.environ.get("TMPDIR") or os.curdir)):
-            place = Path(tempfile.gettempdir())
-        if (part := untrusted_folder(place / "proteoscope")) is not None:
+            position = Path(tempfile.gettempdir())
+        if (part := untrusted_folder(position / "proteoscope")) is not None:
             raise StorageError(f"{part}: other users can replace temporary files here. Set TMPDIR to a private folder.")
-        with storage_errors(place):
-            folder = stack.enter_context(temporary_folder(place / "proteoscope"))
+        with storage_errors(position):
+            folder = stack.enter_context(temporary_folder(position / "proteoscope"))
         yield folder
 
 

@@ -150,8 +150,8 @@ class DevicePage(QWidget):
             self._cards.removeWidget(card)
             card.deleteLater()
         self.cards = {device.name: DeviceCard(device) for device in self._shown}
-        for place, (name, card) in enumerate(self.cards.items()):
-            self._cards.insertWidget(place, card)
+        for position, (name, card) in enumerate(self.cards.items()):
+            self._cards.insertWidget(position, card)
             card.calibration_requested.connect(lambda device: self.calibration_requested.emit(CalibrationTask(device)))
             card.cancel_requested.connect(self.cancel_requested)
             for job, of in self._jobs.values():

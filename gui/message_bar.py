@@ -167,8 +167,8 @@ class _LinesLabel(QLabel):
         with QPainter(self) as painter:
             painter.setPen(self.palette().color(self.foregroundRole()))
             for number, line in enumerate(lines):
-                place = QRectF(0, top + number * height, self.width(), height)
-                painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, line)
+                position = QRectF(0, top + number * height, self.width(), height)
+                painter.drawText(position, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, line)
 
     def _lines(self) -> list[str]:
         """Return the lines as painted."""

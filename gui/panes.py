@@ -249,7 +249,9 @@ class Pane(QWidget):
             sizes, at = splitter.sizes(), splitter.indexOf(self)
             space, others = sum(sizes), sum(sizes) - sizes[at]
             extent = max(self._extent, space // (2 * len(sizes)))
-            splitter.setSizes([extent if place == at else size * (space - extent) // max(others, 1) for place, size in enumerate(sizes)])
+            splitter.setSizes(
+                [extent if position == at else size * (space - extent) // max(others, 1) for position, size in enumerate(sizes)]
+            )
 
     def _limit(self, is_strip: bool) -> None:
         strip = self._strip.sizeHint()

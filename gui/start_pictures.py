@@ -67,8 +67,8 @@ def _identify(painter: QPainter, theme: Colours) -> None:
 
 def _quantify(painter: QPainter, theme: Colours) -> None:
     """Draw a volcano plot."""
-    places = [at / 30 - 1 for at in range(61)]
-    dots = [(60 + 50 * at, 78 - 62 * abs(at) ** 1.6 - 9 * abs(math.sin(37 * at))) for at in places]
+    positions = [at / 30 - 1 for at in range(61)]
+    dots = [(60 + 50 * at, 78 - 62 * abs(at) ** 1.6 - 9 * abs(math.sin(37 * at))) for at in positions]
     changed = [(x, y) for x, y in dots if abs(x - 60) > 22 and y < 52]
     _dots(painter, theme.faint_text, 4, (dot for dot in dots if dot not in changed))
     _dots(painter, theme.link, 6, (dot for dot in changed if dot[0] < 60))
@@ -82,9 +82,9 @@ def _compare(painter: QPainter, theme: Colours) -> None:
     """Draw aligned sequences above two helices."""
     rows = ("1111011110111", theme.text), ("1111011010111", theme.link), ("0111011110110", theme.attention)
     for row, (residues, tone) in enumerate(rows):
-        places = [5 + 8.6 * column for column in range(len(residues))]
-        _boxes(painter, tone, ((x, 6 + 11 * row, 7.2, 8) for x, residue in zip(places, residues, strict=True) if residue == "1"))
-        gaps = ((x + 1, 10 + 11 * row, x + 6, 10 + 11 * row) for x, residue in zip(places, residues, strict=True) if residue == "0")
+        positions = [5 + 8.6 * column for column in range(len(residues))]
+        _boxes(painter, tone, ((x, 6 + 11 * row, 7.2, 8) for x, residue in zip(positions, residues, strict=True) if residue == "1"))
+        gaps = ((x + 1, 10 + 11 * row, x + 6, 10 + 11 * row) for x, residue in zip(positions, residues, strict=True) if residue == "0")
         _lines(painter, theme.faint_text, 1.2, gaps)
     for phase, tone in ((0.0, theme.link), (0.9, theme.attention)):
         painter.setPen(QPen(QColor(tone), 5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -124,9 +124,9 @@ def _lines(
     painter.drawLines([QLineF(*line) for line in lines])
 
 
-def _dots(painter: QPainter, tone: str, size: float, places: Iterable[tuple[float, float]]) -> None:
+def _dots(painter: QPainter, tone: str, size: float, positions: Iterable[tuple[float, float]]) -> None:
     painter.setPen(QPen(QColor(tone), size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-    painter.drawPoints(QPolygonF([QPointF(*place) for place in places]))
+    painter.drawPoints(QPolygonF([QPointF(*position) for position in positions]))
 
 
 def _boxes(painter: QPainter, tone: str, boxes: Iterable[tuple[float, float, float, float]]) -> None:

@@ -244,12 +244,12 @@ class UndoStack(QUndoStack):
 
 def undo_stack(owner: QObject) -> UndoStack | None:
     """Return the undo stack of the window that contains an object, or None if no main window contains it."""
-    place: QObject | None = owner
-    while place is not None:
-        stack = place.findChild(UndoStack, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    position: QObject | None = owner
+    while position is not None:
+        stack = position.findChild(UndoStack, options=Qt.FindChildOption.FindDirectChildrenOnly)
         if stack is not None:
             return stack
-        place = place.parent()
+        position = position.parent()
     return None
 
 

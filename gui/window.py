@@ -146,15 +146,15 @@ class MainWindow(WindowFrame):
 
     def _show_changed(self, owner: QObject) -> None:
         """Show the page that contains the owner of an undone or redone change, and select its run."""
-        place: QObject | None = owner
-        while place is not None and not (isinstance(place, QWidget) and self.pages.indexOf(place) >= 0):
-            place = place.parent()
-        if place is None or place is self.pages.currentWidget():
+        position: QObject | None = owner
+        while position is not None and not (isinstance(position, QWidget) and self.pages.indexOf(position) >= 0):
+            position = position.parent()
+        if position is None or position is self.pages.currentWidget():
             return
-        run = next((results.run for results in self.made_results() if results is place), None)
+        run = next((results.run for results in self.made_results() if results is position), None)
         if run is not None:
             self.project_pane.select(run.id)
-        self.show_page(place)
+        self.show_page(position)
 
     def _let_go(self, run: RunRecord) -> None:
         """Clear the views that show a deleted run."""

@@ -229,8 +229,8 @@ def moved_centroids(old: VectorSums, new: VectorSums) -> NDArray[np.bool_]:
     is_moved = old.counts != new.counts
     is_moved |= np.bincount(old.keys % k, minlength=k) != np.bincount(new.keys % k, minlength=k)
     if len(old.keys) and len(new.keys):
-        places = np.minimum(np.searchsorted(old.keys, new.keys), len(old.keys) - 1)
-        is_same = (old.keys[places] == new.keys) & (old.sums[places] == new.sums)
+        positions = np.minimum(np.searchsorted(old.keys, new.keys), len(old.keys) - 1)
+        is_same = (old.keys[positions] == new.keys) & (old.sums[positions] == new.sums)
         is_moved[new.keys[~is_same] % k] = True
     return is_moved
 

@@ -123,9 +123,9 @@ class Alignments(NamedTuple):
         """Return `n` rows without alignments."""
         import numpy as np  # imported here: `MAXIMUM_GAPS` is needed to list parameters without loading NumPy
 
-        places = np.full((5, n), -1, np.int32)
+        positions = np.full((5, n), -1, np.int32)
         runs = np.zeros((n, 2 * maximum_gaps + 1), np.int32)
-        return cls(np.full(n, NO_ALIGNMENT, np.int32), places[0], places[1], places[2], places[3], places[4], runs)
+        return cls(np.full(n, NO_ALIGNMENT, np.int32), positions[0], positions[1], positions[2], positions[3], positions[4], runs)
 
 
 def score_bits(rules: GapRules, longest_pattern: int) -> int:

@@ -182,9 +182,9 @@ class FoundSuperpositions(NamedTuple):
     @classmethod
     def empty(cls, pairs: ChainPairs) -> FoundSuperpositions:
         """Return arrays with space for all pairs."""
-        n, places = len(pairs.fixed), pairs.places
+        n, positions = len(pairs.fixed), pairs.places
         return cls(
-            np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.zeros((int(places[-1]), 2), np.int32), places
+            np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.zeros((int(positions[-1]), 2), np.int32), positions
         )
 
 

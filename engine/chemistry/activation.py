@@ -135,9 +135,9 @@ def activations_from_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64]
     for term, activation in _TERMS.items():
         # Repeated terms of a spectrum have no effect.
         bits[spectrum[terms == term]] |= 1 << activation
-    patterns, place = np.unique(bits, return_inverse=True)
+    patterns, position = np.unique(bits, return_inverse=True)
     combined = [combine_activations(kind for kind in Activation if pattern >> kind & 1) for pattern in patterns.tolist()]
-    return np.array(combined, np.uint8)[place]
+    return np.array(combined, np.uint8)[position]
 
 
 def combine_activations(activations: Iterable[Activation]) -> Activation:

@@ -184,11 +184,11 @@ def fragment_ions(
         is_possible = np.ones(len(position), dtype=np.bool_)
         if symbol in "cz":
             is_possible = np.array([sequence[bond] != "P" for bond in bonds.tolist()], dtype=np.bool_)
-        for loss, (_, mass, places) in enumerate(losses):
+        for loss, (_, mass, indices) in enumerate(losses):
             if loss and symbol not in _SERIES_WITH_LOSSES:
                 continue
             # Number of possible losses up to each position, which gives the number within each fragment.
-            counts = np.cumsum(places)
+            counts = np.cumsum(indices)
             within = counts[position] if symbol in "abc" else counts[-1] - (0 if symbol == "p" else counts[position])
             chosen = is_possible & (within > 0)
             neutral = residue_sum[chosen] + (SERIES_MASS[symbol] - mass)
@@ -247,15 +247,15 @@ def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
     first: dict[str, int] = {}
     for at, residue in enumerate(residues, start=1):
         first.setdefault(residue, at)
-    place = np.array(list(first.values()), np.int16)
-    n = len(place)
+    index = np.array(list(first.values()), np.int16)
+    n = len(index)
     return FragmentIons(
-        mz=masses[place - 1] - _CARBON_MONOXIDE_MASS + PROTON_MASS,
+        mz=masses[index - 1] - _CARBON_MONOXIDE_MASS + PROTON_MASS,
         series=np.full(n, IMMONIUM, np.int8),
-        number=place,
+        number=index,
         charge=np.ones(n, np.int8),
         loss=np.zeros(n, np.int16),
-        position=place.copy(),
+        position=index.copy(),
         loss_names=("",),
         loss_masses=(0.0,),
         residues=residues,
@@ -282,20 +282,20 @@ def _losses(
     length = len(sequence)
     losses = [("", 0.0, np.ones(length + 2, dtype=np.bool_))]
     for formula in dict.fromkeys(neutral_losses):
-        places = np.ones(length + 2, dtype=np.bool_)
+        positions = np.ones(length + 2, dtype=np.bool_)
         if formula in _LOSS_RESIDUES:
-            places[1:-1] = [residue in _LOSS_RESIDUES[formula] for residue in sequence]
-            places[[0, -1]] = False
-        losses.append((formula, formula_mass(formula), places))
+            positions[1:-1] = [residue in _LOSS_RESIDUES[formula] for residue in sequence]
+            positions[[0, -1]] = False
+        losses.append((formula, formula_mass(formula), positions))
     by_mass: dict[float, NDArray[np.bool_]] = {}
     for position, position_losses in losses_of_modifications.items():
         if not 0 <= position <= length + 1:
             raise ParameterError(f"a loss at position {position} lies outside {sequence}: its positions are 0 to {length + 1}")
         for mass in position_losses:
             by_mass.setdefault(mass, np.zeros(length + 2, dtype=np.bool_))[position] = True
-    for mass, places in by_mass.items():
+    for mass, positions in by_mass.items():
         name = next((formula for formula, named_mass in _NAMED_LOSSES.items() if abs(named_mass - mass) < 1e-4), f"{mass:.4f}")
-        losses.append((name, mass, places))
+        losses.append((name, mass, positions))
     return losses
 
 

@@ -121,10 +121,10 @@ class Namer:
             number = self._number(NamedModification(fixed.name, fixed.mass, fixed.unimod_id))
             assert number is not None
             if fixed.position != "anywhere":
-                places = [0 if fixed.position.endswith("N-term") else length + 1]
+                positions = [0 if fixed.position.endswith("N-term") else length + 1]
             else:
-                places = [place for place, residue in enumerate(sequence, 1) if residue in fixed.residues]
-            placed += [(place, number) for place in places if place not in occupied]
+                positions = [index for index, residue in enumerate(sequence, 1) if residue in fixed.residues]
+            placed += [(index, number) for index in positions if index not in occupied]
         return sorted(placed)
 
     def _number(self, named: NamedModification | None) -> int | None:

@@ -65,8 +65,8 @@ def locate_modification(
         termini = _unimod_termini(noted, len(sequence))
     else:
         termini = set()
-    free = [place for place in sorted(termini) if place not in occupied]
-    free = free or [place for place, residue in enumerate(sequence, 1) if residue in allowed and place not in occupied]
+    free = [position for position in sorted(termini) if position not in occupied]
+    free = free or [position for position, residue in enumerate(sequence, 1) if residue in allowed and position not in occupied]
     return free[0] if len(free) == 1 else None
 
 

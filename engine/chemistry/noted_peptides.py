@@ -147,8 +147,8 @@ def parse_peptide(text: str) -> NotedPeptide:
 def _closing(text: str, at: int) -> int:
     """Return the position of the bracket that closes the one at position `at`; names may contain brackets of the same type."""
     opening, closing, depth = text[at], _CLOSING[text[at]], 0
-    for place in range(at, len(text)):
-        depth += (text[place] == opening) - (text[place] == closing)
+    for position in range(at, len(text)):
+        depth += (text[position] == opening) - (text[position] == closing)
         if depth == 0:
-            return place
+            return position
     raise ValueError(f"a {opening} in it has no {closing}")

@@ -178,8 +178,8 @@ class _Reader:
             self.at += 1
             placed += [PlacedModification(len(sequence) + 1, *modification) for modification in self.tags()]
         for modification, targets in rules:
-            places = {place for target in targets for place in self.places(sequence, target)}
-            placed += [PlacedModification(place, *modification) for place in places]
+            positions = {position for target in targets for position in self.places(sequence, target)}
+            placed += [PlacedModification(position, *modification) for position in positions]
         # Sort by position only, so that several modifications of one residue retain their order.
         placed.sort(key=lambda modification: modification.position)
         return Peptidoform(sequence, tuple(placed), self.charge(), tuple(unlocalised), tuple(labile))
@@ -394,24 +394,24 @@ def write_many(
         return texts
     _check_positions(sequences, offsets, np.asarray(positions), modified)
     tags = [f"[{tag(name, float(mass))}]" for name, mass in zip(names, masses, strict=True)]
-    place, number = np.asarray(positions).tolist(), np.asarray(modifications).tolist()
+    index, number = np.asarray(positions).tolist(), np.asarray(modifications).tolist()
     for row, first, last in zip(modified.tolist(), offsets[modified].tolist(), offsets[modified + 1].tolist(), strict=True):
         sequence = texts[row]
         length = len(sequence)
         # Collect the parts of the sequence and the tags, and join them at the end.
         parts, done = [], 0
         for k in range(first, last):
-            position = place[k]
+            position = index[k]
             if position == 0:
                 parts.append(tags[number[k]])
-                if k + 1 == last or place[k + 1] != 0:
+                if k + 1 == last or index[k + 1] != 0:
                     parts.append("-")
             elif position <= length:
                 parts.append(sequence[done:position])
                 parts.append(tags[number[k]])
                 done = position
             else:
-                if k == first or place[k - 1] <= length:
+                if k == first or index[k - 1] <= length:
                     parts.append(sequence[done:])
                     parts.append("-")
                     done = length

@@ -215,16 +215,16 @@ def prepare_queries(
     """Return the spectra `rows` (ascending), once for each possible charge that occurs in the library."""
     vectors = spectrum_vectors(spectra.only(rows), parameters, resources, factor=library.factor)
     has_any = np.diff(vectors.arrays.offsets) > 0
-    places = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
-    mask = vectors.ion[places]
+    positions = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
+    mask = vectors.ion[positions]
     charges = np.flatnonzero(np.diff(library.starts))  # charges in the library
     may = (mask[:, None] == 0) | ((mask[:, None] >> charges.astype(np.uint32)[None]) & 1 > 0)
-    place, column = np.nonzero(may)
-    order = np.argsort(vectors.order[places[place]], kind="stable")
-    place, charge = places[place][order], charges[column[order]]
-    bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, place)
-    weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, place)
-    return Queries(vectors.order[place], charge, vectors.precursor_mz[place], VectorArrays(offsets, bins, weights))
+    position, column = np.nonzero(may)
+    order = np.argsort(vectors.order[positions[position]], kind="stable")
+    position, charge = positions[position][order], charges[column[order]]
+    bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, position)
+    weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, position)
+    return Queries(vectors.order[position], charge, vectors.precursor_mz[position], VectorArrays(offsets, bins, weights))
 
 
 def plan_same_mass(queries: Queries, library: Library, parameters: ExplanationParameters) -> SameMassPlan:

@@ -169,8 +169,8 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
 
     def text(batch: pa.Table) -> bytes:
         numbers = batch["cluster"].to_numpy()
-        offsets, places = ranges(np.searchsorted(in_order, numbers), np.searchsorted(in_order, numbers, side="right"))
-        rows = order[places]
+        offsets, positions = ranges(np.searchsorted(in_order, numbers), np.searchsorted(in_order, numbers, side="right"))
+        rows = order[positions]
         names = on_one_line(titles.take(pa.array(rows)))
         # The first member marked as representative, or the first member.
         at = np.where(is_consensus[rows], np.arange(len(rows)), len(rows))

@@ -123,15 +123,15 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
 
     Spectra without peaks or allowed centroids remain separate.
     """
-    places = np.flatnonzero((np.diff(vectors.arrays.offsets) > 0) & np.isfinite(vectors.precursor_mz))
-    n = len(places)
+    positions = np.flatnonzero((np.diff(vectors.arrays.offsets) > 0) & np.isfinite(vectors.precursor_mz))
+    n = len(positions)
     if not n:
-        return MeansPlan(len(vectors), places)
+        return MeansPlan(len(vectors), positions)
     k = parameters.clusters or max(1, n // _SPECTRA_OF_CLUSTER)
     if k > n:
         raise ParameterError(f"clusters = {k}: there are only {n:,} spectra to group; ask for fewer")
-    bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, places)
-    weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, places)
+    bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, positions)
+    weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, positions)
     arrays = VectorArrays(offsets, bins, weights)
     anywhere = Vectors(arrays, vectors.n_bins)
     with Executor(resources).session(workload := anywhere.work()) as session:
@@ -139,10 +139,10 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
             session, workload, anywhere, InitialCentroids(k, parameters.seeding, parameters.random_seed), resources.progress
         )
     if parameters.seeding == "first":  # the first spectra in the order of the files
-        chosen = np.argsort(vectors.order[places], kind="stable")[:k]
+        chosen = np.argsort(vectors.order[positions], kind="stable")[:k]
     chosen = np.sort(chosen)
-    low, high = _ranges(vectors.ion[places], vectors.precursor_mz[places], chosen, parameters.precursor_tolerance)
-    return MeansPlan(len(vectors), places, Vectors(arrays, vectors.n_bins, low, high), anywhere.centroids_at(chosen))
+    low, high = _ranges(vectors.ion[positions], vectors.precursor_mz[positions], chosen, parameters.precursor_tolerance)
+    return MeansPlan(len(vectors), positions, Vectors(arrays, vectors.n_bins, low, high), anywhere.centroids_at(chosen))
 
 
 def _ranges(

@@ -83,8 +83,8 @@ def _compare(options: argparse.Namespace) -> None:
 def _runs(options: argparse.Namespace) -> list[FinishedRun]:
     """Open the runs that the arguments `options` select, and return them."""
     chosen = []
-    for place in options.projects:
-        project = project_package.Project.open(place)
+    for position in options.projects:
+        project = project_package.Project.open(position)
         if options.run:
             done = {run.id for run in project.runs() if run.status == "done"}
             chosen += [(project, run) for run in options.run if run in done]

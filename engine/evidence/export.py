@@ -199,10 +199,10 @@ class _Evidence:
         """Return the residues of a chain that are aligned with a protein, the number of spectra of each, and True for modified residues."""
         position, rows, _ = self._mapped.of(chain)
         positions, n_psms, is_modified = self._residues.of(protein)
-        place = np.minimum(np.searchsorted(positions, position), max(len(positions) - 1, 0))
+        index = np.minimum(np.searchsorted(positions, position), max(len(positions) - 1, 0))
         # Tables of an untrusted project may contain positions outside the protein.
-        is_there = positions[place] == position if len(positions) else np.zeros(len(position), np.bool_)
-        return rows[is_there], n_psms[place[is_there]], is_modified[place[is_there]]
+        is_there = positions[index] == position if len(positions) else np.zeros(len(position), np.bool_)
+        return rows[is_there], n_psms[index[is_there]], is_modified[index[is_there]]
 
     def residues_at(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return the aligned residues of a chain as indices, and the amino acid of the chain at each as ASCII code."""
@@ -269,10 +269,10 @@ def _painted(
 
 def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
     """Yield the residues of a file, each with the value of the residue of `chain` that has the same Cα position, or -1 without one."""
-    value_at = {tuple(place): float(value) for place, value in zip(chain.position.tolist(), values, strict=True)}
+    value_at = {tuple(position): float(value) for position, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
-        places = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]
-        yield residue, next((value_at[place] for place in places if place in value_at), _UNKNOWN_B)
+        positions = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]
+        yield residue, next((value_at[position] for position in positions if position in value_at), _UNKNOWN_B)
 
 
 def recorded_folders(project: Project, run: str) -> list[str]:

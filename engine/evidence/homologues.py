@@ -69,10 +69,10 @@ def write_homologues(
     with run.table_writer(HOMOLOGUES.name, HOMOLOGUES.schema()) as writer:
         if subjects is None:
             return result
-        place = np.argsort(subjects.file_index)
+        position = np.argsort(subjects.file_index)
 
         def take(batch: QueryHits) -> None:
-            hits = _without_itself(batch.hits, proteins, subjects, place)
+            hits = _without_itself(batch.hits, proteins, subjects, position)
             writer.write(_rows(hits, proteins))
             for protein, of_protein in _hits_by_query(hits):
                 resources.progress.check()
@@ -87,7 +87,7 @@ def write_homologues(
     return result
 
 
-def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, place: NDArray[np.int64]) -> Hits:
+def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, position: NDArray[np.int64]) -> Hits:
     """Return the hits without those of sequences that equal the protein, whatever their names.
 
     Parameters
@@ -98,13 +98,13 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
         Proteins of the run.
     subjects : SequenceDatabase
         Sequences to align with.
-    place : ndarray of int64
+    position : ndarray of int64
         Index of each sequence of the files among the subjects.
     """
     # The alignment cannot decide this: unknown residues match nothing and are omitted at the ends.
     is_itself = hits.query_length == hits.subject_length
     rows = np.flatnonzero(is_itself)
-    numbers: list[ProteinRow] = place[hits.subject_index[rows]].tolist()
+    numbers: list[ProteinRow] = position[hits.subject_index[rows]].tolist()
     for row, number in zip(rows.tolist(), numbers, strict=True):
         query = np.frombuffer(proteins[int(hits.query_index[row])].sequence.encode(), np.uint8)
         is_itself[row] = np.array_equal(_replace_unknown(encode(query)), _replace_unknown(subjects.codes(number)))

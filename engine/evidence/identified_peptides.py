@@ -272,7 +272,7 @@ def _best_probabilities(
     owner: NDArray[np.int64],
     position: NDArray[np.int64],
     form: NDArray[np.int64],
-    place: NDArray[np.float64],
+    index: NDArray[np.float64],
     probability: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the highest localisation probability of each modification over the spectra of its peptidoform; NaN without one.
@@ -283,11 +283,11 @@ def _best_probabilities(
         Peptidoform and residue number of each modification.
     form : ndarray of int64, shape (spectra,)
         Peptidoform of each spectrum.
-    place, probability : ndarray of float64, shape (spectra,)
+    index, probability : ndarray of float64, shape (spectra,)
         Residue number and probability of the mass difference of each spectrum, NaN without a mass difference.
     """
-    is_known = np.isfinite(place) & np.isfinite(probability)
-    keys, at = np.unique(form[is_known] * _POSITIONS + place[is_known].astype(np.int64), return_inverse=True)
+    is_known = np.isfinite(index) & np.isfinite(probability)
+    keys, at = np.unique(form[is_known] * _POSITIONS + index[is_known].astype(np.int64), return_inverse=True)
     best = np.zeros(len(keys) + 1)
     np.maximum.at(best, at.reshape(-1), probability[is_known])
     best[-1] = np.nan

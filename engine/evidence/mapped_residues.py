@@ -142,7 +142,7 @@ def mapped_chains(
     """
     wanted = np.unique([similar.chain for similar in near]) if near else np.zeros(0, np.int64)
     taken = source.chains.taken(wanted)
-    alone = {chain: taken.alone(place) for place, chain in zip(row_range(ChainRow, len(taken)), wanted.tolist(), strict=True)}
+    alone = {chain: taken.alone(position) for position, chain in zip(row_range(ChainRow, len(taken)), wanted.tolist(), strict=True)}
     by_file: dict[int, list[ChainRow]] = {}
     for chain in wanted.tolist():
         by_file.setdefault(int(source.file[chain]), []).append(chain)
@@ -155,10 +155,10 @@ def mapped_chains(
             atoms = read_chain_atoms(source.paths[file], [alone[chain] for chain in chains])
         except InputError as error:
             return [(chain, error, blank) for chain, blank in zip(chains, none, strict=True)]
-        good = [(place, atom) for place, atom in enumerate(atoms) if not isinstance(atom, InputError)]
-        areas = residue_areas([chain_atoms for _, chain_atoms in good], [len(none[place]) for place, _ in good])
-        for (place, _), area in zip(good, areas, strict=True):
-            none[place] = np.minimum(1.0, area / GREATEST_AREA[alone[chains[place]].residue])
+        good = [(position, atom) for position, atom in enumerate(atoms) if not isinstance(atom, InputError)]
+        areas = residue_areas([chain_atoms for _, chain_atoms in good], [len(none[position]) for position, _ in good])
+        for (position, _), area in zip(good, areas, strict=True):
+            none[position] = np.minimum(1.0, area / GREATEST_AREA[alone[chains[position]].residue])
         return list(zip(chains, atoms, none, strict=True))
 
     resources.progress.stage("Reading the structures", len(files))
@@ -215,10 +215,10 @@ def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str
                     break
                 # Move the pair next to the gap to its other side, where the protein has the same residue.
                 moved = at + 1 if step > 0 else at
-                place, other = int(settled[moved, 0]), int(settled[moved, 0]) - step * length
+                position, other = int(settled[moved, 0]), int(settled[moved, 0]) - step * length
                 beyond = moved + step
                 is_next = 0 <= beyond < len(settled) and settled[beyond, 1] == settled[moved, 1] + step
-                if not is_next or settled[beyond, 0] != place + step or sequence[other] != sequence[place]:
+                if not is_next or settled[beyond, 0] != position + step or sequence[other] != sequence[position]:
                     at = -1
                     break
                 settled[moved, 0] = other

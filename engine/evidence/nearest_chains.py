@@ -172,8 +172,8 @@ def _near(hits: Hits) -> Iterator[SimilarChain]:
         query, subject = (line.characters[line.offsets[k] : line.offsets[k + 1]] for line in lines)
         is_residue = query != _GAP, subject != _GAP
         is_pair = is_residue[0] & is_residue[1]
-        places = [int(start[k]) - 1 + np.cumsum(is_filled) - 1 for start, is_filled in zip(starts, is_residue, strict=True)]
-        pairs = np.stack([place[is_pair] for place in places], axis=1).astype(np.int64)
+        positions = [int(start[k]) - 1 + np.cumsum(is_filled) - 1 for start, is_filled in zip(starts, is_residue, strict=True)]
+        pairs = np.stack([position[is_pair] for position in positions], axis=1).astype(np.int64)
         # X matches nothing.
         is_same = (query == subject) & is_pair & (query != ord("X"))
         yield SimilarChain(

@@ -146,39 +146,39 @@ def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntr
     return [protein for protein in proteins if not isnan(protein.q_value) or id(protein) in holding]
 
 
-def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places) -> ResidueEvidence:
+def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], positions: Places) -> ResidueEvidence:
     """Return the evidence of each residue."""
     symbols = np.frombuffer("".join(protein.sequence for protein in proteins).encode(), np.uint8)
     offsets = run_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
-    first, last = offsets[places.protein] + places.start, offsets[places.protein] + places.end
+    first, last = offsets[positions.protein] + positions.start, offsets[positions.protein] + positions.end
     n = len(symbols)
     counts = []
-    for weight in (np.ones(len(places), np.int64), peptides.n_psms[places.peptide]):
+    for weight in (np.ones(len(positions), np.int64), peptides.n_psms[positions.peptide]):
         steps = np.zeros(n + 1, np.int64)
         np.add.at(steps, first, weight)
         np.subtract.at(steps, last, weight)
         counts.append(np.cumsum(steps)[:-1])
     # Descending q-values, so that the smallest is written last.
-    order = np.argsort(-peptides.q_value[places.peptide], kind="stable")
+    order = np.argsort(-peptides.q_value[positions.peptide], kind="stable")
     spans, covered = ranges(first[order], last[order])
     q_value = np.full(n, np.nan)
-    q_value[covered] = np.repeat(peptides.q_value[places.peptide[order]], np.diff(spans))
+    q_value[covered] = np.repeat(peptides.q_value[positions.peptide[order]], np.diff(spans))
     return ResidueEvidence(offsets, symbols, counts[0], counts[1], q_value)
 
 
 def find_modified_residues(
-    peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: FixedModifications = NONE_FIXED
+    peptides: IdentifiedPeptides, residues: ResidueEvidence, positions: Places, fixed: FixedModifications = NONE_FIXED
 ) -> Sites:
     """Return the modified residues; terminal modifications belong to the first or last residue.
 
     The modifications in `fixed` are excluded.
     """
     carried = peptides.modifications
-    spans, rows = ranges(carried.offsets[places.peptide], carried.offsets[places.peptide + 1])
-    place = np.repeat(np.arange(len(places)), np.diff(spans))
-    start, end = places.start[place], places.end[place]
+    spans, rows = ranges(carried.offsets[positions.peptide], carried.offsets[positions.peptide + 1])
+    index = np.repeat(np.arange(len(positions)), np.diff(spans))
+    start, end = positions.start[index], positions.end[index]
     position = np.clip(start + carried.position[rows] - 1, start, end - 1)
-    protein, name = places.protein[place], carried.name[rows]
+    protein, name = positions.protein[index], carried.name[rows]
     is_fixed = np.zeros((len(carried.names) + 1, 256), np.bool_)
     number = {name: k for k, name in enumerate(carried.names)}
     ends = {N_END: 0, C_END: 1}  # not residues
@@ -192,7 +192,7 @@ def find_modified_residues(
         position[retained],
         name[retained],
         rows[retained],
-        places.peptide[place[retained]],
+        positions.peptide[index[retained]],
     )
     order = np.lexsort((peptide, name, position, protein))
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]

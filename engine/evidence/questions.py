@@ -136,12 +136,12 @@ def placed_sites(
     sites: Sites, residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress
 ) -> PlacedSites:
     """Return each modified residue on the nearest chain that has this residue."""
-    place = residues.offsets[sites.protein] + sites.position
-    row = rows.first_of(len(residues.residue))[place]
+    position = residues.offsets[sites.protein] + sites.position
+    row = rows.first_of(len(residues.residue))[position]
     n = len(sites)
     nearest, apart, to_ligand = np.full(n, -1, np.int64), np.full(n, np.nan), np.full(n, np.nan)
     ligand = [""] * n
-    is_site = true_at(len(residues.residue), place)
+    is_site = true_at(len(residues.residue), position)
     placed = np.flatnonzero(row >= 0)
     chain = rows.chain[row[placed]]
     progress.stage("Measuring what lies near sites", len(np.unique(chain)))
@@ -356,11 +356,15 @@ def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[n
     return seen
 
 
-def shared_peptides(peptides: IdentifiedPeptides, places: Places, n_proteins: int) -> SharedPeptides:
+def shared_peptides(peptides: IdentifiedPeptides, positions: Places, n_proteins: int) -> SharedPeptides:
     """Return pairs of proteins that share peptides, with the numbers of shared and other peptides; leucine equals isoleucine."""
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
-    held = np.unique(np.stack([of_form[places.peptide], places.protein], axis=1), axis=0) if len(places) else np.zeros((0, 2), np.int64)
+    held = (
+        np.unique(np.stack([of_form[positions.peptide], positions.protein], axis=1), axis=0)
+        if len(positions)
+        else np.zeros((0, 2), np.int64)
+    )
     begins = np.flatnonzero(np.diff(held[:, 0], prepend=-1))
     n_holders = np.diff(np.append(begins, len(held)))
     counted = np.flatnonzero(n_holders <= _MAXIMUM_HOLDERS)

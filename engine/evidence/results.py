@@ -90,15 +90,15 @@ def collect_residue_evidence(
         If the user cancelled the search.
     """
     progress = resources.progress
-    places = find_peptide_places(peptides, proteins, progress)
-    residues = residue_evidence(peptides, proteins, places)
-    sites = find_modified_residues(peptides, residues, places, fixed_modifications(peptides, tables, parameters, progress))
+    positions = find_peptide_places(peptides, proteins, progress)
+    residues = residue_evidence(peptides, proteins, positions)
+    sites = find_modified_residues(peptides, residues, positions, fixed_modifications(peptides, tables, parameters, progress))
     mapped = mapped_chains(near, proteins, structures, resources)
     rows = MappedRows.of(mapped, residues)
     return Evidence(
         proteins,
         peptides,
-        places,
+        positions,
         residues,
         conservation,
         sites,
@@ -107,7 +107,7 @@ def collect_residue_evidence(
         placed_sites(sites, residues, mapped, rows, progress),
         missed_stretches(proteins, residues, mapped, rows, progress),
         near_pairs(residues, sites, mapped, rows, parameters.contact_distance, parameters.minimum_separation, progress),
-        shared_peptides(peptides, places, len(proteins)),
+        shared_peptides(peptides, positions, len(proteins)),
         structures.chains.names,
     )
 
@@ -278,7 +278,7 @@ def _chains(evidence: Evidence, columns: _Columns) -> pa.Table:
 
 def _sites(evidence: Evidence, columns: _Columns, surface: float) -> pa.Table:
     sites, placed, rows = evidence.sites, evidence.placed, evidence.rows
-    place = evidence.residues.offsets[sites.protein] + sites.position
+    position = evidence.residues.offsets[sites.protein] + sites.position
     chain = np.append(rows.chain, -1)[placed.row]
     exposure = np.append(rows.exposure, np.nan)[placed.row]
     return described.SITES.arrow(
@@ -286,16 +286,16 @@ def _sites(evidence: Evidence, columns: _Columns, surface: float) -> pa.Table:
             "protein": sites.protein,
             "accession": taken(columns.accession, sites.protein),
             "position": sites.position + 1,
-            "residue": _as_strings(evidence.residues.residue[place]),
+            "residue": _as_strings(evidence.residues.residue[position]),
             "modification": taken(sites.names, sites.name),
             "mass": sites.mass,
             "n_psms": sites.n_psms,
-            "n_covering": evidence.residues.n_psms[place],
+            "n_covering": evidence.residues.n_psms[position],
             "n_peptides": sites.n_peptides,
             "intensity": finite_or_null(sites.intensity),
             "q_value": finite_or_null(sites.q_value),
             "site_probability": finite_or_null(sites.probability),
-            "conservation": finite_or_null(evidence.conservation.of_residue[place]),
+            "conservation": finite_or_null(evidence.conservation.of_residue[position]),
             "chain": taken(columns.chain, chain),
             "chain_kind": taken(columns.kind, chain),
             "author_number": taken(columns.author, placed.row),
@@ -370,20 +370,20 @@ def _paralogues(evidence: Evidence, columns: _Columns) -> pa.Table:
 
 
 def _peptide_places(evidence: Evidence, columns: _Columns) -> pa.Table:
-    places, peptides = evidence.places, evidence.peptides
-    n_places = np.bincount(places.peptide, minlength=len(peptides))
+    positions, peptides = evidence.places, evidence.peptides
+    n_places = np.bincount(positions.peptide, minlength=len(peptides))
     return described.PEPTIDE_PLACES.arrow(
         {
-            "protein": places.protein,
-            "accession": taken(columns.accession, places.protein),
-            "peptide": taken(peptides.peptides, places.peptide),
-            "sequence": taken(peptides.sequences, places.peptide),
-            "first": places.start + 1,
-            "last": places.end,
-            "n_psms": peptides.n_psms[places.peptide],
-            "intensity": finite_or_null(peptides.intensity[places.peptide]),
-            "q_value": finite_or_null(peptides.q_value[places.peptide]),
-            "n_places": n_places[places.peptide],
+            "protein": positions.protein,
+            "accession": taken(columns.accession, positions.protein),
+            "peptide": taken(peptides.peptides, positions.peptide),
+            "sequence": taken(peptides.sequences, positions.peptide),
+            "first": positions.start + 1,
+            "last": positions.end,
+            "n_psms": peptides.n_psms[positions.peptide],
+            "intensity": finite_or_null(peptides.intensity[positions.peptide]),
+            "q_value": finite_or_null(peptides.q_value[positions.peptide]),
+            "n_places": n_places[positions.peptide],
         }
     )
 

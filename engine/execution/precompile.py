@@ -88,7 +88,7 @@ def _order(numbers: Iterable[int]) -> dict[int, int]:
     for number in sorted(callers, reverse=True):  # callers come after their callees
         for callee in listed[number].calls:
             callers[callee] = max(callers[callee], callers[number] + 1)
-    return {number: place for place, number in enumerate(sorted(callers, key=lambda number: (-callers[number], number)))}
+    return {number: position for position, number in enumerate(sorted(callers, key=lambda number: (-callers[number], number)))}
 
 
 def _compile(numbers: set[int], progress: Progress, processes: int) -> list[str]:

@@ -67,19 +67,19 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
     from opentimspy.opentimspy_cpp import conversion_method  # optional: installed with the extra "vendor"
 
     frames, info, precursors = _tables(folder, progress)
-    places = np.searchsorted(precursors[:, 0], info[:, 0])
+    positions = np.searchsorted(precursors[:, 0], info[:, 0])
     parts: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
     progress.stage(f"Reading {folder.name}", len(precursors))
     try:
         with OpenTIMS(folder, cm=conversion_method.OpenSource) as run:
             for first in range(0, len(precursors), _PRECURSORS):
-                batch = slice(*np.searchsorted(places, (first, min(first + _PRECURSORS, len(precursors)))))
-                parts.append(_peaks(run, info[batch], places[batch]))
+                batch = slice(*np.searchsorted(positions, (first, min(first + _PRECURSORS, len(precursors)))))
+                parts.append(_peaks(run, info[batch], positions[batch]))
                 progress.advance(min(_PRECURSORS, len(precursors) - first))
     except (RuntimeError, ValueError, KeyError, MemoryError, sqlite3.Error) as error:
         raise InputError(folder, f"the Bruker run cannot be read ({error!s:.200})", remedy=_REMEDY) from None
     owner, mz, intensity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    first_row = np.searchsorted(places, np.arange(len(precursors)))
+    first_row = np.searchsorted(positions, np.arange(len(precursors)))
     names = map("frame={} scan={}".format, info[first_row, 1].tolist(), info[first_row, 2].tolist())
     charge = _charges(folder, precursors, progress)
     height = np.where(precursors[:, 3] <= MAXIMUM_INTENSITY, precursors[:, 3], 0.0)
@@ -179,7 +179,7 @@ def _damaged(folder: Path) -> InputError:
 
 
 def _peaks(
-    run: Any, info: NDArray[np.int64], place: NDArray[np.int64]
+    run: Any, info: NDArray[np.int64], position: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the peaks of the given precursors, sorted by precursor and m/z: index of the precursor, m/z and intensity.
 
@@ -189,7 +189,7 @@ def _peaks(
         Open run.
     info : ndarray of int64, shape (m, 4)
         Rows of the isolation table.
-    place : ndarray of int64, shape (m,)
+    position : ndarray of int64, shape (m,)
         Index of the precursor of each row.
     """
     points = run.query(np.unique(info[:, 1]).astype(np.uint32), columns=("frame", "scan", "tof", "intensity", "mz"))
@@ -199,7 +199,7 @@ def _peaks(
     row = np.searchsorted(begins, keys, side="right") - 1
     isolated = order[row.clip(min=0)]
     is_inside = (row >= 0) & (info[isolated, 1] == points["frame"]) & (points["scan"] < info[isolated, 3])
-    owner, tof, mz = place[isolated[is_inside]], points["tof"][is_inside].astype(np.int64), points["mz"][is_inside]
+    owner, tof, mz = position[isolated[is_inside]], points["tof"][is_inside].astype(np.int64), points["mz"][is_inside]
     height = points["intensity"][is_inside].astype(np.float64)
     if not len(owner):
         return owner, mz, height

@@ -122,9 +122,9 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
             raise InputError(path, "is not a FASTQ file: it does not begin with @", place="line 1", remedy="Give FASTQ or FASTA")
         progress.stage("Reading reads", source.size)
         columns = [GrowingColumn(np.uint8, spool) for _ in range(3)]
-        places = [GrowingColumn(np.int64) for _ in range(2)]
+        positions = [GrowingColumn(np.int64) for _ in range(2)]
         ends, n_escaped = [0, 0], 0
-        for offsets_column in places:
+        for offsets_column in positions:
             offsets_column.append(np.zeros(1, np.int64))
         for part in read_blocks(source, progress):
             n_escaped += part.n_escaped
@@ -132,11 +132,11 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
                 column.append(values)
             for number, lengths in enumerate((part.lengths, np.diff(part.names.offsets))):
                 stops = ends[number] + np.cumsum(lengths)
-                places[number].append(stops)
+                positions[number].append(stops)
                 ends[number] = int(stops[-1]) if len(stops) else ends[number]
     warn_escaped_names(progress, path, n_escaped)
     symbols, qualities, names = (column.finish() for column in columns)
-    offsets, name_offsets = (column.finish() for column in places)
+    offsets, name_offsets = (column.finish() for column in positions)
     return Reads(Texts(names, name_offsets), symbols, qualities, offsets, looks_like_phred_64(qualities))
 
 
@@ -203,10 +203,12 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
     maximum = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
     headers, offsets = np.empty((maximum, kernels.cpu.fastq_text.HEADER_FIELDS), np.int64), np.zeros(maximum + 1, np.int64)
     symbols, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
-    n, consumed, lines, issue, place, line, count = kernels.cpu.fastq_text.scan_fastq(text, is_last, headers, symbols, qualities, offsets)
+    n, consumed, lines, issue, position, line, count = kernels.cpu.fastq_text.scan_fastq(
+        text, is_last, headers, symbols, qualities, offsets
+    )
     if issue != kernels.cpu.fastq_text.NONE:
         begun = data[consumed:].split(b"\n", 1)[0].rstrip(b"\r")
-        raise _error(path, data, issue, int(place), n_lines + int(line), begun, int(count))
+        raise _error(path, data, issue, int(position), n_lines + int(line), begun, int(count))
     offsets, total = offsets[: n + 1], int(offsets[n])
     name_offsets, flat = ranges(headers[:n, 0], headers[:n, 1])
     names = Texts(text[flat], name_offsets)
@@ -220,11 +222,11 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
     return ReadBlock(names, symbols[:total].copy(), qualities[:total].copy(), lengths, int(consumed), is_last, n_escaped), int(lines)
 
 
-def _error(path: Path, data: bytes, issue: int, place: int, line: int, begun: bytes, count: int) -> InputError:
+def _error(path: Path, data: bytes, issue: int, position: int, line: int, begun: bytes, count: int) -> InputError:
     """Return the error for an invalid record."""
     record = shortened(begun[1:].decode("latin-1").split(None, 1)[0]) if begun[1:].split() else ""
-    character = data[place : place + 1].decode("latin-1")
-    shown = repr(character) if character.isprintable() else f"byte {data[place]}" if place < len(data) else ""
+    character = data[position : position + 1].decode("latin-1")
+    shown = repr(character) if character.isprintable() else f"byte {data[position]}" if position < len(data) else ""
     where = f"line {line}"
     match issue:
         case kernels.cpu.fastq_text.NOT_BEGUN:

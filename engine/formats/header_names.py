@@ -75,9 +75,9 @@ def _name(value: str | None) -> str | None:
 def _last_in_brackets(text: str) -> str:
     """Return the content of the brackets at the end of a text if it is an organism, which may contain brackets; otherwise ''."""
     depth = 0
-    for place in range(len(text) - 1, max(-1, len(text) - 2 * MAXIMUM_NAME), -1):
-        depth += {"]": 1, "[": -1}.get(text[place], 0)
+    for position in range(len(text) - 1, max(-1, len(text) - 2 * MAXIMUM_NAME), -1):
+        depth += {"]": 1, "[": -1}.get(text[position], 0)
         if depth == 0:
-            inside = text[place + 1 : -1]
-            return inside if text[place] == "[" and _ORGANISM.fullmatch(inside) else ""
+            inside = text[position + 1 : -1]
+            return inside if text[position] == "[" and _ORGANISM.fullmatch(inside) else ""
     return ""

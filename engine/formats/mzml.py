@@ -122,9 +122,9 @@ class MzmlParser:
         tags = TagTable.scan(header, _NAMES, self._path)
         broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
         if len(broken):
-            place = int(tags.begin[broken[0]])
-            reason = "has a document type declaration" if header.startswith(b"<!", place) else "is broken"
-            raise InputError(self._path, f"the XML {reason}", place=f"byte {place}", remedy="Convert the file again")
+            position = int(tags.begin[broken[0]])
+            reason = "has a document type declaration" if header.startswith(b"<!", position) else "is broken"
+            raise InputError(self._path, f"the XML {reason}", place=f"byte {position}", remedy="Convert the file again")
         starts = np.flatnonzero(tags.opening("referenceableParamGroup"))
         members = tags.opening("cvParam") & (tags.depth("referenceableParamGroup") > 0)
         owner = np.cumsum(tags.opening("referenceableParamGroup")) - 1
@@ -145,9 +145,9 @@ class MzmlParser:
         tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("spectrum")
         is_end = tags.named("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
-        place = np.arange(len(tags))
-        last_start = np.maximum.accumulate(np.where(is_start, place, -1))
-        last_end = np.maximum.accumulate(np.where(is_end, place, -1))
+        position = np.arange(len(tags))
+        last_start = np.maximum.accumulate(np.where(is_start, position, -1))
+        last_end = np.maximum.accumulate(np.where(is_end, position, -1))
         is_inside = last_end < last_start
         owner = np.where(is_inside, np.cumsum(is_start) - 1, -1)
         starts = np.flatnonzero(is_start)
@@ -286,8 +286,8 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     is_multiple &= levels == 2
     if is_multiple.any():
         chosen = np.flatnonzero(is_multiple[spectrum] & is_within & np.isin(terms, _PRECURSOR_TERMS))
-        places = zip(spectrum[chosen].tolist(), precursor[chosen].tolist(), np.where(is_ion, ion, 0)[chosen].tolist(), strict=True)
-        _take_all_precursors(list(places), terms[chosen].tolist(), tags.values("value", at[chosen]), table)
+        positions = zip(spectrum[chosen].tolist(), precursor[chosen].tolist(), np.where(is_ion, ion, 0)[chosen].tolist(), strict=True)
+        _take_all_precursors(list(positions), terms[chosen].tolist(), tags.values("value", at[chosen]), table)
     table.charges[spectrum[terms == _NEGATIVE_SCAN]] |= NEGATIVE
     return levels
 
@@ -299,12 +299,12 @@ def _read_filters(texts: list[bytes], spectrum: NDArray[np.int64], table: Spectr
         table.activation[row] = combine_activations((Activation(table.activation[row]), named))
 
 
-def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], values: list[bytes], table: SpectrumTable) -> None:
+def _take_all_precursors(positions: list[tuple[int, int, int]], terms: list[int], values: list[bytes], table: SpectrumTable) -> None:
     """Set the precursors of spectra with several precursors or several selected ions.
 
     Parameters
     ----------
-    places : list of (int, int, int)
+    positions : list of (int, int, int)
         Spectrum, number of the precursor, and number of the selected ion (0 outside of ions) of each term.
     terms : list of int
         Accessions of the terms, which are m/z or charges.
@@ -315,27 +315,27 @@ def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], v
     """
     targets: dict[tuple[int, int], float] = {}
     ions: dict[tuple[int, int, int], tuple[float, int]] = {}
-    for place, term, value in zip(places, terms, values, strict=True):
+    for position, term, value in zip(positions, terms, values, strict=True):
         if term == 1000827:
-            targets[place[:2]] = number_or_nan(value)
+            targets[position[:2]] = number_or_nan(value)
             continue
-        mz, charges = ions.get(place, (0.0, 0))
+        mz, charges = ions.get(position, (0.0, 0))
         if term in (1000041, 1000633):
             bits, issue = charge_bits(value)
-            ions[place] = (mz, charges | bits)
+            ions[position] = (mz, charges | bits)
             if issue:
-                table.note(np.array(place[:1]), issue)
+                table.note(np.array(position[:1]), issue)
         else:
-            ions[place] = (number if (number := number_or_nan(value)) > 0 else mz, charges)
+            ions[position] = (number if (number := number_or_nan(value)) > 0 else mz, charges)
     precursors: dict[int, list[tuple[float, int]]] = {}
     for key, target in targets.items():
-        if not any(place[:2] == key for place in ions if place[0] == key[0]):
+        if not any(position[:2] == key for position in ions if position[0] == key[0]):
             ions[(*key, 0)] = (target, 0)
-    for place in sorted(ions):
-        mz, charges = ions[place]
-        mz = mz if mz > 0 else targets.get(place[:2], 0.0)
+    for position in sorted(ions):
+        mz, charges = ions[position]
+        mz = mz if mz > 0 else targets.get(position[:2], 0.0)
         if mz > 0:
-            precursors.setdefault(place[0], []).append((mz, charges))
+            precursors.setdefault(position[0], []).append((mz, charges))
     for spectrum, of_spectrum in precursors.items():
         table.take_precursors(spectrum, of_spectrum)
 

@@ -103,8 +103,8 @@ class MzmlWriter:
         """Return the text after the last spectrum: the index, and the SHA-1 of all bytes before it."""
         closing = b"</spectrumList>\n</run>\n</mzML>\n"
         start = self._n_bytes + len(closing)
-        places = zip(self._names, self._offsets, strict=True)
-        index = "".join(f'<offset idRef="{attribute(name)}">{offset}</offset>\n' for name, offset in places)
+        positions = zip(self._names, self._offsets, strict=True)
+        index = "".join(f'<offset idRef="{attribute(name)}">{offset}</offset>\n' for name, offset in positions)
         before = (
             f'<indexList count="1">\n<index name="spectrum">\n{index}</index>\n</indexList>\n'
             f"<indexListOffset>{start}</indexListOffset>\n<fileChecksum>"
@@ -118,12 +118,12 @@ class MzmlWriter:
         return text
 
     def _spectrum(self, row: SpectrumRow) -> Iterator[str]:
-        spectra, place = self._spectra, int(self._place[row])
+        spectra, position = self._spectra, int(self._place[row])
         mz, intensity = spectra.peaks(row)
         bits, time, height = int(spectra.charge_mask[row]), float(spectra.retention_time[row]), float(spectra.precursor_intensity[row])
         charges = [charge for charge in range(1, HIGHEST_CHARGE + 1) if bits >> charge & 1]
         source = f"SF{spectra.file[row] + 1}" if len(spectra.files) > 1 else None
-        yield f"<spectrum{attributes(index=place, id=self._names[place], defaultArrayLength=len(mz), sourceFileRef=source)}>\n"
+        yield f"<spectrum{attributes(index=position, id=self._names[position], defaultArrayLength=len(mz), sourceFileRef=source)}>\n"
         yield _term("MS:1000580", "MSn spectrum") + _term("MS:1000511", "ms level", 2) + _term("MS:1000127", "centroid spectrum")
         yield _term("MS:1000129", "negative scan") if bits & NEGATIVE else _term("MS:1000130", "positive scan")
         if self._has_titles:

@@ -128,7 +128,7 @@ def signal_to_noise(
     if not len(with_noise):
         return ratio
     at = np.clip(mz[with_noise], samples.mz[begin[with_noise]], samples.mz[end[with_noise] - 1]) + owner[with_noise] * _SPECTRUM_APART
-    places = samples.mz + np.repeat(np.arange(len(samples.offsets) - 1), np.diff(samples.offsets)) * _SPECTRUM_APART
-    noise, baseline = np.interp(at, places, samples.noise), np.interp(at, places, samples.baseline)
+    positions = samples.mz + np.repeat(np.arange(len(samples.offsets) - 1), np.diff(samples.offsets)) * _SPECTRUM_APART
+    noise, baseline = np.interp(at, positions, samples.noise), np.interp(at, positions, samples.baseline)
     ratio[with_noise] = (intensity[with_noise] - baseline) / noise
     return ratio

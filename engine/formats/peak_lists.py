@@ -117,8 +117,8 @@ class _Lines:
 
     def contain(self, lines: NDArray[np.int64], character: bytes) -> NDArray[np.bool_]:
         """Return True for each line in `lines` that contains a character."""
-        places = np.append(np.flatnonzero(self.text == ord(character)), len(self.text))
-        return places[np.searchsorted(places, self.start[lines])] < self.stop[lines]
+        positions = np.append(np.flatnonzero(self.text == ord(character)), len(self.text))
+        return positions[np.searchsorted(positions, self.start[lines])] < self.stop[lines]
 
 
 class _PeakListParser(ABC):

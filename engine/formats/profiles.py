@@ -95,7 +95,7 @@ def _vertices(
 
     A summit retains its m/z and height unless both neighbours are near and at least one is lower.
     """
-    places, tops = mz[at], height[at]
+    positions, tops = mz[at], height[at]
     inside = np.flatnonzero((at > first) & (at + 1 < stop))
     middle = at[inside]
     left, right = mz[middle - 1] - mz[middle], mz[middle + 1] - mz[middle]
@@ -112,6 +112,6 @@ def _vertices(
         tall = np.exp(top + (slope + bend * offset) * offset)
     # The parabola of points that are not a profile may have no finite maximum: then retain the highest point.
     fits = np.isfinite(offset) & np.isfinite(tall)
-    places[inside[fits]] += offset[fits]
+    positions[inside[fits]] += offset[fits]
     tops[inside[fits]] = tall[fits]
-    return places, tops
+    return positions, tops

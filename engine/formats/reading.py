@@ -293,10 +293,10 @@ def _report_file(state: FileState, progress: Progress, *, has_decimal_commas: bo
             f" missing m/z or intensity (first: {state.first_with_ignored_peaks}); {pronoun} ignored",
             "warning",
         )
-    for code, (n, place) in sorted(state.remarks.items()):
-        text = remark_text(code, n, place)
+    for code, (n, position) in sorted(state.remarks.items()):
+        text = remark_text(code, n, position)
         if code == RemarkCode.SEVERAL and not state.uses_all_precursors:
-            text = _unused_precursors(n, sum(len(block.others.spectrum) for block in state.parsed), place)
+            text = _unused_precursors(n, sum(len(block.others.spectrum) for block in state.parsed), position)
         progress.message(f"{state.path}: {text}", "info" if code in QUIET_REMARKS else "warning")
 
 
@@ -315,7 +315,7 @@ def _first_skipped(state: FileState) -> str:
     reasons: dict[str, list[str]] = {}
     for issue in state.first_skipped:
         reasons.setdefault(issue.reason, []).append(issue.spectrum)
-    return "the first: " + "; ".join(f"{', '.join(places)}: {reason}" for reason, places in reasons.items())
+    return "the first: " + "; ".join(f"{', '.join(positions)}: {reason}" for reason, positions in reasons.items())
 
 
 def _repeated_width(blocks: list[ParsedBlock]) -> float:

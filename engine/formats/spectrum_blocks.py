@@ -374,10 +374,10 @@ class SpectrumTable:
         parsed.n_broken, parsed.n_negative = len(broken), int((self.issue[broken] == IssueCode.NEGATIVE).sum())
         for spectrum in broken[:SHOWN_ISSUES].tolist():
             if lines is None:
-                place, line = f"spectrum {self.identifier[spectrum] or spectrum}", 0
+                position, line = f"spectrum {self.identifier[spectrum] or spectrum}", 0
             else:
-                place, line = "", int(self.issue_line[spectrum]) or int(lines[spectrum])
-            parsed.issues.append(SpectrumIssue.from_code(self.issue[spectrum], spectrum=place, line=line))
+                position, line = "", int(self.issue_line[spectrum]) or int(lines[spectrum])
+            parsed.issues.append(SpectrumIssue.from_code(self.issue[spectrum], spectrum=position, line=line))
 
     def broken(self, rows: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the ascending indices of the spectra with an issue, only of those in the mask `rows` if given."""
@@ -708,8 +708,8 @@ def _other_precursors(table: SpectrumTable, rows: NDArray[np.int64]) -> OtherPre
     """Return the further precursors of the spectra in `rows`; spectra are numbered by position in `rows`."""
     if not table.other_precursors:
         return OtherPrecursors.none()
-    place = {row: i for i, row in enumerate(rows.tolist())}
-    precursors = [(place[row], mz, charges) for row, mz, charges in table.other_precursors if row in place and 0 < mz <= MAXIMUM_MZ]
+    position = {row: i for i, row in enumerate(rows.tolist())}
+    precursors = [(position[row], mz, charges) for row, mz, charges in table.other_precursors if row in position and 0 < mz <= MAXIMUM_MZ]
     spectrum, mz, charges = zip(*precursors, strict=True) if precursors else ((), (), ())
     return OtherPrecursors(np.array(spectrum, np.int64), np.array(mz, np.float64), np.array(charges, np.uint32))
 

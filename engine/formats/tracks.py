@@ -172,21 +172,21 @@ def _lines(source: ByteSource, progress: Progress) -> Iterator[tuple[int, str]]:
 def _parse_gff(line: str) -> tuple[str, TrackFeature] | None:
     """Return the sequence and the feature of a line of GFF3; None if the line is invalid."""
     parts = line.split("\t")
-    place = _place(parts[3], parts[4], 0) if len(parts) == 9 else None
-    if place is None:
+    position = _place(parts[3], parts[4], 0) if len(parts) == 9 else None
+    if position is None:
         return None
     attributes = dict(entry.split("=", 1) for entry in parts[8].split(";") if "=" in entry)
     name = next((unquote(attributes[key]) for key in _NAMES if attributes.get(key)), parts[2])
-    return unquote(parts[0]), TrackFeature(*place, _strand(parts[6]), _shown(name), _shown(parts[2]))
+    return unquote(parts[0]), TrackFeature(*position, _strand(parts[6]), _shown(name), _shown(parts[2]))
 
 
 def _parse_bed(line: str) -> tuple[str, TrackFeature] | None:
     """Return the sequence and the feature in a line of BED, separated by tabs or blanks; None if the line is invalid."""
     for parts in (line.split("\t"), line.split()):
-        place = _place(parts[1], parts[2], 1) if len(parts) >= 3 else None
-        if place is not None:
+        position = _place(parts[1], parts[2], 1) if len(parts) >= 3 else None
+        if position is not None:
             name, strand = (parts[at] if len(parts) > at and parts[at] != "." else "" for at in (3, 5))
-            return parts[0], TrackFeature(*place, _strand(strand), _shown(name), "")
+            return parts[0], TrackFeature(*position, _strand(strand), _shown(name), "")
     return None
 
 

@@ -135,15 +135,15 @@ class Translation:
         strands = np.array(_STRANDS[self.direction])
         rules = (nucleotides.residues, nucleotides.offsets, _codons(self.genetic_code), self.minimum_length, strands)
         n_frames, n_residues = kernels.cpu.translation.frames(*rules, np.empty((0, 5), np.int64), np.empty(0, np.uint8))
-        places, residues = np.empty((n_frames, 5), np.int64), np.empty(n_residues, np.uint8)
-        kernels.cpu.translation.frames(*rules, places, residues)
+        positions, residues = np.empty((n_frames, 5), np.int64), np.empty(n_residues, np.uint8)
+        kernels.cpu.translation.frames(*rules, positions, residues)
         names = Texts(nucleotides.accession_bytes, nucleotides.accession_offsets).strings()
-        rows = [(names[row[0]], *row[1:]) for row in places.tolist()]
+        rows = [(names[row[0]], *row[1:]) for row in positions.tolist()]
         accessions = Texts.from_strings(
             f"{name}:{first + 1}-{last + 1}({'+' if strand > 0 else '-'})" for name, first, last, strand, _ in rows
         )
         descriptions = Texts.from_strings(f"Reading frame {strand * (frame + 1):+d}" for *_, strand, frame in rows)
-        offsets = run_offsets((places[:, 2] - places[:, 1] + 1) // 3)
+        offsets = run_offsets((positions[:, 2] - positions[:, 1] + 1) // 3)
         return Proteins(residues, offsets, accessions.characters, accessions.offsets, descriptions.characters, descriptions.offsets)
 
 
@@ -174,15 +174,15 @@ def _codons(genetic_code: int) -> NDArray[np.uint8]:
         raise ParameterError(f"genetic_code: NCBI has no code {genetic_code}; expected one of {codes}")
     table = ambiguous_dna_by_id[genetic_code]
     residues = np.full(4096, ord("X"), np.uint8)
-    for place, codon in enumerate(map("".join, product(kernels.cpu.translation.BASES, repeat=3))):
+    for position, codon in enumerate(map("".join, product(kernels.cpu.translation.BASES, repeat=3))):
         if "-" in codon:
             continue
         try:
-            residues[place] = ord(table.forward_table[codon])
+            residues[position] = ord(table.forward_table[codon])
         except TranslationError:
             pass  # several residues, or a residue and a stop
         except KeyError:
             if codon in table.stop_codons:
-                residues[place] = ord("*")
+                residues[position] = ord("*")
     residues.flags.writeable = False
     return residues

@@ -114,8 +114,10 @@ def describe_unread(identifications: Identifications) -> dict[str, str]:
     for code, reason in enumerate(coded.dictionary.to_pylist()):
         rows = identifications.unread.take(np.flatnonzero(codes == code)[:_MAXIMUM_PLACES]).to_pylist()
         files = [f"{identifications.files[row['file']].name}, " if len(identifications.files) > 1 else "" for row in rows]
-        places = [f"{file}{identifications.place_name} {row['line']}{_shown(row['value'])}" for file, row in zip(files, rows, strict=True)]
-        shown[reason] = "; ".join(places)
+        positions = [
+            f"{file}{identifications.place_name} {row['line']}{_shown(row['value'])}" for file, row in zip(files, rows, strict=True)
+        ]
+        shown[reason] = "; ".join(positions)
     return shown
 
 

@@ -205,9 +205,9 @@ def warn_of_import(
             "fewer than rescoring does: for its q-values import the table of PSMs, mzIdentML or pepXML",
             "warning",
         )
-    places = describe_unread(identifications)
+    positions = describe_unread(identifications)
     for reason, n in written.left_out.items():
-        where = f" ({places[reason]})" if reason in places else ""
+        where = f" ({positions[reason]})" if reason in positions else ""
         left_out = f"{counted(n, 'match', 'matches')} left out, listed in {EXPORTS}/{LEFT_OUT_FILE}"
         progress.message(f"{left_out}: {reason}{where}", "warning")
     if in_spectra.ignores_files:

@@ -228,8 +228,8 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
         placed = []
         for result in _whole_matches(_COMET_PLACE, modifications):
             end = (result["end"] or "").lower()
-            place = 0 if end == "n" else len(sequence) + 1 if end == "c" else int(result["place"])
-            placed.append(NotedModification(place, "", float(result["mass"])))
+            position = 0 if end == "n" else len(sequence) + 1 if end == "c" else int(result["place"])
+            placed.append(NotedModification(position, "", float(result["mass"])))
         return _check_peptide(sequence, placed)
 
     return _identifications("Comet text", cells, parse, noted, values)
@@ -285,8 +285,8 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
         for result in _whole_matches(_MSFRAGGER_PLACE, modifications):
             site = result["site"]
             digits = re.sub("[^0-9]", "", site)
-            place = 0 if site == "N-term" else len(sequence) + 1 if site == "C-term" else int(digits)
-            placed.append(NotedModification(place, "", float(result["mass"])))
+            position = 0 if site == "N-term" else len(sequence) + 1 if site == "C-term" else int(digits)
+            placed.append(NotedModification(position, "", float(result["mass"])))
         return _check_peptide(sequence, placed)
 
     return _identifications("MSFragger", cells, parse, noted, values)
@@ -399,8 +399,8 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
         for result in _whole_matches(_PEPTIDESHAKER_MODIFICATION, modifications):
             name = result["name"].strip(" ,;")
             is_front, is_end = (end in name.lower() for end in ("n-term", "c-term"))
-            places = map(int, result["places"].split(","))
-            placed += [NotedModification(0 if is_front else len(sequence) + 1 if is_end else place, name) for place in places]
+            positions = map(int, result["places"].split(","))
+            placed += [NotedModification(0 if is_front else len(sequence) + 1 if is_end else position, name) for position in positions]
     return _check_peptide(sequence, placed)
 
 

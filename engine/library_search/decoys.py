@@ -85,10 +85,10 @@ def library_peptides(texts: pa.StringArray) -> LibraryPeptides:
     coded = texts.dictionary_encode()
     noted: list[NotedPeptide] = []
     number = np.full(len(coded.dictionary), -1, np.int64)
-    for place, text in enumerate(coded.dictionary.to_pylist()):
+    for position, text in enumerate(coded.dictionary.to_pylist()):
         with suppress(ValueError):
             noted.append(parse_peptide(text))
-            number[place] = len(noted) - 1
+            number[position] = len(noted) - 1
     listed = listed_peptides(noted, (), enzyme("Trypsin")).peptides
     number[np.isin(number, np.flatnonzero(~np.isfinite(listed.mass)))] = -1
     codes = coded.indices.fill_null(len(number)).to_numpy(zero_copy_only=False).astype(np.int64)

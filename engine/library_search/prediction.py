@@ -178,8 +178,8 @@ class PredictedLibrary:
             at, added = site[rows, slot], self._modifications.mass[modification[rows, slot]]
             is_first = at == 0
             n_terminal[rows[is_first]] += added[is_first]
-            place = np.minimum(at, length[rows]) - 1
-            masses[(offsets[rows] + place)[~is_first]] += added[~is_first]
+            position = np.minimum(at, length[rows]) - 1
+            masses[(offsets[rows] + position)[~is_first]] += added[~is_first]
         return masses, n_terminal
 
     def _placed(

@@ -295,8 +295,8 @@ def _proteins(
     if database is not None:
         distinct, code = np.unique(np.array(sequences, dtype=object), return_inverse=True)
         none = np.zeros(len(distinct) + 1, np.int64)
-        places = place_peptides(tuple(distinct.tolist()), none, none[:0], (), database, progress)
-        is_placed = (np.diff(places.offsets) > 0)[code] & ~matches.is_decoy
+        positions = place_peptides(tuple(distinct.tolist()), none, none[:0], (), database, progress)
+        is_placed = (np.diff(positions.offsets) > 0)[code] & ~matches.is_decoy
     numbers: dict[str, int] = {}
     lists = []
     for text, placed, is_decoy in zip(texts, is_placed.tolist(), matches.is_decoy.tolist(), strict=True):

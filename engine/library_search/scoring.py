@@ -173,6 +173,6 @@ class _Computation:
 
 def _synthetic_lists(rng: np.random.Generator, n: int) -> PeakLists:
     """Return n peak lists of 60 peaks each, which are at least 1 Th apart."""
-    places = np.sort(rng.random((min(n, _DRAWN), _PEAKS)), axis=1) * 1800.0 + np.arange(_PEAKS) + 100.0
+    positions = np.sort(rng.random((min(n, _DRAWN), _PEAKS)), axis=1) * 1800.0 + np.arange(_PEAKS) + 100.0
     weight = np.full(n * _PEAKS, round(COSINE_LENGTH / _PEAKS**0.5), np.uint16)
-    return PeakLists(np.arange(n + 1) * _PEAKS, np.resize(np.rint(places.ravel() * UNITS).astype(np.int32), n * _PEAKS), weight)
+    return PeakLists(np.arange(n + 1) * _PEAKS, np.resize(np.rint(positions.ravel() * UNITS).astype(np.int32), n * _PEAKS), weight)

@@ -95,7 +95,7 @@ def name_differences(
     score = _ions_by_place(peptides, peptide_of_row, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
     begin = peptides.residue_offsets[peptide_of_row]
     # Flanking residues are unknown: use the peptide as its own protein.
-    places = ShiftPlaces(
+    positions = ShiftPlaces(
         shift[rows],
         tolerance.width(mass[rows]),
         score,
@@ -106,7 +106,7 @@ def name_differences(
         peptides.residues,
         1,
     )
-    named = name_shifts(places, (), enzyme("Trypsin"))
+    named = name_shifts(positions, (), enzyme("Trypsin"))
     for k, row in enumerate(rows.tolist()):
         which = int(named.modification[k])
         site[row], possible[row] = named.site[k], named.possible[k]
@@ -131,10 +131,10 @@ def _ions_by_place(
     """
     lengths = np.diff(peptides.residue_offsets)[peptide]
     row = np.repeat(np.arange(len(peptide)), lengths)  # one candidate per residue with the shift
-    _, place = ranges(np.zeros_like(lengths), lengths)
+    _, position = ranges(np.zeros_like(lengths), lengths)
     offsets, at = ranges(peptides.residue_offsets[peptide[row]], peptides.residue_offsets[peptide[row] + 1])
     masses = peptides.residue_masses[at]
-    masses[offsets[:-1] + place] += shift[row]
+    masses[offsets[:-1] + position] += shift[row]
     matched, _ = count_ions(
         offsets,
         masses,
@@ -148,7 +148,7 @@ def _ions_by_place(
         progress,
     )
     score = np.full((len(peptide), _PLACES), -np.inf, np.float32)
-    score[row, place] = matched * _PER_ION
+    score[row, position] = matched * _PER_ION
     return score
 
 

@@ -125,10 +125,10 @@ def _select_spectra(spectra: Spectra, request: ConversionRequest, progress: Prog
     rows, requested = request.selection.rows(spectra), request.identified
     if requested is None:
         return rows
-    run, places = identified_places(requested.project, requested.run, requested.q_value)
+    run, positions = identified_places(requested.project, requested.run, requested.q_value)
     is_identified = np.zeros(len(spectra), np.bool_)
     for number, file in enumerate(request.spectra):
-        result = places.get(file_digest(file, progress))
+        result = positions.get(file_digest(file, progress))
         if result is None:
             raise InputError(file, f"was not read by run '{run}' of {requested.project}", remedy="Give the files that were identified")
         is_identified |= (spectra.file == number) & np.isin(spectra.index, result)

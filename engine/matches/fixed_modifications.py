@@ -40,7 +40,7 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
             ends = [end for end, position in _ENDS.items() if position == modification.position]
             # Peptide texts name a modification that is not in Unimod by its mass.
             names = {modification.name} if modification.unimod_id is not None else {modification.name, write_mass(modification.mass)}
-            result |= {(name, place) for name in names for place in (ends or modification.residues)}
+            result |= {(name, index) for name in names for index in (ends or modification.residues)}
     return frozenset(result)
 
 
@@ -67,10 +67,10 @@ def on_all_residues(
     is_inside = (position >= 1) & (position <= residues[owner])
     symbols = np.frombuffer("".join(sequences).encode(), np.uint8)
     at = np.where(is_inside, run_offsets(residues)[owner] + position - 1, 0)
-    place = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the termini are 0 and 1, which are not residues
+    index = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the termini are 0 and 1, which are not residues
     distinct, code = np.unique(np.array(names, np.str_), return_inverse=True)
     # A residue that carries the same modification twice counts once.
-    carried = np.unique(np.stack([code.reshape(-1), place, owner, position]), axis=1)[:2]
+    carried = np.unique(np.stack([code.reshape(-1), index, owner, position]), axis=1)[:2]
     pairs, counts = np.unique(carried, axis=1, return_counts=True)
     totals = np.bincount(symbols, minlength=256)
     totals[:2] = len(sequences)

@@ -37,10 +37,10 @@ def write_protein_knowledge(run: Run, proteins: ProteinIndex, accessions: Iterab
     """
     wanted = list(accessions)
     if is_translated:
-        places = [(accession, place) for accession in wanted if (place := parse_frame_name(accession)) is not None]
+        positions = [(accession, position) for accession in wanted if (position := parse_frame_name(accession)) is not None]
         names = ("sequence", "first", "last", "strand")
-        columns: dict[str, Any] = {name: [getattr(place, name) for _, place in places] for name in names}
-        run.write_table(READING_FRAMES.name, READING_FRAMES.arrow({"accession": [accession for accession, _ in places], **columns}))
+        columns: dict[str, Any] = {name: [getattr(position, name) for _, position in positions] for name in names}
+        run.write_table(READING_FRAMES.name, READING_FRAMES.arrow({"accession": [accession for accession, _ in positions], **columns}))
     if proteins.features is not None:
         stored = Texts(proteins.proteins.accession_bytes, proteins.proteins.accession_offsets)[: proteins.n_targets].strings()
         numbers = {accession: i for i, accession in enumerate(stored)}

@@ -239,13 +239,13 @@ def taken_places(
     """
     replaces = np.array([not modification.comes_on_top for modification in modifications], np.bool_)
     takes_residue = np.array([k >= n_variable or modification.takes_residue for k, modification in enumerate(modifications)], np.bool_)
-    place = np.array([modification.place for modification in modifications], np.int64)
+    position = np.array([modification.place for modification in modifications], np.int64)
     if not len(number):
         return number
     taking = replaces[number]
     row, site, number = row[taking], site[taking], number[taking]
-    of_residue, at_end = takes_residue[number], place[number] > 0
-    end = np.where(place[number] % 2 == 1, 0, length[row] + 1)
+    of_residue, at_end = takes_residue[number], position[number] > 0
+    end = np.where(position[number] % 2 == 1, 0, length[row] + 1)
     return np.concatenate((row[of_residue] << 8 | site[of_residue], row[at_end] << 8 | end[at_end]))
 
 

@@ -401,8 +401,8 @@ def _expectation(
         rows = query[part]
         histogram = hits.histogram[rows].astype(np.float64)
         best = np.minimum((hits.score[rows, 0] / hits.histogram_width).astype(np.int64), n_bins - 1)
-        place = np.arange(len(rows))
-        histogram[place, best] = np.maximum(histogram[place, best] - 1, 0)
+        position = np.arange(len(rows))
+        histogram[position, best] = np.maximum(histogram[position, best] - 1, 0)
         reaching = np.cumsum(histogram[:, ::-1], axis=1)[:, ::-1]
         total[part] = reaching[:, 0]
         # Fit the upper third of the scored candidates, where the line is straight; each bin is weighted by its count.

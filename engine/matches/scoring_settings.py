@@ -159,9 +159,9 @@ def modification_arrays(
             counts[row, modification] += 1
     mass = np.array([modification.added_mass for modification in modifications], np.float64)
     masks = [modification.residue_mask for modification in modifications]
-    places = [modification.place for modification in modifications]
+    positions = [modification.place for modification in modifications]
     # A terminus can carry one modification: omit combinations with two on the same terminus.
-    ends = np.array([[place in (1, 3), place in (2, 4)] for place in places], np.int64).reshape(-1, 2)
+    ends = np.array([[position in (1, 3), position in (2, 4)] for position in positions], np.int64).reshape(-1, 2)
     counts = counts[((counts @ ends) <= 1).all(axis=1)]
     of_known = np.zeros(0) if sites is None else sites.mass
     if len(mass) + len(of_known) > _MOST_MODIFICATIONS:
@@ -172,7 +172,7 @@ def modification_arrays(
     return ModificationArrays(
         np.concatenate((mass, of_known)),
         np.array(masks, np.uint32),
-        np.concatenate((np.array(places, np.int64), places_of_known)),
+        np.concatenate((np.array(positions, np.int64), places_of_known)),
         counts @ mass,
         np.ascontiguousarray(counts),
         parameters.maximum_forms,

@@ -288,10 +288,10 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
     loss = np.zeros(n, np.int64) if loss is None else loss
     entries, symbols = _entries(fixed), _residue_bits(shifts)
     fits = list(_fits_of_entries(shifts, entries, allowed, symbols, loss))
-    for row, name, mass, place in _other_ends(shifts, allowed, enzyme):
-        end: Position = "peptide N-term" if place == 0 else "peptide C-term"
+    for row, name, mass, position in _other_ends(shifts, allowed, enzyme):
+        end: Position = "peptide N-term" if position == 0 else "peptide C-term"
         error = abs(float(shifts.shift[row]) - mass)
-        fits.append(_Fit(row, 2 * int(_STANDING[END_TIER]), error, _NEWEST, place, SearchModification(name, None, mass, "", end)))
+        fits.append(_Fit(row, 2 * int(_STANDING[END_TIER]), error, _NEWEST, position, SearchModification(name, None, mass, "", end)))
     for row, name, mass in _pairs(shifts, entries, symbols):
         error = abs(float(shifts.shift[row]) - mass)
         fits.append(_Fit(row, _STANDING_OF_PAIR, error, _NEWEST, int(first[row]), SearchModification(name, None, mass, "", "anywhere")))
@@ -302,7 +302,7 @@ def _fits_of_entries(
     shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64], loss: NDArray[np.int64]
 ) -> Iterator[_Fit]:
     """Yield the modifications and substitutions that match; names supported by the precursor's neutral loss are preferred."""
-    rows, which, places = _fitting(shifts, entries, allowed, residue_bits)
+    rows, which, positions = _fitting(shifts, entries, allowed, residue_bits)
     error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
     lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
     standing = 2 * _STANDING[np.array([entry.tier for entry in entries])[which]] - (lost_by == loss[rows])
@@ -310,10 +310,10 @@ def _fits_of_entries(
         SearchModification(entry.name, entry.unimod_id, entry.mass, "" if entry.residue == _ANY else chr(entry.residue + 65), entry.place)
         for entry in entries
     ]
-    for row, number, rank, far, place in zip(*(column.tolist() for column in (rows, which, standing, error, places)), strict=True):
+    for row, number, rank, far, position in zip(*(column.tolist() for column in (rows, which, standing, error, positions)), strict=True):
         entry = entries[number]
         age = entry.unimod_id or _NEWEST  # of several names for a mass, the oldest is the most common
-        yield _Fit(row, rank, far, age, _site(entry, place, shifts, row), modifications[number])
+        yield _Fit(row, rank, far, age, _site(entry, position, shifts, row), modifications[number])
 
 
 def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
@@ -366,22 +366,22 @@ def _fitting(
     rows = np.repeat(np.arange(len(shifts.shift)), np.diff(offsets))
     symbol = np.array([entry.residue for entry in entries], np.int64)[which]
     kinds: list[Position] = ["anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term"]
-    place = np.array([kinds.index(entry.place) for entry in entries])[which]
+    position = np.array([kinds.index(entry.place) for entry in entries])[which]
     at_start, at_end = np.uint64(1), np.uint64(1) << (shifts.length[rows] - 1).astype(np.uint64)
-    mask = np.where(np.isin(place, (1, 3)), at_start, np.where(np.isin(place, (2, 4)), at_end, _ALL))
-    mask = np.where((place == 3) & ~shifts.is_protein_start[rows] | (place == 4) & ~shifts.is_protein_end[rows], np.uint64(0), mask)
-    places = allowed[rows] & residue_bits[rows, symbol] & mask
-    fits = np.flatnonzero(places)
-    rows, which, places = rows[fits], which[fits], places[fits]
-    is_place = (places[:, None] >> np.arange(64, dtype=np.uint64)[None]) & np.uint64(1) > 0
+    mask = np.where(np.isin(position, (1, 3)), at_start, np.where(np.isin(position, (2, 4)), at_end, _ALL))
+    mask = np.where((position == 3) & ~shifts.is_protein_start[rows] | (position == 4) & ~shifts.is_protein_end[rows], np.uint64(0), mask)
+    positions = allowed[rows] & residue_bits[rows, symbol] & mask
+    fits = np.flatnonzero(positions)
+    rows, which, positions = rows[fits], which[fits], positions[fits]
+    is_place = (positions[:, None] >> np.arange(64, dtype=np.uint64)[None]) & np.uint64(1) > 0
     return rows, which, np.where(is_place, shifts.score[rows], -np.inf).argmax(axis=1)
 
 
-def _site(entry: _Entry, place: int, shifts: ShiftPlaces, row: int) -> int:
-    """Return the site of a name at the residue with index `place`: the residue number from 1, or the terminus for terminal names."""
+def _site(entry: _Entry, position: int, shifts: ShiftPlaces, row: int) -> int:
+    """Return the site of a name at the residue with index `position`: the residue number from 1, or the terminus for terminal names."""
     if entry.residue == _ANY and entry.place.endswith("N-term"):
         return 0
-    return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.place.endswith("C-term") else place + 1
+    return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.place.endswith("C-term") else position + 1
 
 
 class _End(NamedTuple):

@@ -193,9 +193,9 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
     """
     result = identified_run(folder, run)
     inputs = [source for source in Project.open(folder).inputs(result.run) if source.kind == "spectra"]
-    places = ("spectrum_file", "spectrum_index")
-    with TableFile(result.spectra, SPECTRA, places, remedy=_REMEDY) as source:
-        table = source.read(places)
+    positions = ("spectrum_file", "spectrum_index")
+    with TableFile(result.spectra, SPECTRA, positions, remedy=_REMEDY) as source:
+        table = source.read(positions)
         # Spectra are ordered by file. Recorded file names may be relative to another folder, so compare by order instead of by name.
         file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
         if len(np.unique(file)) != len(inputs):

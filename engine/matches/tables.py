@@ -391,9 +391,9 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
     peptide_of_row = numbered(texts, psms.is_decoy)
     peptides = _peptides(scored, sequences, peptide_of_row, settings)
     holder = proteins.protein_of(psms.occurrences)
-    places = Places(psms.occurrence_offsets, holder, psms.occurrences - np.asarray(proteins.proteins.offsets)[holder], psms.length)
-    psm_table = _psm_table(scored, spectra, proteins, places, sequences, texts, peptides.q_value[peptide_of_row])
-    groups, protein_table = _protein_table(scored, peptides, places, proteins, settings)
+    positions = Places(psms.occurrence_offsets, holder, psms.occurrences - np.asarray(proteins.proteins.offsets)[holder], psms.length)
+    psm_table = _psm_table(scored, spectra, proteins, positions, sequences, texts, peptides.q_value[peptide_of_row])
+    groups, protein_table = _protein_table(scored, peptides, positions, proteins, settings)
     counts = ((scored.q_value, psms.is_decoy), (peptides.q_value, peptides.is_decoy), (groups.q_value, groups.is_decoy))
     return Tables(
         psm_table,
@@ -521,7 +521,7 @@ class PeptideRows:
 
     def group_proteins(
         self,
-        places: Places,
+        positions: Places,
         is_decoy: NDArray[np.bool_],
         partner: NDArray[np.int64],
         settings: ReportSettings,
@@ -534,7 +534,7 @@ class PeptideRows:
 
         Parameters
         ----------
-        places : Places
+        positions : Places
             Positions of the peptides of all matches.
         is_decoy : ndarray of bool, shape (proteins,)
             True for decoy proteins.
@@ -559,7 +559,7 @@ class PeptideRows:
         sequence = numbered([self.sequence[i] for i in accepted.tolist()], self.is_decoy[accepted])
         first = np.unique(sequence, return_index=True)[1]
         evidence = accepted[first]
-        placed = places.take(self.best_row[evidence])
+        placed = positions.take(self.best_row[evidence])
 
         def expected_at(at: NDArray[np.float64]) -> NDArray[np.float64]:
             """Return the number of decoy peptides expected at or above each score.
@@ -684,7 +684,7 @@ def _psm_table(
     scored: Scored,
     spectra: Spectra,
     proteins: ProteinIndex,
-    places: Places,
+    positions: Places,
     sequences: list[str],
     texts: list[str],
     peptide_q_value: NDArray[np.float64],
@@ -714,8 +714,8 @@ def _psm_table(
         "search_score": psms.score,
         "expectation": pa.array(10.0**psms.expectation, mask=psms.n_candidates < FEWEST_FOR_EXPECTATION),
         **modification_columns(psms.modification_offsets, psms.modification_site, psms.modification, psms.modifications),
-        **places.columns(
-            _accessions(proteins, places.protein), proteins.proteins, places.protein, proteins.first_in_whole()[places.protein]
+        **positions.columns(
+            _accessions(proteins, positions.protein), proteins.proteins, positions.protein, proteins.first_in_whole()[positions.protein]
         ),
     }
     if proteins.known_modifications is not None:
@@ -733,11 +733,11 @@ def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
 
 
 def _protein_table(
-    scored: Scored, peptides: PeptideRows, places: Places, proteins: ProteinIndex, settings: ReportSettings
+    scored: Scored, peptides: PeptideRows, positions: Places, proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
     """Return the protein groups and their table, from the best peptidoform of each accepted sequence (of each sequence without decoys)."""
     is_decoy, ratio = np.arange(len(proteins)) >= proteins.n_targets, scored.psms.decoy_ratio
-    groups, evidence = peptides.group_proteins(places, is_decoy, proteins.partners(), settings, ratio, scored.scale)
+    groups, evidence = peptides.group_proteins(positions, is_decoy, proteins.partners(), settings, ratio, scored.scale)
     error = np.full(len(groups), np.nan)
     if settings.decoys == "none":
         groups = replace(groups, q_value=error)  # unknown q-values: all groups are reported, none is accepted
@@ -745,7 +745,7 @@ def _protein_table(
         error = np.ones(len(groups))
         counts = ~groups.is_beaten
         error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts], ratio)
-    placed, lengths = places.take(peptides.best_row[evidence]), proteins.whole_lengths()
+    placed, lengths = positions.take(peptides.best_row[evidence]), proteins.whole_lengths()
     first = proteins.first_in_whole()[placed.protein]
     first_member = groups.members[groups.member_offsets[:-1]]
     described = {

@@ -171,8 +171,8 @@ def _likelihoods(
     """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance in dalton from the nearest name in this tier."""
     rows = np.flatnonzero(matches.is_shifted)
     tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
-    places = _shift_places(psms, matches, rows, mass, indexes, parameters)
-    tier[rows], distance[rows] = tiers_of_shifts(places, indexes.peptides.digestion.fixed)
+    positions = _shift_places(psms, matches, rows, mass, indexes, parameters)
+    tier[rows], distance[rows] = tiers_of_shifts(positions, indexes.peptides.digestion.fixed)
     return tier, distance
 
 

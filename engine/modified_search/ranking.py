@@ -179,9 +179,9 @@ def rank_candidates(
     peptide, mass = candidates.peptide[rows], index.queries.mass[ranked.query]
     shift = np.where(is_shifted, mass - peptides.mass[peptide] - isotope * settings.isotope_spacing, 0.0)
     spectrum, charge = index.queries.spectrum[ranked.query], index.queries.charge[ranked.query]
-    place = np.where(is_shifted, placed.place[rows], _NONE).astype(np.uint8)
+    position = np.where(is_shifted, placed.place[rows], _NONE).astype(np.uint8)
     forms = ShiftsToPlace(spectrum, charge, peptide, shift)
-    features = _score_placed(index, forms, peptides, place, settings, resources)
+    features = _score_placed(index, forms, peptides, position, settings, resources)
     empty = np.full((len(peptide), 1), _NONE, np.uint8)
     score = candidates.matches[rows].astype(np.float64) if by_count else features["hyperscore"]
     matches = Matches(
@@ -206,7 +206,7 @@ def rank_candidates(
         ranked.nearness,
         shift,
         is_shifted,
-        _find_losses(index, matches, shift, is_shifted, peptides, place, settings),
+        _find_losses(index, matches, shift, is_shifted, peptides, position, settings),
         *_places(index, forms, peptides, is_shifted, settings, resources),
     )
 
@@ -246,15 +246,15 @@ def _ranked_forms(
     share = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
     share_of_shift = np.where(is_plain, share, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
     # A small shift of a peptide with the precursor mass, such as deamidation, has as many possible forms as residues.
-    places = np.where(is_plain, np.log10(peptides.length[peptide]), 0.0)
+    positions = np.where(is_plain, np.log10(peptides.length[peptide]), 0.0)
     if by_count:
         counts = matches.astype(np.float64)
         has_form = is_plain, np.isfinite(placed.shifted) & ~is_plain
         keys = [np.where(is_there, counts, -np.inf) for is_there in has_form]
     else:
-        keys = [tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(places)]
+        keys = [tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(positions)]
     query, column, *ranked = _ranked(index.queries.spectrum[part], np.tile(peptide, 2), np.hstack(keys), top)
-    expectation = np.hstack((tail.expectation(placed.plain) + share, tail.expectation(placed.shifted) + share_of_shift + places))
+    expectation = np.hstack((tail.expectation(placed.plain) + share, tail.expectation(placed.shifted) + share_of_shift + positions))
     n_candidates = np.where(column < peptide.shape[1], n_plain[query], n_all[query])
     nearness = np.hstack((share, share_of_shift))[query, column]
     more = tail.theta[query], nearness, expectation[query, column], n_candidates
@@ -367,12 +367,12 @@ def _find_losses(
     shift: NDArray[np.float64],
     is_shifted: NDArray[np.bool_],
     peptides: PeptideArrays,
-    place: NDArray[np.uint8],
+    position: NDArray[np.uint8],
     settings: ScoringSettings,
 ) -> NDArray[np.int64]:
     """Return the neutral losses of precursors whose shift may be phosphate or sulfate, (n,) int64."""
     rows = np.flatnonzero(is_shifted & (np.abs(shift - PHOSPHATE_OR_SULFATE) <= _NEAR_PHOSPHATE))
-    residue = peptides.residues[peptides.position[matches.peptide[rows]].astype(np.int64) + place[rows] - 1]
+    residue = peptides.residues[peptides.position[matches.peptide[rows]].astype(np.int64) + position[rows] - 1]
     mass = matches.query_mass[rows] - matches.isotope_error[rows] * settings.isotope_spacing
     loss = np.zeros(len(shift), np.int64)
     loss[rows] = precursor_losses(index, matches.spectrum[rows], matches.charge[rows], mass, residue == ord("Y"), settings)
@@ -383,15 +383,15 @@ def _score_placed(
     index: SpectrumIndex,
     forms: ShiftsToPlace,
     peptides: PeptideArrays,
-    place: NDArray[np.uint8],
+    position: NDArray[np.uint8],
     settings: ScoringSettings,
     resources: Resources,
 ) -> dict[str, NDArray[np.float64]]:
     """Return all scores and features of the matches, with each shift at the residue that has the best score."""
-    n, stop = len(place), stop_flag()
+    n, stop = len(position), stop_flag()
     measured, number = np.zeros((n, len(feature_names()))), (np.arange(n) % _SHIFTS_AT_ONCE).astype(np.uint8)
-    modification = np.where(place == _NONE, _NONE, number).astype(np.uint8)
-    matches = MatchArrays(forms.spectrum, forms.charge, forms.peptide, place[:, None], modification[:, None])
+    modification = np.where(position == _NONE, _NONE, number).astype(np.uint8)
+    matches = MatchArrays(forms.spectrum, forms.charge, forms.peptide, position[:, None], modification[:, None])
 
     def measure(part: Partition) -> None:
         # Each batch passes its shifts as modification masses.

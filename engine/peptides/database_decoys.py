@@ -415,8 +415,8 @@ def _share_backward_words(
         """Return the hash of each word of each segment, and the offsets of the segments."""
         offsets, there = ranges(begin, begin + length - (_WORD - 1))
         word: NDArray[np.uint64] = np.repeat(np.arange(len(begin), dtype=np.uint64), np.diff(offsets))
-        for place in order:
-            word = (word << np.uint64(5)) | (residues[there + place] & 31).astype(np.uint64)
+        for position in order:
+            word = (word << np.uint64(5)) | (residues[there + position] & 31).astype(np.uint64)
         return ((word * _FACTOR) >> np.uint64(64 - _TABLE_BITS)).astype(np.int64), offsets
 
     # A hash table is faster than sorted words; at most one word in sixteen is found by chance in its 16 million entries.

@@ -228,13 +228,13 @@ def find_known_modifications(
     destination = np.empty(len(target), np.int64)
     destination[origin] = np.arange(len(target))
     within = position - offsets[owner]
-    place = destination[target_offsets[site_protein] + within] - target_offsets[site_protein]
+    index = destination[target_offsets[site_protein] + within] - target_offsets[site_protein]
     ends = np.array([modification.place for modification in sites.modifications], np.int64)[sites.modification]
     for i in np.flatnonzero(ends).tolist():
         protein = slice(target_offsets[site_protein[i]], target_offsets[site_protein[i] + 1])
         ends_of_peptides = _Ends(target[protein], decoy[protein], cleaves, digestion.clip_methionine)
-        place[i] = ends_of_peptides.place_in_decoy(int(within[i]), int(place[i]), is_start=ends[i] % 2 == 1, is_reverse=decoys == "reverse")
-    decoy_position = offsets[n_targets + owner] + place
+        index[i] = ends_of_peptides.place_in_decoy(int(within[i]), int(index[i]), is_start=ends[i] % 2 == 1, is_reverse=decoys == "reverse")
+    decoy_position = offsets[n_targets + owner] + index
     return _sorted(
         np.concatenate((position, decoy_position)),
         np.tile(sites.modification.astype(np.int64), 2),
@@ -289,11 +289,11 @@ class _Ends:
         # decoy if, and only if, it cuts at the residue in the target.
         is_cut = self._cuts(self.target, at - 1 if is_start else at)
         for far in range(_LONGEST_PEPTIDE):
-            place = mirrored - far if is_start else mirrored + far
-            if not 0 <= place <= last:
+            position = mirrored - far if is_start else mirrored + far
+            if not 0 <= position <= last:
                 break
-            if is_cut == (place == (0 if is_start else last) or self._cuts(self.decoy, place - 1 if is_start else place)):
-                return place
+            if is_cut == (position == (0 if is_start else last) or self._cuts(self.decoy, position - 1 if is_start else position)):
+                return position
         return mirrored
 
     def _is_clipped(self, residues: NDArray[np.uint8]) -> bool:

@@ -87,8 +87,8 @@ def find_occurrences(peptides: Sequence[bytes], residues: bytes, offsets: NDArra
             inside = hit + length <= offsets[sequence + 1]
             parts.append((chosen[order[at[hit]]][inside], sequence[inside], (hit - offsets[sequence])[inside]))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.zeros(0, np.int64)] * 3
-    places = zip(*(column.tolist() for column in columns), strict=True)
-    is_true = np.array([residues.startswith(peptides[p], int(offsets[r]) + s) for p, r, s in places], np.bool_)
+    positions = zip(*(column.tolist() for column in columns), strict=True)
+    is_true = np.array([residues.startswith(peptides[p], int(offsets[r]) + s) for p, r, s in positions], np.bool_)
     peptide, sequence, start = (column[is_true] for column in columns)
     order = np.lexsort((start, sequence, peptide))
     return Occurrences(peptide[order], sequence[order], start[order])

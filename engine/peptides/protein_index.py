@@ -466,8 +466,8 @@ class _Texts:
             return np.zeros(len(self.offsets) - 1, bool)
         starts, result = self.offsets[:-1], np.diff(self.offsets) >= len(prefix)
         for i, character in enumerate(prefix):
-            places = np.minimum(starts + i, max(0, len(self.characters) - 1))
-            result &= self.characters[places] == character if len(self.characters) else False
+            positions = np.minimum(starts + i, max(0, len(self.characters) - 1))
+            result &= self.characters[positions] == character if len(self.characters) else False
         return result
 
     def prefix_of_all(self, prefixes: Sequence[str]) -> str:

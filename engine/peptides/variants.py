@@ -85,14 +85,14 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
     accessions = Texts(proteins.accession_bytes, proteins.accession_offsets).take(owners).strings()
     descriptions = Texts(proteins.description_bytes, proteins.description_offsets).take(owners).strings()
     notes = features.texts.take(rows).strings()
-    places = zip(features.first[rows].tolist(), features.last[rows].tolist(), strict=True)
+    positions = zip(features.first[rows].tolist(), features.last[rows].tolist(), strict=True)
     bounds = zip(proteins.offsets[owners].tolist(), proteins.offsets[owners + 1].tolist(), strict=True)
     whole = np.asarray(proteins.residues).tobytes()
     margin = maximum_length + 2  # one more for a peptide next to the variant, and one for the residue next to this peptide
     carried = _known_modifications(features)
     entries_by_name: dict[str, _Entry] = {}
     n_others = 0
-    each = zip(owners.tolist(), accessions, descriptions, notes, places, bounds, strict=True)
+    each = zip(owners.tolist(), accessions, descriptions, notes, positions, bounds, strict=True)
     for owner, accession, description, text, (first, last), (begin, end) in each:
         change = _CHANGE.match(text)
         old = whole[begin + first - 1 : begin + last].decode("ascii")

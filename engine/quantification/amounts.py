@@ -249,10 +249,10 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
 
 def _join_plexes(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
     """Return the levels of several plexes, with columns in the order of the samples."""
-    place = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
+    position = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
     return Levels(
         *(
-            RawQuantities(*(np.concatenate([getattr(part, name) for part in level], axis=1)[:, place] for name in ("value", "state")))
+            RawQuantities(*(np.concatenate([getattr(part, name) for part in level], axis=1)[:, position] for name in ("value", "state")))
             for level in zip(*parts, strict=True)
         )
     )

@@ -129,10 +129,10 @@ def measured_traces(
     times = ms1_spectra.retention_time[is_used]
     if not len(times):
         return result
-    places = np.where(is_used, np.cumsum(is_used) - 1, -1)
+    positions = np.where(is_used, np.cumsum(is_used) - 1, -1)
     for first, last in _ion_ranges(times, query):
         some = query.part(first, last)
-        traces = _cut_cells(ms1_spectra, times, places, some, parameters, resources)
+        traces = _cut_cells(ms1_spectra, times, positions, some, parameters, resources)
         rules = ElutionRules(parameters.maximum_gap, _LOWEST, _VALLEY)
         rows = result[first:last]
 
@@ -191,14 +191,14 @@ def _ion_ranges(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple
 def _cut_cells(
     ms1_spectra: Ms1Spectra,
     times: NDArray[np.float64],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     query: TraceQuery,
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> Traces:
     """Return the traces of ions in the MS1 spectra at their FAIMS voltage.
 
-    `times` are the retention times of these spectra; `places` is the index of each MS1 spectrum of the file among them, or -1.
+    `times` are the retention times of these spectra; `positions` is the index of each MS1 spectrum of the file among them, or -1.
     """
     n_isotopes = query.pattern.shape[1]
     low, high = _spans(times, query)
@@ -213,13 +213,13 @@ def _cut_cells(
     cells = np.zeros(offset[-1], np.float32)
     resources.progress.stage("Following ions", len(ms1_spectra.mz))
     for begin, end in _blocks(ms1_spectra):
-        used = places[begin:end][places[begin:end] >= 0]
+        used = positions[begin:end][positions[begin:end] >= 0]
         within = np.flatnonzero((windows.last > used[0]) & (windows.first <= used[-1])) if len(used) else used
         if len(within):
             some = TraceWindows(
                 windows.low[within], windows.high[within], windows.first[within], windows.last[within], windows.cell[within]
             )
-            _extract(_sorted_peaks(ms1_spectra, places, begin, end), some, cells, resources)
+            _extract(_sorted_peaks(ms1_spectra, positions, begin, end), some, cells, resources)
         resources.progress.advance(int(ms1_spectra.offsets[end] - ms1_spectra.offsets[begin]))
         resources.progress.check()
         for column in (ms1_spectra.mz, ms1_spectra.intensity):
@@ -237,11 +237,11 @@ def _blocks(ms1_spectra: Ms1Spectra) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _sorted_peaks(ms1_spectra: Ms1Spectra, places: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
+def _sorted_peaks(ms1_spectra: Ms1Spectra, positions: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
     """Return the peaks of the MS1 spectra `first:last` at the FAIMS voltage, sorted by m/z."""
     rows = slice(ms1_spectra.offsets[first], ms1_spectra.offsets[last])
     mz, intensity = np.asarray(ms1_spectra.mz[rows]), np.asarray(ms1_spectra.intensity[rows])
-    spectrum = np.repeat(places[first:last].astype(np.int32), np.diff(ms1_spectra.offsets[first : last + 1]))
+    spectrum = np.repeat(positions[first:last].astype(np.int32), np.diff(ms1_spectra.offsets[first : last + 1]))
     if len(spectrum) and spectrum.min() < 0:
         mz, intensity, spectrum = mz[spectrum >= 0], intensity[spectrum >= 0], spectrum[spectrum >= 0]
     order = np.argsort(mz)

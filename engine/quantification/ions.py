@@ -144,15 +144,15 @@ def traces_of_others(
     share = ions.isotopes / ions.pattern.sum(axis=1, keepdims=True)
     isotope = np.arange(n_isotopes)
     mz = ions.mz[:, None] + isotope * (ISOTOPE_SPACING / ions.charge[:, None])
-    owner, place, flat = np.repeat(np.arange(n), n_isotopes), np.tile(isotope, n), mz.ravel()
+    owner, position, flat = np.repeat(np.arange(n), n_isotopes), np.tile(isotope, n), mz.ravel()
     order = np.argsort(flat, kind="stable")
-    owner, place, flat = owner[order], place[order], flat[order]
+    owner, position, flat = owner[order], position[order], flat[order]
     width = parameters.precursor_tolerance.width(flat)
     n_after = np.minimum(np.searchsorted(flat, flat + width, side="right") - np.arange(len(flat)) - 1, _MOST)
     first = np.repeat(np.arange(len(flat)), n_after)
     _, second = ranges(np.arange(len(flat)) + 1, np.arange(len(flat)) + 1 + n_after)
     first_ion, second_ion = np.concatenate([owner[first], owner[second]]), np.concatenate([owner[second], owner[first]])
-    of_one, of_other = np.concatenate([place[first], place[second]]), np.concatenate([place[second], place[first]])
+    of_one, of_other = np.concatenate([position[first], position[second]]), np.concatenate([position[second], position[first]])
     near = np.abs(values[first_ion, TIME] - values[second_ion, TIME]) <= _APART * np.maximum(
         values[first_ion, WIDTH], values[second_ion, WIDTH]
     )

@@ -168,12 +168,12 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
     spectrum.
     """
     row_of = {name: row for row, name in enumerate(second.identifier)}
-    place = np.searchsorted(second.index, third.index)
+    position = np.searchsorted(second.index, third.index)
     result = np.full(len(second), -1, np.int64)
     for row, origin in enumerate(third.origins):
         source_row = next((row_of[name] for name in origin.names if name in row_of), -1)
         if source_row < 0 and origin.precursors:
-            first, last = max(0, int(place[row]) - _LOOKED_BACK), int(place[row])
+            first, last = max(0, int(position[row]) - _LOOKED_BACK), int(position[row])
             apart = np.abs(second.precursor_mz[first:last, None] - np.array(origin.precursors[:_MOST_IONS]))
             same = np.flatnonzero((apart <= _SAME_ION).any(axis=1))
             source_row = first + int(same[-1]) if len(same) else -1
@@ -359,10 +359,10 @@ def _reporters(
         rows = np.flatnonzero(matches.file == file)
         regions = read_reporter_regions(path, label.mz.min() - margin, label.mz.max() + margin, resources.progress)
         n_profiles += regions.n_profiles
-        place = np.minimum(np.searchsorted(regions.index, matches.index[rows]), len(regions) - 1)
-        if (regions.index[place] != matches.index[rows]).any():
+        position = np.minimum(np.searchsorted(regions.index, matches.index[rows]), len(regions) - 1)
+        if (regions.index[position] != matches.index[rows]).any():
             raise InputError(path, "lacks spectra that were identified", remedy="Identify it again")
-        shown, at, level[rows] = _find_reporter_spectra(path, regions, place, label, margin, parameters, resources)
+        shown, at, level[rows] = _find_reporter_spectra(path, regions, position, label, margin, parameters, resources)
         n_profiles += shown.n_profiles if shown is not regions else 0
         has = np.flatnonzero(at >= 0)
         of_file = reporter_peaks(shown, at[has], label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
@@ -377,10 +377,10 @@ def _reporters(
             continue
         foreign[rows] = interference(
             ms1_spectra,
-            regions.retention_time[place],
-            regions.precursor_mz[place],
+            regions.retention_time[position],
+            regions.precursor_mz[position],
             matches.charge[rows],
-            regions.isolation_width[place],
+            regions.isolation_width[position],
             parameters.precursor_tolerance,
         )
     shift = shift_message(shifts[~lacks_third], label, parameters.reporter_tolerance)
@@ -405,7 +405,7 @@ def _reporters(
 def _find_reporter_spectra(
     path: str,
     regions: ReporterRegions,
-    place: NDArray[np.int64],
+    position: NDArray[np.int64],
     label: Label,
     margin: float,
     parameters: QuantificationParameters,
@@ -414,13 +414,13 @@ def _find_reporter_spectra(
     """Return spectra with reporter ions, the index among them of each MS2 spectrum (-1 for none), and the MS level of each."""
     wanted, name = parameters.reporter_level, PurePath(path).name
     if wanted == "ms2" or (wanted == "automatic" and not regions.n_deeper):
-        return regions, place, 2
+        return regions, position, 2
     third = read_reporter_regions(path, label.mz.min() - margin, label.mz.max() + margin, resources.progress, level=3)
-    at = ms3_spectra(regions, third)[place]
+    at = ms3_spectra(regions, third)[position]
     n_found = int((at >= 0).sum())
     if not n_found and wanted == "automatic":
         resources.progress.message(f"{name}: no spectrum of MS3 is of an identified one, so that reporter ions are read from MS2")
-        return regions, place, 2
+        return regions, position, 2
     if not n_found:
         raise InputError(path, "contains no MS3 spectrum of an identified spectrum", remedy="Use the reporter ions of ms2")
     resources.progress.message(f"{name}: reporter ions are read from MS3, which {n_found:,} of {len(at):,} identified spectra have")

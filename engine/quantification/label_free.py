@@ -83,11 +83,11 @@ def measure_label_free(
     def read_file(file: int) -> Ms1Spectra:
         return read_ms1_spectra(identified.files[file].path, progress=resources.progress, spool=spool)
 
-    for place, file in enumerate(files):
+    for position, file in enumerate(files):
         ms1_spectra = read_file(file)
         n_profiles += ms1_spectra.n_profiles
         for voltage in ms1_spectra.voltages:
-            traces.append(_traces_at(voltage, identified, ions, (place, file), ms1_spectra, parameters, resources))
+            traces.append(_traces_at(voltage, identified, ions, (position, file), ms1_spectra, parameters, resources))
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} MS1 spectra in profile mode were centroided")
     ions, values, reason, from_spectra = _join_files(traces, ions, len(files))
@@ -149,7 +149,7 @@ def _traces_at(
     resources: Resources,
 ) -> _Traces:
     """Measure the ions that a file identified, in its MS1 spectra of one voltage; `at` is the index in the design and the file index."""
-    (place, file), ions = at, all_ions.at_voltage(voltage)
+    (position, file), ions = at, all_ions.at_voltage(voltage)
     rows, query, without, is_at = _query(identified, ions, file, ms1_spectra, parameters)
     values = measured_traces(ms1_spectra, query, parameters, resources)
     reason = _reasons(values, is_low(values, query.pattern, ms1_spectra), parameters)
@@ -163,7 +163,7 @@ def _traces_at(
         parameters,
     )
     reason[chosen[of_others]] = _OF_ANOTHER
-    return _Traces(place, voltage, rows, values, reason, from_spectra, without, is_at)
+    return _Traces(position, voltage, rows, values, reason, from_spectra, without, is_at)
 
 
 def _join_files(
@@ -271,8 +271,8 @@ def _table(
     if transfers is not None:
         is_transferred[transfers.file, transfers.ion] = True
         q_value[transfers.file, transfers.ion] = transfers.q_value
-    ion, place = np.nonzero(((reason >= 0) | is_transferred).T)
-    value, why, is_moved = values[place, ion], reason[place, ion], is_transferred[place, ion]
+    ion, position = np.nonzero(((reason >= 0) | is_transferred).T)
+    value, why, is_moved = values[position, ion], reason[position, ion], is_transferred[position, ion]
     has_area, is_seen = (why == 0) | is_moved, value[:, APEX] > 0
     columns = (AREA, APEX, TIME, BEGIN, END, WIDTH, AGREEMENT)
     names = ("area", "apex", "retention_time", "begin", "end", "width", "agreement")
@@ -286,9 +286,9 @@ def _table(
             "charge": ions.charge[ion],
             "mz": ions.mz[ion],
             "voltage": or_null(ions.voltage[ion]),
-            "file": taken([PurePath(identified.files[file].path).name for file in files], place),
+            "file": taken([PurePath(identified.files[file].path).name for file in files], position),
             "source": taken(("identified", "transferred"), is_moved.astype(np.int64)),
-            "q_value": or_null(q_value[place, ion]),
+            "q_value": or_null(q_value[position, ion]),
             "refused": taken(_REASONS, np.where(has_area, -1, np.maximum(why, 0)).astype(np.int64)),
         }
     )
@@ -368,15 +368,15 @@ def transferred(
         f" q-value of at most {parameters.donor_fdr:.3g} over all files together"
     )
     tried = []
-    for place, file in enumerate(files):
-        alignment = alignments[place]
+    for position, file in enumerate(files):
+        alignment = alignments[position]
         if alignment is None:
             resources.progress.message(
-                f"Nothing is transferred to file {place + 1} of {len(files)}: it shares too few ions with the others", "warning"
+                f"Nothing is transferred to file {position + 1} of {len(files)}: it shares too few ions with the others", "warning"
             )
             continue
-        others = {i: alignment for i, alignment in enumerate(alignments) if alignment is not None and i != place}
-        tried.append(_try_transfers(ions, values, times, reason, (alignment, others), place, read_file(file), parameters, resources))
+        others = {i: alignment for i, alignment in enumerate(alignments) if alignment is not None and i != position}
+        tried.append(_try_transfers(ions, values, times, reason, (alignment, others), position, read_file(file), parameters, resources))
     return _accepted(tried, parameters, resources)
 
 
@@ -386,7 +386,7 @@ def _try_transfers(
     times: NDArray[np.float64],
     reason: NDArray[np.int8],
     alignments: tuple[Alignment, Mapping[int, Alignment]],
-    place: int,
+    position: int,
     ms1_spectra: Ms1Spectra,
     parameters: QuantificationParameters,
     resources: Resources,
@@ -400,18 +400,18 @@ def _try_transfers(
     for column, (i, alignment) in enumerate(others.items()):
         there = ~np.isnan(times[:, i])
         expected[there, column] = alignment.to_reference(times[there, i])
-    rows = np.flatnonzero((reason[place] < 0) & ions.is_donor & ~np.isnan(expected).all(axis=1))
+    rows = np.flatnonzero((reason[position] < 0) & ions.is_donor & ~np.isnan(expected).all(axis=1))
     if not len(rows):
-        return _TriedTransfers(place, rows, np.zeros((0, N_VALUES)), np.zeros(0), np.zeros(0))
+        return _TriedTransfers(position, rows, np.zeros((0, N_VALUES)), np.zeros(0), np.zeros(0))
     time = of_file.from_reference(np.nanmedian(expected[rows], axis=1))
     spread = max([of_file.spread, *(other.spread for other in others.values())])
-    area = _expected_areas(values[:, :, AREA], reason, place, rows)
+    area = _expected_areas(values[:, :, AREA], reason, position, rows)
     result = [
         _traced(ms1_spectra, ions, rows, shift, time, _REACH * spread, parameters, resources)
         for shift in (np.zeros(len(rows)), _decoy_shift(ions, rows))
     ]
     scores = [_scores(values, is_low(values, ions.pattern[rows], ms1_spectra), time, spread, area, parameters) for values in result]
-    return _TriedTransfers(place, rows, result[0], *scores)
+    return _TriedTransfers(position, rows, result[0], *scores)
 
 
 def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -452,14 +452,14 @@ def _traced(
     return result
 
 
-def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], position: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return ln of the expected area of each ion, from its areas in other files, scaled by the ions that both files measured."""
     logs = np.log(np.where(reason == 0, area, np.nan))
     scaled = []
     for i in range(len(logs)):
-        both = ~np.isnan(logs[i]) & ~np.isnan(logs[place])
-        scaled.append(logs[i, rows] + (float(np.median((logs[place] - logs[i])[both])) if both.any() else 0.0))
-    del scaled[place]
+        both = ~np.isnan(logs[i]) & ~np.isnan(logs[position])
+        scaled.append(logs[i, rows] + (float(np.median((logs[position] - logs[i])[both])) if both.any() else 0.0))
+    del scaled[position]
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

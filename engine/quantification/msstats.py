@@ -96,7 +96,7 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
                 )
             at[name] = number, fraction
     file = in_one(traces["file"]).dictionary_encode()
-    places = np.array([at[name] for name in file.dictionary.to_pylist()], np.int64).reshape(-1, 2)[file.indices.to_numpy()]
+    positions = np.array([at[name] for name in file.dictionary.to_pylist()], np.int64).reshape(-1, 2)[file.indices.to_numpy()]
     n = len(traces)
     rows = pa.table(
         {
@@ -106,9 +106,9 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
             "FragmentIon": _voltages(traces["voltage"]),
             "ProductCharge": pa.repeat("NA", n),
             "IsotopeLabelType": pa.repeat("L", n),
-            **_sample_columns(samples, places[:, 0]),
+            **_sample_columns(samples, positions[:, 0]),
             "Run": traces["file"],
-            "Fraction": places[:, 1],
+            "Fraction": positions[:, 1],
             "Intensity": traces["area"],
         }
     )

@@ -125,7 +125,7 @@ def _metadata(
     fixed: Sequence[str] | None,
 ) -> list[tuple[str, str]]:
     # Spectra are numbered without opening the files, whose folders the run does not store.
-    places = {path.name: quote(name) for path, name in zip(files, distinct_names(files), strict=True)}
+    positions = {path.name: quote(name) for path, name in zip(files, distinct_names(files), strict=True)}
     names = dict.fromkeys(name for sample in samples for name in sample["parts"])
     numbers = {name: number for number, name in enumerate(names, 1)}
     result = [
@@ -145,7 +145,7 @@ def _metadata(
     terms = [_term(name) for name in modifications if name not in always]
     terms = terms or ["[MS, MS:1002454, No variable modifications searched, ]"]
     result += [(f"variable_mod[{number}]", term) for number, term in enumerate(terms, 1)]
-    result += [(f"ms_run[{number}]-location", places.get(name, "null")) for name, number in numbers.items()]
+    result += [(f"ms_run[{number}]-location", positions.get(name, "null")) for name, number in numbers.items()]
     for number, each in enumerate(samples, 1):
         channel = channels.get(each["sample"])
         reagent = "[MS, MS:1002038, unlabeled sample, ]" if channel is None else f"[, , {kind.upper()} reagent {channel}, ]"
@@ -273,18 +273,18 @@ def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 def _placed(peptide: str) -> str | None:
     """Return the modifications of a ProForma peptidoform with positions: 0 for the N-terminus, length + 1 for the C-terminus."""
-    result, place = [], 0
+    result, position = [], 0
     for part in re.split(r"(\[[^\]]*\])", peptide):
         if part.startswith("["):
             name = part[1:-1]
             accession = unimod().by_name(name).accession if name in unimod() else f"CHEMMOD:{name}"
-            result.append(f"{place}-{accession}")
+            result.append(f"{position}-{accession}")
         else:
-            if part.startswith("-") and place:
-                part, place = part[1:], place
-            place += sum(symbol.isupper() for symbol in part)
-            if part.endswith("-") and place:
-                place += 1
+            if part.startswith("-") and position:
+                part, position = part[1:], position
+            position += sum(symbol.isupper() for symbol in part)
+            if part.endswith("-") and position:
+                position += 1
     return ",".join(result) or None
 
 

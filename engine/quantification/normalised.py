@@ -110,7 +110,7 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
     result = [_fitted(d, e, float(start)) for start in np.quantile(d, _STARTS)]
     shift, shares = max(result, key=lambda entry: entry[1][0])
     far = 2 * float(np.median(e))
-    other = next((place for place, part in result if abs(place - shift) > far and part[0] > _NEARLY * shares[0]), float("nan"))
+    other = next((position for position, part in result if abs(position - shift) > far and part[0] > _NEARLY * shares[0]), float("nan"))
     return Centre(shift, float(shares[0]), other, _excess(shares, len(d)))
 
 

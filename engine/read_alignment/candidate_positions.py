@@ -75,7 +75,7 @@ class BestPlaces(NamedTuple):
 
 
 def are_at_different_positions(
-    places: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], first: NDArray[np.int64], other: NDArray[np.int64]
+    positions: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], first: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return True for each pair of candidates of a read at different positions.
 
@@ -83,7 +83,7 @@ def are_at_different_positions(
 
     Parameters
     ----------
-    places : CandidatePlaces
+    positions : CandidatePlaces
         All candidates.
     ends : ndarray of int64, shape (candidates,)
         End of each alignment in its reference.
@@ -92,40 +92,40 @@ def are_at_different_positions(
     first, other : ndarray of int64, shape (n,)
         Indices of the candidates to compare; both are of the same read.
     """
-    is_near = np.abs(ends[first] - ends[other]) * 2 < lengths[places.read[first]]
+    is_near = np.abs(ends[first] - ends[other]) * 2 < lengths[positions.read[first]]
     are_apart: NDArray[np.bool_] = (
-        (places.text[first] != places.text[other]) | (places.is_reverse[first] != places.is_reverse[other]) | ~is_near
+        (positions.text[first] != positions.text[other]) | (positions.is_reverse[first] != positions.is_reverse[other]) | ~is_near
     )
     return are_apart
 
 
-def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
+def best_places(positions: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
     """Return the candidate position of each read with the highest score.
 
     Ties prefer the reference with the lowest index, then the lowest end, then the forward strand.
 
     Parameters
     ----------
-    places : CandidatePlaces
+    positions : CandidatePlaces
         Candidates, ordered by read.
     scores, ends : ndarray, shape (candidates,)
         Score of the alignment in each window, and its end in the reference.
     lengths : ndarray of int64, shape (reads,)
         Length of each read in bases.
     """
-    order = np.lexsort((places.is_reverse, ends, places.text, -scores.astype(np.int64), places.read))
-    reads, starts = np.unique(places.read[order], return_index=True)
-    place = order[starts]
-    of_place = np.repeat(place, np.diff(np.append(starts, len(order))))
-    is_elsewhere = are_at_different_positions(places, ends, lengths, order, of_place)
+    order = np.lexsort((positions.is_reverse, ends, positions.text, -scores.astype(np.int64), positions.read))
+    reads, starts = np.unique(positions.read[order], return_index=True)
+    position = order[starts]
+    of_place = np.repeat(position, np.diff(np.append(starts, len(order))))
+    is_elsewhere = are_at_different_positions(positions, ends, lengths, order, of_place)
     # In this order, the first other position of each read is its best.
     others = np.flatnonzero(is_elsewhere)
-    with_others, first = np.unique(places.read[order[others]], return_index=True)
+    with_others, first = np.unique(positions.read[order[others]], return_index=True)
     at = np.searchsorted(reads, with_others)
     lead = np.full(len(reads), -1, np.int64)
-    lead[at] = scores[place[at]].astype(np.int64) - scores[order[others[first]]]
-    rivals = np.bincount(np.searchsorted(reads, places.read[order[others]]), minlength=len(reads))
-    return BestPlaces(reads, place, lead, rivals)
+    lead[at] = scores[position[at]].astype(np.int64) - scores[order[others[first]]]
+    rivals = np.bincount(np.searchsorted(reads, positions.read[order[others]]), minlength=len(reads))
+    return BestPlaces(reads, position, lead, rivals)
 
 
 def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int) -> NDArray[np.int32]:

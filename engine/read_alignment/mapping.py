@@ -206,8 +206,8 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
     run_on_threads(find, range(0, n, _READS_OF_BATCH), resources.threads, resources.progress, stop=stop)
     is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
     read, _ = np.nonzero(is_one)
-    places = CandidatePlaces(read, *result[is_one].T)
-    return places if plan.parameters.strands == "both" else places.some(places.is_reverse == 0)
+    positions = CandidatePlaces(read, *result[is_one].T)
+    return positions if plan.parameters.strands == "both" else positions.some(positions.is_reverse == 0)
 
 
 def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:

@@ -97,16 +97,16 @@ def proper_pairs(
     return np.repeat(are_placed & inserts.hold(_fragments(alignments, is_reverse)), 2)
 
 
-def _find_first_places(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
+def _find_first_places(positions: CandidatePlaces, n: int) -> NDArray[np.int64]:
     """Return the index of the first candidate of each of the `n` reads, -1 without a candidate."""
     first = np.full(n, -1, np.int64)
-    reads, at = np.unique(places.read, return_index=True)
+    reads, at = np.unique(positions.read, return_index=True)
     first[reads] = at
     return first
 
 
 def rescue_windows(
-    places: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
+    positions: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
 ) -> CandidatePlaces:
     """Return windows where the mate of a mapped read is expected, for reads without a candidate in that window.
 
@@ -114,7 +114,7 @@ def rescue_windows(
 
     Parameters
     ----------
-    places : CandidatePlaces
+    positions : CandidatePlaces
         Candidates, ordered by read and then by decreasing votes; reads 2 i and 2 i + 1 are mates.
     lengths : ndarray of int64, shape (reads,)
         Length of each read in bases.
@@ -126,31 +126,31 @@ def rescue_windows(
         Number of bases by which a window is extended on each side.
     """
     n = len(lengths)
-    first = _find_first_places(places, n)
+    first = _find_first_places(positions, n)
     # Pair each candidate with the first candidate of the read's mate.
-    mate = first[places.read ^ 1]
+    mate = first[positions.read ^ 1]
     paired = np.flatnonzero(mate >= 0)
     mate = mate[paired]
-    forward = np.where(places.is_reverse[paired] == 1, mate, paired)
-    reverse = np.where(places.is_reverse[paired] == 1, paired, mate)
-    is_proper = (places.text[forward] == places.text[reverse]) & (places.is_reverse[paired] != places.is_reverse[mate])
-    is_proper &= inserts.hold(places.end[reverse] - places.begin[forward], 2 * tolerance)
-    has_one = true_at(n, places.read[paired[is_proper]])
+    forward = np.where(positions.is_reverse[paired] == 1, mate, paired)
+    reverse = np.where(positions.is_reverse[paired] == 1, paired, mate)
+    is_proper = (positions.text[forward] == positions.text[reverse]) & (positions.is_reverse[paired] != positions.is_reverse[mate])
+    is_proper &= inserts.hold(positions.end[reverse] - positions.begin[forward], 2 * tolerance)
+    has_one = true_at(n, positions.read[paired[is_proper]])
     read = np.flatnonzero(~has_one & (first[np.arange(n) ^ 1] >= 0) & (lengths > 0))
     mate_place = first[read ^ 1]
     length = lengths[read]
-    is_after = places.is_reverse[mate_place] == 0
-    begin = np.where(is_after, places.begin[mate_place] + inserts.least - length, places.end[mate_place] - inserts.most) - tolerance
-    end = np.where(is_after, places.begin[mate_place] + inserts.most, places.end[mate_place] - inserts.least + length) + tolerance
-    text = places.text[mate_place]
+    is_after = positions.is_reverse[mate_place] == 0
+    begin = np.where(is_after, positions.begin[mate_place] + inserts.least - length, positions.end[mate_place] - inserts.most) - tolerance
+    end = np.where(is_after, positions.begin[mate_place] + inserts.most, positions.end[mate_place] - inserts.least + length) + tolerance
+    text = positions.text[mate_place]
     begin, end = np.maximum(0, begin), np.minimum(text_lengths[text], end)
     retained = np.flatnonzero(2 * (end - begin) > length)
-    result = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, places.votes[mate_place])
+    result = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, positions.votes[mate_place])
     return result.some(retained)
 
 
 def joint_choice(
-    places: CandidatePlaces,
+    positions: CandidatePlaces,
     scores: NDArray[np.int32],
     ends: NDArray[np.int64],
     lengths: NDArray[np.int64],
@@ -164,7 +164,7 @@ def joint_choice(
 
     Parameters
     ----------
-    places, scores, ends, lengths
+    positions, scores, ends, lengths
         See `candidate_positions.best_places`; reads 2 i and 2 i + 1 are mates.
     inserts : InsertSizes
         Range of fragment lengths of proper pairs.
@@ -174,8 +174,8 @@ def joint_choice(
         Number of bases by which the range of fragment lengths is extended.
     """
     n = len(lengths)
-    first = _find_first_places(places, n)
-    count = np.bincount(places.read, minlength=n)
+    first = _find_first_places(positions, n)
+    count = np.bincount(positions.read, minlength=n)
     # Pair each candidate of a read with each candidate of its mate; a read without candidates counts as one unmapped candidate.
     ones, others = np.maximum(1, count[0::2]), np.maximum(1, count[1::2])
     sizes = np.where(count[0::2] + count[1::2] > 0, ones * others, 0)
@@ -184,14 +184,16 @@ def joint_choice(
     steps = np.divmod(within, others[pair])
     first_mate, other = (np.where(first[2 * pair + k] >= 0, first[2 * pair + k] + step, -1) for k, step in enumerate(steps))
     both = (first_mate >= 0) & (other >= 0)
-    starts = ends - lengths[places.read]
-    forward = np.where(places.is_reverse[first_mate] == 1, other, first_mate)
-    reverse = np.where(places.is_reverse[first_mate] == 1, first_mate, other)
-    is_proper = both & (places.text[first_mate] == places.text[other]) & (places.is_reverse[first_mate] != places.is_reverse[other])
+    starts = ends - lengths[positions.read]
+    forward = np.where(positions.is_reverse[first_mate] == 1, other, first_mate)
+    reverse = np.where(positions.is_reverse[first_mate] == 1, first_mate, other)
+    is_proper = (
+        both & (positions.text[first_mate] == positions.text[other]) & (positions.is_reverse[first_mate] != positions.is_reverse[other])
+    )
     is_proper &= inserts.hold(ends[reverse] - starts[forward], tolerance)
     sums = sum(np.where(some >= 0, np.maximum(0, scores[some].astype(np.int64)), 0) for some in (first_mate, other))
     sums = sums + _DIFFERENCES_OF_PAIR * difference * is_proper
-    ties = [column[some] for some in (other, first_mate) for column in (places.is_reverse, ends, places.text)]
+    ties = [column[some] for some in (other, first_mate) for column in (positions.is_reverse, ends, positions.text)]
     order = np.lexsort((*ties, -sums, pair))
     pairs, at = np.unique(pair[order], return_index=True)
     best = order[at]
@@ -200,7 +202,7 @@ def joint_choice(
     for k, some in enumerate((first_mate, other)):
         mapped = np.flatnonzero(some[best] >= 0)
         is_elsewhere = (some[order] >= 0) & (some[best_of] >= 0)
-        is_elsewhere &= are_at_different_positions(places, ends, lengths, some[order], some[best_of])
+        is_elsewhere &= are_at_different_positions(positions, ends, lengths, some[order], some[best_of])
         elsewhere = order[is_elsewhere]
         with_others, position = np.unique(pair[elsewhere], return_index=True)
         lead, where = np.full(len(pairs), -1, np.int64), np.searchsorted(pairs, with_others)

@@ -299,16 +299,16 @@ class _SamLines:
         text = np.where(is_missing, -1, _numbers(chunk, "text_row", -1))
         start, end = np.where(is_missing, 0, _numbers(chunk, "text_start")), _numbers(chunk, "text_end")
         flags = UNPLACED * is_missing + _IS_REVERSE * is_reverse + SECONDARY * ~is_primary
-        places = np.zeros((n, 6), np.int64)
-        places[:, 3] = -1
+        positions = np.zeros((n, 6), np.int64)
+        positions[:, 3] = -1
         if are_mates:
             flags += _mate_flags(chunk, is_missing, is_reverse)
-            _fill_mates(places, text, start, end, is_missing)
-        places[:, 0], places[:, 1] = (
-            np.where(is_missing & are_mates, places[:, 3], text),
-            np.where(is_missing & are_mates, places[:, 4], start),
+            _fill_mates(positions, text, start, end, is_missing)
+        positions[:, 0], positions[:, 1] = (
+            np.where(is_missing & are_mates, positions[:, 3], text),
+            np.where(is_missing & are_mates, positions[:, 4], start),
         )
-        places[:, 2] = np.where(is_missing, 0, _numbers(chunk, "mapping_quality", NO_QUALITY))
+        positions[:, 2] = np.where(is_missing, 0, _numbers(chunk, "mapping_quality", NO_QUALITY))
         before = _numbers(chunk, "pattern_start", 1) - 1
         after = _numbers(chunk, "pattern_length") - _numbers(chunk, "pattern_end")
         clips = np.where(is_reverse[:, None], np.stack([after, before], axis=1), np.stack([before, after], axis=1))
@@ -318,9 +318,9 @@ class _SamLines:
             self.n_cut += len(np.unique(patterns[is_cut]))
         cigars = _texts(chunk, "cigar")
         first, last = (int(patterns[0]), int(patterns[-1]) + 1) if n else (0, 0)
-        records = SamRecords(names, flags, places, cigars, clips, _tags(chunk, is_missing), patterns - first)
+        records = SamRecords(names, flags, positions, cigars, clips, _tags(chunk, is_missing), patterns - first)
         lines, ends = sam_lines(records, self._texts, self._sequences(first, last))
-        keys = np.where(places[:, 0] < 0, _NOWHERE, places[:, 0] << 32 | places[:, 1])
+        keys = np.where(positions[:, 0] < 0, _NOWHERE, positions[:, 0] << 32 | positions[:, 1])
         return lines, ends, keys
 
 
@@ -358,19 +358,19 @@ def _mate_flags(table: pa.Table, is_missing: NDArray[np.bool_], is_reverse: NDAr
 
 
 def _fill_mates(
-    places: NDArray[np.int64], text: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], is_missing: NDArray[np.bool_]
+    positions: NDArray[np.int64], text: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], is_missing: NDArray[np.bool_]
 ) -> None:
     """Set the position of the mate and the fragment length of each record.
 
     An unmapped read gets the position of its mapped mate.
     """
     other = np.arange(len(text)) ^ 1
-    places[:, 3] = np.where(is_missing[other], text, text[other])
-    places[:, 4] = np.where(is_missing[other], start, start[other])
+    positions[:, 3] = np.where(is_missing[other], text, text[other])
+    positions[:, 4] = np.where(is_missing[other], start, start[other])
     is_together = ~is_missing & ~is_missing[other] & (text == text[other])
     length = np.maximum(end, end[other]) - np.minimum(start, start[other]) + 1
     is_left = (start < start[other]) | ((start == start[other]) & (np.arange(len(text)) < other))
-    places[:, 5] = np.where(is_together, np.where(is_left, length, -length), 0)
+    positions[:, 5] = np.where(is_together, np.where(is_left, length, -length), 0)
 
 
 def _paf_names(names: Texts) -> Texts:
@@ -422,8 +422,8 @@ def _write_sorted(
     def noted(table: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
         made, stops, of_table = lines(table)
         order = np.argsort(of_table, kind="stable")
-        taken, places = take_runs(np.frombuffer(made, np.uint8), np.append(0, stops), order)
-        return taken.tobytes(), places[1:], of_table[order]
+        taken, positions = take_runs(np.frombuffer(made, np.uint8), np.append(0, stops), order)
+        return taken.tobytes(), positions[1:], of_table[order]
 
     def note(written_lines: tuple[bytes, NDArray[np.int64], NDArray[np.int64]]) -> bytes:
         ends.append(written_lines[1] + ends[-1][-1])

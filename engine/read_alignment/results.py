@@ -185,10 +185,10 @@ def write_sequences(run: Run, texts: NamedSequences, patterns: NamedSequences) -
 def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
     """Return the rows `first:last` of the table ``patterns``."""
     codes, offsets = patterns.sequences
-    places = offsets[first : last + 1]
-    symbols = Texts(ALPHABET[codes[places[0] : places[-1]]], places - places[0])
+    positions = offsets[first : last + 1]
+    symbols = Texts(ALPHABET[codes[positions[0] : positions[-1]]], positions - positions[0])
     no_qualities = Texts(np.empty(0, np.uint8), np.zeros(last - first + 1, np.int64))
-    qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, places)
+    qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, positions)
     mates = pa.array(patterns.mates(np.arange(first, last)), pa.int32()) if patterns.are_mates else pa.nulls(last - first, pa.int32())
     columns = [patterns.names[first:last].arrow(), symbols.arrow(), qualities.arrow(), mates]
     patterns.release()

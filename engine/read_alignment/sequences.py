@@ -295,10 +295,10 @@ def _alternating(
     """Return the segments of two files' arrays alternating between the files, with their offsets."""
     taken = GrowingColumn(columns[0].dtype.type, spool)
     for first in range(0, len(offsets[0]) - 1, _PAIRS_OF_BATCH):
-        places = [starts[first : first + _PAIRS_OF_BATCH + 1] for starts in offsets]
-        order = np.arange(2 * (len(places[0]) - 1)).reshape(2, -1).T.ravel()
-        runs = np.concatenate([column[where[0] : where[-1]] for column, where in zip(columns, places, strict=True)])
-        taken.append(take_runs(runs, run_offsets(np.concatenate([np.diff(where) for where in places])), order)[0])
+        positions = [starts[first : first + _PAIRS_OF_BATCH + 1] for starts in offsets]
+        order = np.arange(2 * (len(positions[0]) - 1)).reshape(2, -1).T.ravel()
+        runs = np.concatenate([column[where[0] : where[-1]] for column, where in zip(columns, positions, strict=True)])
+        taken.append(take_runs(runs, run_offsets(np.concatenate([np.diff(where) for where in positions])), order)[0])
         for column in columns:
             release_pages(column)
     return taken.finish(), run_offsets(np.stack([np.diff(starts) for starts in offsets], axis=1).ravel())

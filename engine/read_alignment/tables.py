@@ -44,11 +44,11 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
     is_known = pa.compute.is_valid(text_start)
     if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
-    cigar, *places = (column.filter(is_known) for column in (cigar, text_start, text_end, pattern_start, pattern_end))
-    if any(place.null_count for place in places):
+    cigar, *positions = (column.filter(is_known) for column in (cigar, text_start, text_end, pattern_start, pattern_end))
+    if any(position.null_count for position in positions):
         return False
     of_text, of_pattern = results.cigars.count_cigar_symbols(cigar, "=XD"), results.cigars.count_cigar_symbols(cigar, "=XI")
-    first, last, begin, end = (place.to_numpy().astype("int64") for place in places)
+    first, last, begin, end = (position.to_numpy().astype("int64") for position in positions)
     return bool((of_text == last - first + 1).all() and (of_pattern == end - begin + 1).all())
 
 

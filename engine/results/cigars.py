@@ -40,8 +40,8 @@ def cigar_runs(cigars: pa.StringArray) -> CigarRuns:
         return CigarRuns(np.zeros(len(texts) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
     starts = np.concatenate(([0], ends[:-1] + 1))
     operation = np.repeat(np.arange(len(ends)), ends + 1 - starts)
-    places = np.arange(len(operation))
-    powers = ends[operation] - 1 - places
+    positions = np.arange(len(operation))
+    powers = ends[operation] - 1 - positions
     digits = symbols[: len(operation)] - _ZERO
     values = np.where(powers >= 0, digits * _DIGITS ** np.maximum(powers, 0), 0)
     return CigarRuns(np.searchsorted(ends, offsets), np.add.reduceat(values, starts), symbols[ends].astype(np.uint8))

@@ -32,9 +32,9 @@ def with_marks(tables: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iter
     rows = marked["row"].to_numpy()
     for chunk in tables:
         low, high = np.searchsorted(rows, (first, first + len(chunk)))
-        place = np.full(len(chunk), -1, np.int64)
-        place[rows[low:high] - first] = np.arange(low, high)
-        index = pa.array(place, mask=place < 0)
+        position = np.full(len(chunk), -1, np.int64)
+        position[rows[low:high] - first] = np.arange(low, high)
+        index = pa.array(position, mask=position < 0)
         for mark_column in MARK_COLUMNS:
             chunk = chunk.append_column(mark_column.name, marked[mark_column.name].take(index).fill_null(""))
         first += len(chunk)

@@ -153,7 +153,7 @@ def text_arrays(texts: Texts) -> TextArrays:
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
     """Return the lines of n records, and the end of each line in bytes, (n,); `references` are the names of references by index."""
-    names, flags, places, cigars, clips, tags, rows = records
+    names, flags, positions, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     lengths = np.diff(sequences.offsets)[rows]
     workspace = (
@@ -164,6 +164,6 @@ def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -
     lines, ends = np.empty(workspace, np.uint8), np.zeros(n, np.int64)
     name_arrays, reference_arrays, cigar_arrays, tag_arrays = map(text_arrays, (names, references, cigars, tags))
     kernels.cpu.alignment_lines.write_sam_lines(
-        name_arrays, flags, reference_arrays, places, cigar_arrays, clips, tag_arrays, rows, sequences, lines, ends
+        name_arrays, flags, reference_arrays, positions, cigar_arrays, clips, tag_arrays, rows, sequences, lines, ends
     )
     return lines[: ends[-1] if n else 0].tobytes(), ends

@@ -48,9 +48,9 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
 
 def _select_query(query_hits: QueryHits, name: str) -> Iterator[QueryHits]:
     """Yield the queries called `name` with their hits."""
-    for place, accession in enumerate(query_hits.accessions.strings()):
+    for position, accession in enumerate(query_hits.accessions.strings()):
         if accession == name:
-            yield query_hits.part(slice(place, place + 1))
+            yield query_hits.part(slice(position, position + 1))
 
 
 def _read_hits(project: Project, run_id: str) -> Iterator[QueryHits]:

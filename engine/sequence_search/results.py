@@ -171,8 +171,8 @@ def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> p
     for database, numbers in chosen:
         names = Texts(database.accession_bytes, database.accession_offsets).take(numbers).strings()
         reported = set(accessions)
-        first = {name: place for place, name in reversed(list(enumerate(names))) if name not in reported}
+        first = {name: position for position, name in reversed(list(enumerate(names))) if name not in reported}
         some = np.sort(np.fromiter(first.values(), np.int64, len(first)))
-        accessions += [names[place] for place in some.tolist()]
+        accessions += [names[position] for position in some.tolist()]
         parts.append(Features.none(len(some)) if database.features is None else database.features.take(numbers[some]))
     return features_table(accessions, Features.joined(parts))

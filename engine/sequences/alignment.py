@@ -187,7 +187,7 @@ def _traced(
             stored_rows[first] = (h_rows[first % 2].copy(), f_row.copy())
         compute(first, min(m, first + rows), fits)
     best_score, end_row, end_column = best.tolist()
-    place = np.array([end_row, end_column, 0, 0], np.int64)
+    position = np.array([end_row, end_column, 0, 0], np.int64)
     steps = np.zeros(m + n, np.uint8)
     if best_score > 0:
         first = end_row // rows * rows
@@ -195,10 +195,10 @@ def _traced(
             if not fits:
                 h_rows[first % 2], f_row[:] = stored_rows[first]
                 compute(first, min(end_row + 1, first + rows), True)
-            if kernels.cpu.rows.trace_back(directions, first, place, steps) or first == 0:
+            if kernels.cpu.rows.trace_back(directions, first, position, steps) or first == 0:
                 break
             first -= rows
-    return best_score, int(place[0]) + 1, int(place[1]) + 1, steps[: place[3]]
+    return best_score, int(position[0]) + 1, int(position[1]) + 1, steps[: position[3]]
 
 
 def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> RowArrays:
@@ -402,16 +402,22 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
     return sorted(result, key=lambda lane_group: -int(cells[lane_group[1]].max()))
 
 
-def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+def _taken(sequences: NDArray[np.int8], positions: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Return residues and offsets of ranges of sequences, reversed if `step` is -1."""
-    lengths = places[:, 1] - places[:, 0]
+    lengths = positions[:, 1] - positions[:, 0]
     offsets = run_offsets(lengths)
-    first = places[:, 0] if step > 0 else places[:, 1] - 1
+    first = positions[:, 0] if step > 0 else positions[:, 1] - 1
     return sequences[np.repeat(first - step * offsets[:-1], lengths) + step * np.arange(offsets[-1])], offsets
 
 
 def _ends(
-    pairs: Pairs, bits: int, group: NDArray[np.int64], rows: NDArray[np.int64], places: NDArray[np.int64], scheme: ScoringScheme, step: int
+    pairs: Pairs,
+    bits: int,
+    group: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    scheme: ScoringScheme,
+    step: int,
 ) -> NDArray[np.int64]:
     """Return the ends of the alignments of pairs with the same query, one pair per lane.
 
@@ -427,7 +433,7 @@ def _ends(
         Indices of pairs with the same query.
     rows : ndarray of int64, shape (2,)
         Range of the query in `pairs.queries`.
-    places : ndarray of int64, shape (n, 2)
+    positions : ndarray of int64, shape (n, 2)
         Ranges of the subjects in `pairs.subjects`.
     scheme : ScoringScheme
         Matrix and gap costs.
@@ -435,7 +441,7 @@ def _ends(
         -1 for reversed sequences, otherwise 1.
     """
     lanes, number, costs = kernels.cpu.lanes.lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
-    residues, offsets = _taken(pairs.subjects, places, step)
+    residues, offsets = _taken(pairs.subjects, positions, step)
     lengths = np.diff(offsets)
     n_blocks = -(-int(lengths.max()) // kernels.cpu.lanes.BLOCK_COLUMNS)
     columns = kernels.cpu.vectors.aligned(n_blocks * kernels.cpu.lanes.BLOCK_COLUMNS * lanes, np.int8)

@@ -41,9 +41,9 @@ def residue_counts(characters: NDArray[np.uint8], weights: NDArray[np.float64] |
     for block in _blocks(characters):
         codes = residue_codes(characters[:, block])
         n = codes.shape[1]
-        places = codes * np.int64(n) + np.arange(n)
+        positions = codes * np.int64(n) + np.arange(n)
         cell_weights = None if weights is None else np.repeat(weights, n)
-        counts[:, block] = np.bincount(places.ravel(), cell_weights, (_OTHER + 1) * n).reshape(-1, n)[:_OTHER]
+        counts[:, block] = np.bincount(positions.ravel(), cell_weights, (_OTHER + 1) * n).reshape(-1, n)[:_OTHER]
     return counts
 
 

@@ -214,8 +214,8 @@ def _by_length(proteins: Proteins) -> SequenceDatabase:
     names = len({proteins.accession(i) for i in row_range(ProteinRow, len(proteins))})
     n_nucleotides = int(looks_like_nucleotides(lengths, nucleotide_counts(proteins.residues, proteins.offsets)).sum())
     features = None if proteins.features is None else proteins.features.take(order)
-    places = order.astype(np.uint32)
-    return SequenceDatabase(residues, offsets, places, *accessions, *descriptions, len(proteins) - names, n_nucleotides, features)
+    positions = order.astype(np.uint32)
+    return SequenceDatabase(residues, offsets, positions, *accessions, *descriptions, len(proteins) - names, n_nucleotides, features)
 
 
 def _write(folder: Path, database: SequenceDatabase) -> None:

@@ -325,15 +325,15 @@ class QueryHits:
             self.hits.part(hits),
         )
 
-    def stack(self, place: int) -> Stack:
-        """Return the hits of the query with index `place` as a stack below the query.
+    def stack(self, position: int) -> Stack:
+        """Return the hits of the query with index `position` as a stack below the query.
 
         Raises
         ------
         ParameterError
             If the stack would have too many residues.
         """
-        query = self.part(slice(place, place + 1))
+        query = self.part(slice(position, position + 1))
         name, description, sequence = (texts.strings()[0] for texts in (query.accessions, query.descriptions, query.sequences))
         return Stack.of(name, description, sequence, query.hits.aligned)
 
@@ -495,9 +495,9 @@ class _Blocks:
         return map(between.join, map(block_list.__getitem__, map(slice, self.offsets[:-1].tolist(), self.offsets[1:].tolist())))
 
 
-def _repeated(values: Sequence[Any], places: Integers) -> list[Any]:
-    """Return the items of `values` with the indices `places`, as a list."""
-    return list(map(values.__getitem__, places.tolist()))
+def _repeated(values: Sequence[Any], positions: Integers) -> list[Any]:
+    """Return the items of `values` with the indices `positions`, as a list."""
+    return list(map(values.__getitem__, positions.tolist()))
 
 
 class _Clustal(_Writer):
@@ -547,21 +547,21 @@ class _Sam(_Writer):
         sam_sequences = SamSequences(without_stops, without_stops[:0], offsets, np.arange(256, dtype=np.uint8))
         n_hits = np.diff(queries.offsets)
         query = np.repeat(np.arange(len(queries)), np.maximum(1, n_hits))
-        place = np.cumsum(np.maximum(1, n_hits)) - np.maximum(1, n_hits)
-        hit = np.where(np.repeat(n_hits > 0, np.maximum(1, n_hits)), np.arange(len(query)) - place[query] + queries.offsets[query], -1)
+        position = np.cumsum(np.maximum(1, n_hits)) - np.maximum(1, n_hits)
+        hit = np.where(np.repeat(n_hits > 0, np.maximum(1, n_hits)), np.arange(len(query)) - position[query] + queries.offsets[query], -1)
         for first in range(0, len(query), _BATCH_HITS):
             self._progress.check()
             batch = slice(first, first + _BATCH_HITS)
             records, references = self._hit_records(queries.hits, hit[batch], query[batch], names, len(queries))
             self._records.write(sam_lines(records, references, sam_sequences)[0])
 
-    def _hit_records(self, hits: Hits, places: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
+    def _hit_records(self, hits: Hits, positions: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
         """Return the records of hits, and the names of their subjects.
 
-        `places` are indices of hits, or -1 for a query without hits; `empty` is the index of an empty sequence.
+        `positions` are indices of hits, or -1 for a query without hits; `empty` is the index of an empty sequence.
         """
-        n, is_hit = len(places), places >= 0
-        rows = places[is_hit]
+        n, is_hit = len(positions), positions >= 0
+        rows = positions[is_hit]
         batch = hits.part(slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 0))
         subjects = self._subjects.names(batch.subject_index, batch.subject)
         self._lengths.update(zip(subjects, batch.subject_length.tolist(), strict=True))
@@ -620,9 +620,9 @@ class _Html(_Writer):
             rows += _table_rows(batch, subjects, descriptions)
             alignments += _page_alignments(batch, subjects, descriptions)
         lengths = np.diff(queries.sequences.offsets).tolist()
-        places = zip(queries.offsets[:-1].tolist(), queries.offsets[1:].tolist(), strict=True)
+        positions = zip(queries.offsets[:-1].tolist(), queries.offsets[1:].tolist(), strict=True)
         for name, description, length, (first, last) in zip(
-            _shown_each(queries.accessions), _shown_each(queries.descriptions), lengths, places, strict=True
+            _shown_each(queries.accessions), _shown_each(queries.descriptions), lengths, positions, strict=True
         ):
             self.line(f"<h2>{name} <small>{description}, {length} residues</small></h2>")
             if first == last:
@@ -719,7 +719,7 @@ def _coloured(hits: Hits) -> Iterable[str]:
     frame = np.empty(int(block_offsets[-1]), np.uint8)
     frame[opened[opens, None] + np.arange(_SPANS.shape[1])] = _SPANS[kinds[opens] - 1]
     frame[closed[closes, None] - len(_SPAN_END) + np.arange(len(_SPAN_END))] = _SPAN_END
-    texts, places = [], []
+    texts, positions = [], []
     for line, start in ((hits.aligned_query, hits.query_start), (hits.aligned_middle, None), (hits.aligned_subject, hits.subject_start)):
         frame[character_places] = line.used
         texts.append(Texts(frame, block_offsets).strings())
@@ -727,8 +727,8 @@ def _coloured(hits: Hits) -> Iterable[str]:
             residues = np.add.reduceat(line.used != ord("-"), ends - blocks.width, dtype=np.int64) if len(ends) else np.empty(0, np.int64)
             before = np.concatenate(([0], np.cumsum(residues)))
             last = start[blocks.hit] - 1 + before[1:] - before[blocks.offsets[blocks.hit]]
-            places.append((np.minimum(last - residues + 1, last).tolist(), last.tolist()))
-    (query_first, query_last), (subject_first, subject_last) = places
+            positions.append((np.minimum(last - residues + 1, last).tolist(), last.tolist()))
+    (query_first, query_last), (subject_first, subject_last) = positions
     text = f"Query  {{:>7}} {{}} {{}}\n{'':<{_MARGIN}}{{}}\nSbjct  {{:>7}} {{}} {{}}\n"
     shown = map(text.format, query_first, texts[0], query_last, texts[1], subject_first, texts[2], subject_last)
     return blocks.joined(shown, "\n")
@@ -746,12 +746,12 @@ class _Stacked(_Writer):
         self._file.write(sequences.stack_formats.file_header(self._format).encode())
 
     def write(self, queries: QueryHits) -> None:
-        for place in np.flatnonzero(np.diff(queries.offsets)).tolist():
+        for position in np.flatnonzero(np.diff(queries.offsets)).tolist():
             self._progress.check()
             self._n_stacks += 1
             if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
                 raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; select one (--query)")
-            stack = queries.stack(place)
+            stack = queries.stack(position)
             self._replaced.update(name for name in stack.names if sequences.stack_formats.plain_name(name) != name)
             self._file.write(sequences.stack_formats.stack_text(stack, self._format).encode())
 

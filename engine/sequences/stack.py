@@ -61,8 +61,8 @@ class AlignedSubjects:
     def subject_end(self) -> NDArray[np.int64]:
         """End index (exclusive) of the aligned residues of each subject, shape (n,)."""
         residues = np.concatenate(([0], np.cumsum(self.subject.used != _GAP)))
-        places = self.subject.offsets - self.subject.offsets[0]
-        ends: NDArray[np.int64] = self.subject_start + np.diff(residues[places])
+        positions = self.subject.offsets - self.subject.offsets[0]
+        ends: NDArray[np.int64] = self.subject_start + np.diff(residues[positions])
         return ends
 
 
@@ -111,15 +111,15 @@ class Stack:
         is_residue = query != _GAP
         before = np.concatenate(([0], np.cumsum(is_residue)))
         # The query's residue in each column, or the previous residue.
-        place = subjects.query_start[hit] + (before[1:] - before[offsets[:-1]][hit]) - 1
-        if not _fit(subjects, offsets, is_residue, place, len(sequence)):
+        position = subjects.query_start[hit] + (before[1:] - before[offsets[:-1]][hit]) - 1
+        if not _fit(subjects, offsets, is_residue, position, len(sequence)):
             raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and its hits; search again")
         inserted = np.flatnonzero(~is_residue)
         is_first = np.append(True, np.diff(inserted) > 1) | np.append(True, np.diff(hit[inserted]) > 0) if len(inserted) else inserted
         run = np.cumsum(is_first) - 1
         nth = np.arange(len(inserted)) - np.flatnonzero(is_first)[run] if len(inserted) else inserted
         opened = np.zeros(len(sequence), np.int64)
-        np.maximum.at(opened, place[inserted], nth + 1)
+        np.maximum.at(opened, position[inserted], nth + 1)
         residue_column = np.arange(len(sequence)) + np.concatenate(([0], np.cumsum(opened)))[:-1]
         n_columns = len(sequence) + int(opened.sum())
         if n_columns * (len(subjects.names) + 1) > MAXIMUM_CELLS:
@@ -129,7 +129,7 @@ class Stack:
         symbols = np.full((len(subjects.names) + 1, n_columns), OUTSIDE, np.uint8)
         symbols[0] = _GAP
         symbols[0, residue_column] = np.frombuffer(sequence.encode("ascii"), np.uint8)
-        column = residue_column[place]
+        column = residue_column[position]
         column[inserted] += nth + 1
         first, last = column[offsets[:-1]], column[offsets[1:] - 1]
         columns = np.arange(n_columns)
@@ -185,7 +185,7 @@ class Stack:
 
 
 def _fit(
-    subjects: AlignedSubjects, offsets: NDArray[np.int64], is_residue: NDArray[np.bool_], place: NDArray[np.int64], length: int
+    subjects: AlignedSubjects, offsets: NDArray[np.int64], is_residue: NDArray[np.bool_], position: NDArray[np.int64], length: int
 ) -> bool:
     """Return True if all alignments are within their sequences, and begin and end with residues of the query.
 
@@ -193,6 +193,6 @@ def _fit(
     """
     if not (np.diff(offsets) > 0).all():
         return False
-    is_in_query = (place[offsets[:-1]] >= 0).all() and (place < length).all()
+    is_in_query = (position[offsets[:-1]] >= 0).all() and (position < length).all()
     is_in_subjects = (subjects.subject_start >= 0).all() and (subjects.subject_end <= subjects.lengths).all()
     return bool(is_in_query and is_in_subjects and is_residue[offsets[:-1]].all() and is_residue[offsets[1:] - 1].all())

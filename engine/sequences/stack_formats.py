@@ -135,15 +135,15 @@ def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment
     query = stack.gapped[0, ~stack.is_opened].tobytes()
     query_name = plain_name(stack.query_name)
     lines = zip(_lines(subjects, "query"), _lines(subjects, "subject"), strict=True)
-    for place, (above, below) in enumerate(lines):
+    for position, (above, below) in enumerate(lines):
         (_, residues), coordinates = Alignment.parse_printed_alignment([above, below])
-        start = int(subjects.subject_start[place])
-        coordinates = coordinates + np.array([[int(subjects.query_start[place])], [start]])
-        whole = Seq({start: bytes(residues)}, length=int(subjects.lengths[place]))
-        name = plain_name(subjects.names[place])
+        start = int(subjects.subject_start[position])
+        coordinates = coordinates + np.array([[int(subjects.query_start[position])], [start]])
+        whole = Seq({start: bytes(residues)}, length=int(subjects.lengths[position]))
+        name = plain_name(subjects.names[position])
         records = [SeqRecord(Seq(query), id=query_name, description=""), SeqRecord(whole, id=name, description="")]
         alignment = Alignment(records if is_query_first else records[::-1], coordinates if is_query_first else coordinates[::-1])
-        alignment.score = float(subjects.scores[place])
+        alignment.score = float(subjects.scores[position])
         yield alignment
 
 
@@ -187,8 +187,8 @@ def plain_name(name: str) -> str:
 def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:
     texts = getattr(subjects, which)
     whole = texts.used.tobytes().replace(b"*", b"X")
-    places = (texts.offsets - texts.offsets[0]).tolist()
-    return (whole[first:last] for first, last in pairwise(places))
+    positions = (texts.offsets - texts.offsets[0]).tolist()
+    return (whole[first:last] for first, last in pairwise(positions))
 
 
 def _written(alignments: Iterable[Any], format: str) -> str:

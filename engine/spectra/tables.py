@@ -183,7 +183,7 @@ def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: N
     """Return the columns that are computed from the peaks, by name, each of shape (n,)."""
     count = np.diff(offsets)
     n = len(count)
-    total, highest, place = np.zeros(n), np.zeros(n, np.float32), np.full(n, -1, np.int64)
+    total, highest, position = np.zeros(n), np.zeros(n, np.float32), np.full(n, -1, np.int64)
     for first in range(0, n, _SPECTRA_PER_BATCH):
         last = min(first + _SPECTRA_PER_BATCH, n)
         begin, end = int(offsets[first]), int(offsets[last])
@@ -198,10 +198,10 @@ def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: N
         at = np.flatnonzero(heights == np.repeat(highest[rows], count[rows]))
         owner = np.repeat(rows, count[rows])[at]
         spectrum, first_peak = np.unique(owner, return_index=True)
-        place[spectrum] = begin + at[first_peak]
-    has_peaks = place >= 0
+        position[spectrum] = begin + at[first_peak]
+    has_peaks = position >= 0
     base = np.zeros(n)
-    base[has_peaks] = mz[place[has_peaks]]
+    base[has_peaks] = mz[position[has_peaks]]
     return {
         "n_peaks": count.astype(np.int32),
         "total_ion_current": total,

@@ -239,8 +239,10 @@ def split_chains(block: gemmi.cif.Block) -> list[str]:
     renamed: dict[tuple[str, str], list[tuple[int, str]]] = {}
     notes = []
     for key, rows in of_chain.items():
-        places = [(_number(here["auth_seq_id"][k]), "" if ins[k] in _NULLS else ins[k]) for k in rows]
-        starts = molecule_starts(places, [here["label_alt_id"][k] for k in rows], [here["label_asym_id"][k] for k in rows], [0] * len(rows))
+        positions = [(_number(here["auth_seq_id"][k]), "" if ins[k] in _NULLS else ins[k]) for k in rows]
+        starts = molecule_starts(
+            positions, [here["label_alt_id"][k] for k in rows], [here["label_asym_id"][k] for k in rows], [0] * len(rows)
+        )
         if starts:
             shown = gemmi.cif.as_string(key[1])
             made = [(copy_name(shown, used), 0) for _ in starts]

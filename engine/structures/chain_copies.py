@@ -70,7 +70,7 @@ def free_codes(used: set[str]) -> Iterator[str]:
     return (code for code in map("".join, product(ascii_lowercase + ascii_uppercase + digits, repeat=2)) if code not in used)
 
 
-def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]) -> list[int]:
+def molecule_starts(positions: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]) -> list[int]:
     """Return the indices of the Cα atoms at which the second and further molecules of a chain start.
 
     A molecule starts where another model starts, and where a residue occurs again. In the second case, it starts at the last break or
@@ -78,7 +78,7 @@ def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: 
 
     Parameters
     ----------
-    places : sequence, length n
+    positions : sequence, length n
         (Residue number, insertion code) of each Cα in the order of the file, as comparable values.
     alternatives : sequence, length n
         Name of the alternative location of each Cα.
@@ -94,14 +94,14 @@ def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: 
     """
     starts, met = list[int](), set[tuple[Any, Any]]()
     begins = -1
-    for k, (place, alternative) in enumerate(zip(places, alternatives, strict=True)):
+    for k, (position, alternative) in enumerate(zip(positions, alternatives, strict=True)):
         is_other_model = k > 0 and models[k] != models[k - 1]
-        if k and (breaks[k] != breaks[k - 1] or place < places[k - 1]):
+        if k and (breaks[k] != breaks[k - 1] or position < positions[k - 1]):
             begins = k
-        is_again = (place, alternative) in met and place != places[k - 1]
+        is_again = (position, alternative) in met and position != positions[k - 1]
         if is_other_model or is_again:
             at = k if is_other_model or begins < 0 else begins
             starts.append(at)
-            met, begins = {(places[i], alternatives[i]) for i in range(at, k)}, -1
-        met.add((place, alternative))
+            met, begins = {(positions[i], alternatives[i]) for i in range(at, k)}, -1
+        met.add((position, alternative))
     return starts

@@ -61,20 +61,20 @@ def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = 
     InputError
         If the file cannot be read, or contains no protein chain or not the requested chain; the message lists the chains of the file.
     """
-    place = parse_chain_place(requested)
-    result = read_structure(place.path, minimum_plddt=minimum_plddt, models=models)
+    position = parse_chain_place(requested)
+    result = read_structure(position.path, minimum_plddt=minimum_plddt, models=models)
     if not len(result.chains):
         raise result.why_empty()
-    if place.chain is None:
+    if position.chain is None:
         return result
-    if place.chain in result.chain_names:
-        number = result.chain_names.index(place.chain)
-        return StructureFile(result.path, result.chains.taken([number]), (place.chain,), result.skipped, result.messages)
+    if position.chain in result.chain_names:
+        number = result.chain_names.index(position.chain)
+        return StructureFile(result.path, result.chains.taken([number]), (position.chain,), result.skipped, result.messages)
     reason = next(
-        (f"chain {place.chain} {skipped.reason}" for skipped in result.skipped if skipped.chain == place.chain),
-        f"has no chain '{place.chain}'",
+        (f"chain {position.chain} {skipped.reason}" for skipped in result.skipped if skipped.chain == position.chain),
+        f"has no chain '{position.chain}'",
     )
-    raise InputError(place.path, reason, remedy=_remedy(result))
+    raise InputError(position.path, reason, remedy=_remedy(result))
 
 
 def read_chain(requested: str, models: Models = "first") -> StructureFile:

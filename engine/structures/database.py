@@ -124,15 +124,15 @@ class LazySequence(Sequence[Item]):
         return self._n
 
     @overload
-    def __getitem__(self, place: int) -> Item: ...
+    def __getitem__(self, position: int) -> Item: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, position: slice) -> tuple[Item, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> Item | tuple[Item, ...]:
+    def __getitem__(self, position: int | slice) -> Item | tuple[Item, ...]:
         if self._made is None:
             self._made = self._make()
-        return self._made[place]
+        return self._made[position]
 
 
 @dataclass(frozen=True)

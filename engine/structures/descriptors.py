@@ -128,9 +128,9 @@ def find_elements(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> E
     """
     begins = begins_run(secondary)
     begins[offsets[:-1][offsets[:-1] < len(secondary)]] = True
-    places = np.flatnonzero(begins)
-    length = np.diff(np.append(places, len(secondary))).astype(np.int32)
-    return Elements(np.searchsorted(places, offsets).astype(np.int64), secondary[places], length)
+    positions = np.flatnonzero(begins)
+    length = np.diff(np.append(positions, len(secondary))).astype(np.int32)
+    return Elements(np.searchsorted(positions, offsets).astype(np.int64), secondary[positions], length)
 
 
 def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1, progress: Progress | None = None) -> StructureArrays:

@@ -148,11 +148,11 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     result: list[ChainAtoms | InputError] = []
     for chain in chains:
         wanted = _as_keys(np.ascontiguousarray(chain.position))
-        place = np.minimum(np.searchsorted(place_of[order], wanted), max(0, len(order) - 1))
-        if not len(order) or (place_of[order][place] != wanted).any():
+        index = np.minimum(np.searchsorted(place_of[order], wanted), max(0, len(order) - 1))
+        if not len(order) or (place_of[order][index] != wanted).any():
             result.append(InputError(path, "has changed", remedy="Put the file back as it was, or build the database again"))
             continue
-        alpha = alphas[order][place]
+        alpha = alphas[order][index]
         row_of = np.full(len(sizes), -1, np.int64)
         row_of[of_residue[alpha]] = np.arange(len(alpha))
         label = np.zeros(len(sizes), alternative.dtype)
@@ -170,18 +170,18 @@ def _as_keys(position: NDArray[np.float32]) -> NDArray[np.void]:
 
 
 def _ligands(structure: gemmi.Structure) -> Ligands:
-    places: list[tuple[float, float, float]] = []
+    positions: list[tuple[float, float, float]] = []
     owner: list[int] = []
     names: list[str] = []
     for part in structure[0]:
         for residue in part:
             if residue.entity_type.value in (_NON_POLYMER, _BRANCHED) and not residue.is_water():
                 for atom in residue:
-                    if len(places) < _MAXIMUM_LIGAND_ATOMS and not atom.element.is_hydrogen:
-                        places.append((atom.pos.x, atom.pos.y, atom.pos.z))
+                    if len(positions) < _MAXIMUM_LIGAND_ATOMS and not atom.element.is_hydrogen:
+                        positions.append((atom.pos.x, atom.pos.y, atom.pos.z))
                         owner.append(len(names))
                 names.append(f"{residue.name[:8]} {part.name[:8]}{residue.seqid.num}")
-    return Ligands(np.array(places, np.float64).reshape(-1, 3), np.array(owner, np.int64), tuple(names))
+    return Ligands(np.array(positions, np.float64).reshape(-1, 3), np.array(owner, np.int64), tuple(names))
 
 
 def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> list[NDArray[np.float64]]:

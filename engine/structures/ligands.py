@@ -49,7 +49,7 @@ def ligand_atoms(path: Path, chains: Chains) -> Atoms:
     structure.setup_entities()
     names: list[str] = []
     elements: list[str] = []
-    places: list[tuple[float, float, float]] = []
+    positions: list[tuple[float, float, float]] = []
     radii: list[float] = []
     owners: list[int] = []
     alpha = np.asarray(chains.position, np.float64)
@@ -66,11 +66,11 @@ def ligand_atoms(path: Path, chains: Chains) -> Atoms:
             continue
         names += [f"{residue.name[:5]} {atom.name[:8]}" for atom in atoms]
         elements += [atom.element.name for atom in atoms]
-        places += [(atom.pos.x, atom.pos.y, atom.pos.z) for atom in atoms]
+        positions += [(atom.pos.x, atom.pos.y, atom.pos.z) for atom in atoms]
         radii += [atom.element.covalent_r for atom in atoms]
         owners += [n] * len(atoms)
         n += 1
-    position, owner = np.array(places, np.float32).reshape(-1, 3), np.array(owners, np.int32)
+    position, owner = np.array(positions, np.float32).reshape(-1, 3), np.array(owners, np.int32)
     return Atoms(tuple(names), tuple(elements), position, owner, bonds_between(position, np.array(radii), owner))
 
 
@@ -83,4 +83,4 @@ def _is_ligand(residue: gemmi.Residue) -> bool:
 
 
 def _is_near(position: NDArray[np.float64], alpha: NDArray[np.float64]) -> bool:
-    return any(bool((((alpha - place) ** 2).sum(axis=1) < _NEAR**2).any()) for place in position)
+    return any(bool((((alpha - index) ** 2).sum(axis=1) < _NEAR**2).any()) for index in position)

@@ -244,17 +244,19 @@ def _unit(vectors: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArr
     return vectors / length[:, None]
 
 
-def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int, guide_place: NDArray[np.float64] | None = None) -> _Curve:
-    n = len(place)
+def _curve(
+    position: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int, guide_place: NDArray[np.float64] | None = None
+) -> _Curve:
+    n = len(position)
     rows = np.arange(n)
     after = rows + is_joined
     before = rows.copy()
     before[1:] -= is_joined[:-1]
-    x_axis = np.broadcast_to(np.array([1.0, 0.0, 0.0]), place.shape)
-    vector = place[after] - place
+    x_axis = np.broadcast_to(np.array([1.0, 0.0, 0.0]), position.shape)
+    vector = position[after] - position
     chord = np.sqrt(_dot(vector, vector))
     along = _unit(vector, x_axis)
-    tangent = _unit(place[after] - place[before], along)
+    tangent = _unit(position[after] - position[before], along)
     # At an end, the curve continues its arc.
     for end, other, direction in (
         (np.flatnonzero((before == rows) & is_joined), after, along),
@@ -268,7 +270,7 @@ def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int,
     length = 2.0 * chord / (1.0 + np.sqrt(0.5 * (1.0 + cosine)))
     t = np.arange(steps) / steps
     first, second = tangent * length[:, None], tangent[after] * length[:, None]
-    points = np.stack([place, place[after], first, second], axis=1)
+    points = np.stack([position, position[after], first, second], axis=1)
     hermite = np.stack([(1 + 2 * t) * (1 - t) ** 2, t * t * (3 - 2 * t), t * (1 - t) ** 2, t * t * (t - 1)], axis=1)
     slopes = np.stack([6 * t * (t - 1), 6 * t * (1 - t), (1 - t) * (1 - 3 * t), t * (3 * t - 2)], axis=1)
     samples = (hermite @ points).reshape(-1, 3)
@@ -276,7 +278,7 @@ def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int,
     direction[::steps] = tangent
     across = _perpendicular(direction)
     angle = _untwisted(direction, across)
-    corner = place if guide_place is None else guide_place
+    corner = position if guide_place is None else guide_place
     guide = _cross(corner - corner[before], corner[after] - corner)
     return _Curve(samples, direction, is_joined, across, angle, guide)
 
@@ -332,24 +334,24 @@ def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_sm
         stretches, at = np.unique(stretch[guided], return_index=True)
         keep = np.isin(stretches, without)
         chosen[guided[at[keep]]] = True
-    places = np.flatnonzero(chosen)
-    if not len(places):
+    positions = np.flatnonzero(chosen)
+    if not len(positions):
         return np.zeros(n * steps)
     # A ribbon is symmetric under half a turn.
-    angles = np.unwrap(towards[places], period=np.pi)
-    if len(places) > 2:
-        is_inner = np.zeros(len(places), np.bool_)
-        is_inner[1:-1] = (np.diff(places)[:-1] == 1) & (np.diff(places)[1:] == 1) & is_smoothed[places][1:-1]
-        is_inner[1:-1] &= is_smoothed[places][:-2] & is_smoothed[places][2:]
+    angles = np.unwrap(towards[positions], period=np.pi)
+    if len(positions) > 2:
+        is_inner = np.zeros(len(positions), np.bool_)
+        is_inner[1:-1] = (np.diff(positions)[:-1] == 1) & (np.diff(positions)[1:] == 1) & is_smoothed[positions][1:-1]
+        is_inner[1:-1] &= is_smoothed[positions][:-2] & is_smoothed[positions][2:]
         means = angles.copy()
         means[1:-1] = (angles[:-2] + 2.0 * angles[1:-1] + angles[2:]) / 4.0
         angles = np.where(is_inner, means, angles)
     # At the ends of a segment, use the rotation of its nearest guide, not one interpolated towards the next segment.
-    left, right = np.searchsorted(places, firsts), np.searchsorted(places, lasts, "right") - 1
+    left, right = np.searchsorted(positions, firsts), np.searchsorted(positions, lasts, "right") - 1
     has_any = left <= right
     ends = np.stack([firsts[has_any], lasts[has_any] + 0.5], axis=1).ravel()
     values = np.stack([angles[left[has_any]], angles[right[has_any]]], axis=1).ravel()
-    nodes, values = np.concatenate([ends, places]), np.concatenate([values, angles])
+    nodes, values = np.concatenate([ends, positions]), np.concatenate([values, angles])
     order = np.argsort(nodes, kind="stable")
     turns: NDArray[np.float64] = np.interp(np.arange(n * steps) / steps, nodes[order], values[order])
     return turns
@@ -523,15 +525,15 @@ def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool
     if steps < 2 or steps % 2 or sides < 3:
         raise ValueError("a residue takes an even number of steps, and a tube three sides")
     there = are_places(position)
-    place = np.where(there[:, None], np.asarray(position, np.float64), 0.0)
-    return place, there if is_shown is None else there & is_shown
+    index = np.where(there[:, None], np.asarray(position, np.float64), 0.0)
+    return index, there if is_shown is None else there & is_shown
 
 
-def _with_balls(mesh: Mesh, place: NDArray[np.float64], is_alone: NDArray[np.bool_], radius: float) -> Mesh:
+def _with_balls(mesh: Mesh, position: NDArray[np.float64], is_alone: NDArray[np.bool_], radius: float) -> Mesh:
     """Return a mesh with an added sphere for each residue that is not connected to another."""
     if not is_alone.any():
         return mesh
-    return Mesh.joined([mesh, spheres(place, _ISOLATED * radius, 1, is_alone)])
+    return Mesh.joined([mesh, spheres(position, _ISOLATED * radius, 1, is_alone)])
 
 
 def _alone(is_joined: NDArray[np.bool_], is_shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -576,15 +578,15 @@ def tube(
     >>> bool(np.allclose(np.hypot(mesh.vertices[:, 1], mesh.vertices[:, 2]), 0.5))
     True
     """
-    place, shown = _checked(position, steps, sides, is_shown)
-    if not len(place):
+    index, shown = _checked(position, steps, sides, is_shown)
+    if not len(index):
         return NO_MESH
-    result = _curve(place, _next_joined(position, number), steps)
-    none = np.zeros(len(place), np.bool_)
+    result = _curve(index, _next_joined(position, number), steps)
+    none = np.zeros(len(index), np.bool_)
     turn = _turns(result, steps, none, none)
     whole = np.full(len(turn), float(radius))
     section = _Section(whole, whole, np.zeros(len(turn)))
-    return _with_balls(_swept(result, turn, section, section, shown, steps, sides), place, _alone(result.is_joined, shown), radius)
+    return _with_balls(_swept(result, turn, section, section, shown, steps, sides), index, _alone(result.is_joined, shown), radius)
 
 
 _COIL_RADIUS = 0.25
@@ -623,20 +625,20 @@ def ribbon(
     """
     if sides % 4:
         raise ValueError("a ribbon has a multiple of four sides")
-    place, shown = _checked(position, steps, sides, is_shown)
-    if not len(place):
+    index, shown = _checked(position, steps, sides, is_shown)
+    if not len(index):
         return NO_MESH
     is_joined = _next_joined(position, number)
     state = np.where(secondary <= STRAND, secondary, 0).astype(np.int64)
     is_strand = state == STRAND
     # Smooth the pleat of strands, whose Cα atoms alternate above and below the strand.
-    flat = place.copy()
+    flat = index.copy()
     inner = np.flatnonzero(is_strand[1:-1] & is_joined[1:-1] & is_joined[:-2]) + 1
-    flat[inner] = (place[inner - 1] + 2.0 * place[inner] + place[inner + 1]) / 4.0
-    result = _curve(flat, is_joined, steps, place)
+    flat[inner] = (index[inner - 1] + 2.0 * index[inner] + index[inner + 1]) / 4.0
+    result = _curve(flat, is_joined, steps, index)
     turn = _turns(result, steps, (state == HELIX) | is_strand, is_strand)
     before, after = _ribbon_sections(state, is_joined, steps)
-    return _with_balls(_swept(result, turn, before, after, shown, steps, sides), place, _alone(is_joined, shown), _COIL_RADIUS)
+    return _with_balls(_swept(result, turn, before, after, shown, steps, sides), index, _alone(is_joined, shown), _COIL_RADIUS)
 
 
 def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], steps: int) -> tuple[_Section, _Section]:

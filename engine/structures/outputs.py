@@ -336,12 +336,12 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
     InputError
         If the file no longer exists or no longer contains the chain.
     """
-    places = {tuple(place) for place in chains.position.tolist()}
+    positions = {tuple(position) for position in chains.position.tolist()}
     every: tuple[Models, ...] = ("first", "all")
     for models in every:
         file = read_structure(path, models=models)
         for i, name in zip(row_range(ChainRow, len(file.chains)), file.chain_names, strict=True):
-            if places <= {tuple(place) for place in file.chains.position[file.chains.rows(i)].tolist()}:
+            if positions <= {tuple(position) for position in file.chains.position[file.chains.rows(i)].tolist()}:
                 return read_atoms(path, name)
     raise InputError(path, "has changed", remedy="Put the file back as it was, or search again")
 
@@ -519,9 +519,9 @@ def _fits_pdb(structure: gemmi.Structure) -> bool:
         return False
     numbers = [residue.seqid.num for chain in structure[0] for residue in chain if residue.seqid.num is not None]
     box = structure.calculate_box()
-    places = [*box.minimum.tolist(), *box.maximum.tolist()] if numbers else []
+    positions = [*box.minimum.tolist(), *box.maximum.tolist()] if numbers else []
     return all(_PDB_NUMBERS[0] <= number <= _PDB_NUMBERS[1] for number in numbers) and all(
-        _PDB_PLACES[0] <= place <= _PDB_PLACES[1] for place in places
+        _PDB_PLACES[0] <= position <= _PDB_PLACES[1] for position in positions
     )
 
 

@@ -210,9 +210,9 @@ class PdbAtoms:
             return []
         order = rows[np.argsort(self.chain[rows], kind="stable")]
         # 16 bits for the chain, 32 for the residue and 8 for the alternative location.
-        place = self.chain[order] << 32 | (self._places(order, numbers) + _OFFSET)
-        is_new = begins_run(place, self.part[order])
-        keys = np.sort((place << 8 | self._cells[order, 16])[is_new])
+        position = self.chain[order] << 32 | (self._places(order, numbers) + _OFFSET)
+        is_new = begins_run(position, self.part[order])
+        keys = np.sort((position << 8 | self._cells[order, 16])[is_new])
         repeated = set((keys[1:][keys[1:] == keys[:-1]] >> 40).tolist())
         if is_forced.any():
             repeated |= set(np.unique(self.chain[is_forced[self.part]]).tolist())
@@ -266,10 +266,10 @@ class PdbAtoms:
         alpha = self._alpha(rows)
         if not len(alpha):
             return []
-        places, alternatives = self._places(alpha, numbers).tolist(), self._cells[alpha, 16].tolist()
+        positions, alternatives = self._places(alpha, numbers).tolist(), self._cells[alpha, 16].tolist()
         part = self.part[alpha]
         models = np.cumsum(np.concatenate([[False], (part[1:] != part[:-1]) & is_forced[part[1:]]])).tolist()
-        starts = molecule_starts(places, alternatives, breaks[alpha].tolist(), models)
+        starts = molecule_starts(positions, alternatives, breaks[alpha].tolist(), models)
         return [self._first_of_residue(int(alpha[k])) for k in starts]
 
     def _first_of_residue(self, row: int) -> int:

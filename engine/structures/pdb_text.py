@@ -174,12 +174,12 @@ class _Rewriting:
     def _readable(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return the atom lines with valid coordinates, and their columns; serial numbers that are too long are truncated."""
         cells = self._columns(lines, ATOM_COLUMNS)
-        places = cells[:, 30:]
-        is_plain = (places[:, [4, 12, 20]] == ord(".")).all(axis=1)
-        is_digit = (places >= ord("0")) & (places <= ord("9"))
-        is_known = is_digit | (places == ord(" ")) | (places == ord("-")) | (places == ord("."))
+        positions = cells[:, 30:]
+        is_plain = (positions[:, [4, 12, 20]] == ord(".")).all(axis=1)
+        is_digit = (positions >= ord("0")) & (positions <= ord("9"))
+        is_known = is_digit | (positions == ord(" ")) | (positions == ord("-")) | (positions == ord("."))
         is_plain &= is_known.all(axis=1) & is_digit[:, [3, 11, 19]].all(axis=1) & is_digit[:, [5, 13, 21]].all(axis=1)
-        is_plain &= (places == ord(".")).sum(axis=1) == 3
+        is_plain &= (positions == ord(".")).sum(axis=1) == 3
         retained = np.ones(len(lines), np.bool_)
         is_plain &= self._stops[lines] - self._starts[lines] >= ATOM_COLUMNS
         n_shifted = 0

@@ -715,11 +715,11 @@ class _Residues:
 
     def of_chains(self, is_residue: NDArray[np.bool_], wanted: list[int]) -> _Residues:
         """Return the protein residues of the chains `wanted`, in this order."""
-        place = np.full(int(self.chain.max()) + 1, -1, np.int64)
-        place[wanted] = np.arange(len(wanted))
-        rows = np.flatnonzero(is_residue & (place[self.chain] >= 0))
-        rows = rows[np.argsort(place[self.chain[rows]], kind="stable")]
-        lengths = np.bincount(place[self.chain[rows]], minlength=len(wanted))
+        position = np.full(int(self.chain.max()) + 1, -1, np.int64)
+        position[wanted] = np.arange(len(wanted))
+        rows = np.flatnonzero(is_residue & (position[self.chain] >= 0))
+        rows = rows[np.argsort(position[self.chain[rows]], kind="stable")]
+        lengths = np.bincount(position[self.chain[rows]], minlength=len(wanted))
         offsets = run_offsets(lengths)
         label = self.label_number[rows].copy()
         for k in range(len(wanted)):

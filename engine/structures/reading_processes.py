@@ -70,7 +70,7 @@ def read_structures(
                 while waiting and len(reader.under_way) < _UNDER_WAY:
                     reader.give(waiting.popleft(), paths)
             ready = set(wait([reader.connection for reader in readers], timeout=_LOOK_SECONDS))
-            for place, reader in enumerate(readers):
+            for position, reader in enumerate(readers):
                 reason = ""
                 if reader.connection in ready:
                     try:
@@ -84,7 +84,7 @@ def read_structures(
                     reason = f"took more than {_MAXIMUM_SECONDS:.0f} s to read"
                 if reason:
                     reader.end()
-                    readers[place] = _Reader(context, minimum_plddt, models)
+                    readers[position] = _Reader(context, minimum_plddt, models)
                     if reader.under_way:
                         n_left -= 1
                         guilty = reader.finished()

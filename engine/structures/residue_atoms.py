@@ -80,7 +80,7 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
     wanted = set(np.unique(rows)[:MAXIMUM_RESIDUES].tolist())
     names: list[str] = []
     elements: list[str] = []
-    places: list[tuple[float, float, float]] = []
+    positions: list[tuple[float, float, float]] = []
     radii: list[float] = []
     owners: list[int] = []
     for row, residue, alternative in _residues(path, chains):
@@ -91,10 +91,10 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
             if not is_left:
                 names.append(atom.name[:8])
                 elements.append(atom.element.name)
-                places.append((atom.pos.x, atom.pos.y, atom.pos.z))
+                positions.append((atom.pos.x, atom.pos.y, atom.pos.z))
                 radii.append(atom.element.covalent_r)
                 owners.append(row)
-    position = np.array(places, np.float32).reshape(-1, 3)
+    position = np.array(positions, np.float32).reshape(-1, 3)
     owner = np.array(owners, np.int32)
     if len(names) and set(names) == {"CA"} and not _is_bare(chains, owner):
         raise InputError(path, "contains only Cα atoms", remedy="Side chains need a file with all atoms")
@@ -127,13 +127,13 @@ def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
 
 def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]]:
     """Return, for each residue of the chain in the file: its index, the gemmi residue, and the selected alternative location."""
-    row_at = {tuple(place): row for row, place in enumerate(chains.position.tolist())}
+    row_at = {tuple(position): row for row, position in enumerate(chains.position.tolist())}
     result = []
     for residue in chain_atoms(path, chains)[0][0]:
         for atom in residue:
-            place = tuple(np.array([atom.pos.x, atom.pos.y, atom.pos.z], np.float32).tolist())
-            if atom.name == "CA" and place in row_at:
-                result.append((row_at[place], residue, atom.altloc))
+            position = tuple(np.array([atom.pos.x, atom.pos.y, atom.pos.z], np.float32).tolist())
+            if atom.name == "CA" and position in row_at:
+                result.append((row_at[position], residue, atom.altloc))
                 break
     return result
 

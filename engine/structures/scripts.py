@@ -108,9 +108,9 @@ def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np
 def _colour_groups(scripted: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
     """Return the colours with their residues, starting with the most frequent colour, which is applied to the whole chain."""
     codes = scripted.colours.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
-    values, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    values, position, counts = np.unique(codes, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    return [(f"{values[k]:06x}", np.flatnonzero(place == k)) for k in order.tolist()]
+    return [(f"{values[k]:06x}", np.flatnonzero(position == k)) for k in order.tolist()]
 
 
 def _state_groups(chains: Chains) -> list[tuple[str, NDArray[np.integer]]]:

@@ -51,12 +51,12 @@ def molecular_surface(
     there = are_places(position)
     if not there.any():
         return NO_MESH
-    place = np.asarray(position, np.float64)[there]
+    index = np.asarray(position, np.float64)[there]
     reach, owner = np.asarray(radius, np.float64)[there], np.asarray(residue)[there]
-    size = np.ptp(place, axis=0) + 2 * _REACH * reach.max() + 4 * _FINEST
+    size = np.ptp(index, axis=0) + 2 * _REACH * reach.max() + 4 * _FINEST
     spacing = max(_FINEST, float((size.prod() / MAXIMUM_CELLS) ** (1 / 3)))
     while True:
-        mesh = _at_spacing(place, reach, owner, spacing)
+        mesh = _at_spacing(index, reach, owner, spacing)
         if len(mesh.triangles) <= maximum_triangles:
             return mesh
         spacing *= _COARSER

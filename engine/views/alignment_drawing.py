@@ -93,16 +93,16 @@ class AlignmentSheet(Sheet):
 
     def corner(self, column: int) -> tuple[float, float]:
         """Return the upper left corner of the query residue in a column."""
-        row, place = divmod(column, self.per_row)
-        return self.margin + self.name + self.number + place * self.cell, self.top + row * self.row_height + self.track
+        row, position = divmod(column, self.per_row)
+        return self.margin + self.name + self.number + position * self.cell, self.top + row * self.row_height + self.track
 
     def column_at(self, x: float, y: float) -> int | None:
         """Return the column at a point of the sheet, or None."""
         row, down = divmod(y - self.top, self.row_height)
-        place = int((x - self.corner(0)[0]) // self.cell)
-        if row < 0 or not 0 <= place < self.per_row or down > 3 * self.line + 2 * self.track:
+        position = int((x - self.corner(0)[0]) // self.cell)
+        if row < 0 or not 0 <= position < self.per_row or down > 3 * self.line + 2 * self.track:
             return None
-        column = int(row) * self.per_row + place
+        column = int(row) * self.per_row + position
         return column if column < len(self.pair) else None
 
     def rows(self, region: Region) -> range:

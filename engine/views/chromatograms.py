@@ -100,16 +100,16 @@ def chromatogram_figure(chromatogram: Chromatogram, marked: float | None = None)
         return Panel(x, y, (Line(at, intensity / power, "target", 1.0), *rules))
 
     def pick(minute: float, _: float, across: float, up: float) -> Picked | None:
-        place = chromatogram.nearest(minute)
-        return None if place is None else Picked(place, _tip(chromatogram, place))
+        position = chromatogram.nearest(minute)
+        return None if position is None else Picked(position, _tip(chromatogram, position))
 
     panel = Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view, pick=pick)
     return Figure(title, f"{title} by retention time", (panel,), (title,), size=(510.0, 220.0))
 
 
-def _tip(chromatogram: Chromatogram, place: int) -> str:
-    scan = f"scan {chromatogram.scan[place]}, " if chromatogram.scan[place] >= 0 else ""
-    return f"{scan}{chromatogram.minutes[place]:,.2f} min\nintensity {chromatogram.intensity[place]:.4g}"
+def _tip(chromatogram: Chromatogram, position: int) -> str:
+    scan = f"scan {chromatogram.scan[position]}, " if chromatogram.scan[position] >= 0 else ""
+    return f"{scan}{chromatogram.minutes[position]:,.2f} min\nintensity {chromatogram.intensity[position]:.4g}"
 
 
 def total_ions(surveys: Ms1Spectra) -> Chromatogram:

@@ -33,8 +33,8 @@ class Citation:
         """Citation as plain text for a list of references."""
         by_name = dict(self.fields)
         names = [_short(name) for name in by_name["author"].split(" and ")]
-        place = by_name.get("journal") or by_name.get("school") or by_name.get("note", "")
-        where = f"{place} {by_name['volume']}:{by_name['pages']}" if "volume" in by_name else place
+        position = by_name.get("journal") or by_name.get("school") or by_name.get("note", "")
+        where = f"{position} {by_name['volume']}:{by_name['pages']}" if "volume" in by_name else position
         if self.kind == "phdthesis":
             where = f"Doctoral thesis, {where}"
         link = f" https://doi.org/{by_name['doi']}" if "doi" in by_name else f" {by_name['url']}" if "url" in by_name else ""

@@ -170,13 +170,13 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
 
 def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[FinishedRun], table: str, sql: str) -> None:
     """Create a table with the rows that a query returns for each run, and with the index of the run in the column ``run``."""
-    for place, run in enumerate(runs):
+    for position, run in enumerate(runs):
         source = run.tables.source(table)
         result = source.query(sql)
         source.close()
         connection.register("found", result)
-        into = f"INSERT INTO {name} BY NAME" if place else f"CREATE TABLE {name} AS"
-        connection.execute(f"{into} SELECT {place} AS run, * FROM found")
+        into = f"INSERT INTO {name} BY NAME" if position else f"CREATE TABLE {name} AS"
+        connection.execute(f"{into} SELECT {position} AS run, * FROM found")
         connection.unregister("found")
 
 
@@ -244,10 +244,10 @@ def _same_masses(masses: Any) -> Any:
     [0, 0, 0, 1, 2]
     """
     kinds, first = np.zeros(len(masses), np.int64), 0
-    for place in range(1, len(masses)):
-        is_new = masses[place] - masses[first] > _SAME_MASS
-        kinds[place] = kinds[place - 1] + is_new
-        first = place if is_new else first
+    for position in range(1, len(masses)):
+        is_new = masses[position] - masses[first] > _SAME_MASS
+        kinds[position] = kinds[position - 1] + is_new
+        first = position if is_new else first
     return kinds
 
 

@@ -58,8 +58,8 @@ def draw_overlaps(
         shapes.append(Bar(x, y + row * 0.2, length, row * 0.6, run, tip=tip))
         shapes.append(Label(x - 3, y + row * 0.5 + font_size * 0.35, f"{int(totals[run]):,}", "end"))
         shapes.append(Label(left - name_width, y + row * 0.5 + font_size * 0.35, shortened(names[run], name_width - 4, font_size)))
-    for place, intersection in enumerate(shown):
-        middle = left + (place + 0.5) * step
+    for position, intersection in enumerate(shown):
+        middle = left + (position + 0.5) * step
         bar_height = (bottom - top) * intersection.count / highest
         tip = f"{comparison.names_of(intersection.runs)} only: {counted(intersection.count, level.singular, level.plural)}"
         shapes.append(Bar(middle - step * 0.33, bottom - bar_height, step * 0.66, bar_height, "text", target=intersection.runs, tip=tip))
@@ -161,9 +161,9 @@ def _fit_axis(values: np.ndarray, title: str) -> Axis:
     return Axis(low - workspace, high + workspace, title)
 
 
-def _apart(places: Sequence[float], least: float) -> list[float]:
+def _apart(positions: Sequence[float], least: float) -> list[float]:
     """Return ascending y coordinates moved downwards so that neighbours are at least `least` apart."""
     moved: list[float] = []
-    for place in places:
-        moved.append(max(place, moved[-1] + least) if moved else place)
+    for position in positions:
+        moved.append(max(position, moved[-1] + least) if moved else position)
     return moved

@@ -72,9 +72,9 @@ class ProteinFeature:
     @property
     def text(self) -> str:
         """Description and position in one line."""
-        place = f"residue {self.end}" if self.end == self.start + 1 else f"residues {self.start + 1} to {self.end}"
+        position = f"residue {self.end}" if self.end == self.start + 1 else f"residues {self.start + 1} to {self.end}"
         result = ", found" if self.is_found else ""
-        return f"{self.kind}{f': {self.description}' if self.description else ''} ({place}{result})"
+        return f"{self.kind}{f': {self.description}' if self.description else ''} ({position}{result})"
 
 
 @dataclass(frozen=True)

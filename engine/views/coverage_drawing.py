@@ -77,17 +77,17 @@ class CoverageSheet(Sheet):
         self.shades = self._shades()
         self.size = right + 8, self.tops[-1] + self.line * 0.6
 
-    def residue(self, place: int) -> Region:
+    def residue(self, position: int) -> Region:
         """Return the rectangle of the residue with an index from 0."""
-        return self._span(place // self.per_row, place, place + 1, 0.0, self.line * 1.2)
+        return self._span(position // self.per_row, position, position + 1, 0.0, self.line * 1.2)
 
     def residue_at(self, x: float, y: float) -> int | None:
         """Return the residue (from 0) at a point of the sheet, or None."""
         row = bisect_right(self.tops, y) - 1
         group, column = divmod(int((x - self.numbers) // self.cell), _GROUP + 1)
-        place = row * self.per_row + group * _GROUP + column
+        position = row * self.per_row + group * _GROUP + column
         is_there = 0 <= row < len(self.peptides) and x >= self.numbers and column < _GROUP and (group + 1) * _GROUP <= self.per_row
-        return place if is_there and place < len(self.coverage.sequence) and y < self.tops[row] + self.line * 1.2 else None
+        return position if is_there and position < len(self.coverage.sequence) and y < self.tops[row] + self.line * 1.2 else None
 
     def shapes(self, region: Region) -> list[Shape]:
         """Return the shapes of the title, the key, the visible rows and the marks."""
@@ -95,9 +95,9 @@ class CoverageSheet(Sheet):
         first, last = max(0, bisect_right(self.tops, region.top) - 1), bisect_left(self.tops, region.bottom)
         for row in range(first, min(last, len(self.peptides))):
             shapes += [*self._sequence(row), *self._features(row), *self._peptides(row)]
-        for place in self.residues:
-            if place < len(self.coverage.sequence):
-                shapes.append(Bar(*self.residue(place), opacity=0.0, outline="text"))
+        for position in self.residues:
+            if position < len(self.coverage.sequence):
+                shapes.append(Bar(*self.residue(position), opacity=0.0, outline="text"))
         return shapes
 
     def _rows_of(self, item: PlacedPeptide | ProteinFeature) -> range:
@@ -144,7 +144,10 @@ class CoverageSheet(Sheet):
         start, end = row * self.per_row, min((row + 1) * self.per_row, len(self.coverage.sequence))
         codes = np.frombuffer(self.coverage.sequence[start:end].encode("ascii", "replace"), np.uint8)
         columns = np.arange(len(codes)) + np.arange(len(codes)) // _GROUP
-        is_covered, modified = self.coverage.covered[start:end], [place for place in range(start, end) if place in self.coverage.modified]
+        is_covered, modified = (
+            self.coverage.covered[start:end],
+            [position for position in range(start, end) if position in self.coverage.modified],
+        )
         is_modified = np.isin(np.arange(start, end), modified)
         y = self.tops[row] + self.line * 0.6 + CENTRE * self.measure.font_size
         shapes: list[Shape] = [
@@ -163,8 +166,8 @@ class CoverageSheet(Sheet):
                 spread = np.full(columns[-1] + 1, ord(" "), np.uint8)
                 spread[columns[is_meant]] = codes[is_meant]
                 shapes.append(Label(self.numbers, y, spread.tobytes().decode(), ink=ink, is_bold=is_bold, is_fixed=True))
-        for place in modified:
-            left, top, width, height = self.residue(place)
+        for position in modified:
+            left, top, width, height = self.residue(position)
             shapes.append(Bar(left + 1, top + height - 2, width - 2, 2, "mark"))
         return shapes
 
@@ -190,9 +193,9 @@ class CoverageSheet(Sheet):
                 left, top, width, height = self._span(row, peptide.start, peptide.end, down, self.bar)
                 ink = self.shades.get(peptide.row, "decoy" if is_chosen else "target")
                 bars.append(Bar(left + 1, top, width - 2, height, ink, target=peptide, outline="text" if is_chosen else None))
-                for place, _ in peptide.modifications:
-                    if place // self.per_row == row:
-                        carried.append(Bar(self.residue(place).left + self.cell / 2 - 2, top, 4, height, "mark"))
+                for position, _ in peptide.modifications:
+                    if position // self.per_row == row:
+                        carried.append(Bar(self.residue(position).left + self.cell / 2 - 2, top, 4, height, "mark"))
         return bars + carried
 
 

@@ -346,11 +346,11 @@ class Axis:
             return np.asarray(np.sqrt(np.maximum(values, 0.0)))
         return np.asarray(values, np.float64)
 
-    def unscaled(self, places: ArrayLike) -> NDArray[np.float64]:
-        """Return the values whose transforms are `places`; inverse of `scaled`."""
+    def unscaled(self, positions: ArrayLike) -> NDArray[np.float64]:
+        """Return the values whose transforms are `positions`; inverse of `scaled`."""
         if self.scale == "logarithmic":
-            return np.asarray(10.0 ** np.asarray(places))
-        return np.square(places) if self.scale == "square-root" else np.asarray(places, np.float64)
+            return np.asarray(10.0 ** np.asarray(positions))
+        return np.square(positions) if self.scale == "square-root" else np.asarray(positions, np.float64)
 
     def shares(self, values: ArrayLike) -> NDArray[np.float64]:
         """Return the relative positions of values on the axis, 0 at `low` and 1 at `high`, in the same shape."""

@@ -139,14 +139,14 @@ class ProteinEvidence:
     def __len__(self) -> int:
         return len(self.coverage.sequence)
 
-    def name_of(self, place: int) -> str:
-        """Return the name of the residue with index `place`, such as ``K45``."""
-        return f"{self.coverage.sequence[place]}{place + 1}"
+    def name_of(self, position: int) -> str:
+        """Return the name of the residue with index `position`, such as ``K45``."""
+        return f"{self.coverage.sequence[position]}{position + 1}"
 
-    def first_over(self, place: int) -> PlacedPeptide | None:
-        """Return the peptide with the lowest row index among those that cover the residue with index `place`, or None."""
+    def first_over(self, position: int) -> PlacedPeptide | None:
+        """Return the peptide with the lowest row index among those that cover the residue with index `position`, or None."""
         start, end, row = self._spans
-        over = np.flatnonzero((start <= place) & (place < end))
+        over = np.flatnonzero((start <= position) & (position < end))
         return self.coverage.peptides[int(over[np.argmin(row[over])])] if len(over) else None
 
     @cached_property
@@ -174,7 +174,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
         [protein],
     ).to_pylist()
     # Check bounds here: a query relies on the statistics in a file, which may be wrong in an untrusted file.
-    places = [(peptide["first"] - 1, peptide["last"], peptide) for peptide in peptides if 1 <= peptide["first"] <= peptide["last"] <= n]
+    positions = [(peptide["first"] - 1, peptide["last"], peptide) for peptide in peptides if 1 <= peptide["first"] <= peptide["last"] <= n]
     residues = source.query("SELECT position, n_psms, conservation FROM residues WHERE protein = ?", [protein])
     position = residues["position"].to_numpy().astype(np.int64)
     is_there = (position >= 1) & (position <= n)
@@ -193,7 +193,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     def makes_a_site(modification: CarriedModification) -> bool:
         return any(abs(mass - modification.mass) <= _SAME_MASS for mass in carried.get(modification.place, ()))
 
-    coverage = covered_by(accession, sequence, places, result[0]["description"], makes_a_site)
+    coverage = covered_by(accession, sequence, positions, result[0]["description"], makes_a_site)
     sites = {row["position"] - 1: row["row"] for row in rows}
     folds = tuple(_folds(source, protein, n))
     return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, folds, quantities)
@@ -259,13 +259,13 @@ class ChainPair(AlignedPair):
         kinds[[symbol == _X and kind == IDENTICAL for symbol, kind in zip(self.query, kinds.tolist(), strict=True)]] = MISMATCH
         return kinds
 
-    def columns_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def columns_of(self, positions: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the columns of selected residues of the protein.
 
-        `places` is a mask over the residues of the protein.
+        `positions` is a mask over the residues of the protein.
         """
         is_there = self.place >= 0
-        is_there[is_there] = places[self.place[is_there]]
+        is_there[is_there] = positions[self.place[is_there]]
         return np.flatnonzero(is_there)
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -281,12 +281,12 @@ class ChainPair(AlignedPair):
 
     def column_text(self, column: int) -> str:
         """Return the tooltip of a column: both residues, or why one is missing."""
-        place, row = int(self.place[column]), int(self.residue[column])
-        protein = f"Protein {self.query[column]}{place + 1}" if place >= 0 else "Protein: gap"
+        position, row = int(self.place[column]), int(self.residue[column])
+        protein = f"Protein {self.query[column]}{position + 1}" if position >= 0 else "Protein: gap"
         if row >= 0:
             chain = f"chain {self.subject[column]} {self.author.get(row, '?')}"
         else:
-            chain = "in the chain's sequence, but not seen" if place in self.unseen else "chain: gap"
+            chain = "in the chain's sequence, but not seen" if position in self.unseen else "chain: gap"
         return f"{protein}, {chain}: {self.kind_names[int(self.kinds[column])]}"
 
 
@@ -307,12 +307,12 @@ class ShownStructure:
     trace: Trace | None
     note: str = ""
 
-    def rows_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def rows_of(self, positions: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the residues of the chain that are aligned with selected residues of the protein.
 
-        `places` is a mask over the residues of the protein.
+        `positions` is a mask over the residues of the protein.
         """
-        rows: NDArray[np.int64] = self.near.chain_residue[places[self.near.position]]
+        rows: NDArray[np.int64] = self.near.chain_residue[positions[self.near.position]]
         return rows
 
 
@@ -368,10 +368,10 @@ def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence
     return ChainEvidence(position, n_psms, is_modified, exposure, conservation, quantity, protein.quantities.scale)
 
 
-def _at_places(n: int, places: NDArray[np.int64], values: NDArray[Any] | bool, none: float | bool) -> NDArray[Any]:
-    """Return an array (n,) with `values` at the indices `places` and `none` elsewhere, of the type of `none`."""
+def _at_places(n: int, positions: NDArray[np.int64], values: NDArray[Any] | bool, none: float | bool) -> NDArray[Any]:
+    """Return an array (n,) with `values` at the indices `positions` and `none` elsewhere, of the type of `none`."""
     column = np.full(n, none)
-    column[places] = values
+    column[positions] = values
     return column
 
 
@@ -399,13 +399,13 @@ def _found(run: FinishedRun, near: NearFold) -> ChainInFile:
             raise
         # A database contains the drawn chains, even if its source files have moved.
         database = open_database(databases[0])
-        places = [place for place, chain_name in enumerate(database.chains.names) if chain_name == name]
-        if not places or not wanted:
+        positions = [position for position, chain_name in enumerate(database.chains.names) if chain_name == name]
+        if not positions or not wanted:
             raise
-        sources = [Path(database.content.sources[int(database.content.source[place])].path) for place in places]
+        sources = [Path(database.content.sources[int(database.content.source[position])].path) for position in positions]
         read = find_structure(near.values["path"], sources)
-        place = places[0 if read is None else sources.index(read)]
-        alone, path = database.chains.taken([place]), database.file_of(place)
+        position = positions[0 if read is None else sources.index(read)]
+        alone, path = database.chains.taken([position]), database.file_of(position)
     symbols = alone.sequence(ChainRow(0))
     if any(row >= len(symbols) or symbols[row] != symbol for row, symbol in wanted.items()):
         raise InputError(path, f"no longer holds {name} as it was", remedy=_GONE)
@@ -420,16 +420,16 @@ def _pair(protein: ProteinEvidence, near: NearFold, chain: ChainInFile | None) -
     before: tuple[int, int] | None = None
     # The limit is for residue numbers in untrusted files.
     workspace = _MAXIMUM_SKIPPED
-    for place, row in zip(near.position.tolist(), near.chain_residue.tolist(), strict=True):
-        if before is not None and (place <= before[0] or row <= before[1]):
+    for position, row in zip(near.position.tolist(), near.chain_residue.tolist(), strict=True):
+        if before is not None and (position <= before[0] or row <= before[1]):
             continue  # pairs of an alignment ascend in both sequences
         if before is not None:
-            columns += [(residue, -1) for residue in range(before[0] + 1, place)]
+            columns += [(residue, -1) for residue in range(before[0] + 1, position)]
             skipped = range(before[1] + 1, min(row, before[1] + 1 + workspace))
             workspace -= len(skipped)
             columns += [(-1, residue) for residue in skipped]
-        columns.append((place, row))
-        before = place, row
+        columns.append((position, row))
+        before = position, row
     at, rows = (np.array([column[k] for column in columns], np.int64) for k in (0, 1))
     upper = "".join(sequence[residue] if residue >= 0 else _DASH for residue in at.tolist())
     lower = "".join(_DASH if row < 0 else symbol_of.get(row) or (symbols[row] if row < len(symbols) else _X) for row in rows.tolist())
@@ -486,9 +486,9 @@ def of_protein(row: ProteinRow) -> list[Condition]:
     return [compares("protein", "=", row)]
 
 
-def over_residue(row: ProteinRow, place: int) -> list[Condition]:
+def over_residue(row: ProteinRow, position: int) -> list[Condition]:
     """Return the conditions on peptide positions that cover a residue (from 0) of a protein."""
-    return [*of_protein(row), compares("first", "<=", place + 1), compares("last", ">=", place + 1)]
+    return [*of_protein(row), compares("first", "<=", position + 1), compares("last", ">=", position + 1)]
 
 
 def protein_conditions(text: str) -> list[Condition]:

@@ -53,9 +53,9 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
     top += _STEP + 3
     if protein.is_modified.any():
         shapes.append(Label(0, top + _BAR, "modified"))
-        for place in np.flatnonzero(protein.is_modified)[:_MAXIMUM_SITES].tolist():
-            x = _LEFT + (place + 0.5) * scale
-            shapes += [Stroke(x, top, x, top + _BAR, "text", 0.5), Bar(x - 2, top, 4, 4, _MODIFIED, True, tip=protein.name_of(place))]
+        for position in np.flatnonzero(protein.is_modified)[:_MAXIMUM_SITES].tolist():
+            x = _LEFT + (position + 0.5) * scale
+            shapes += [Stroke(x, top, x, top + _BAR, "text", 0.5), Bar(x - 2, top, 4, 4, _MODIFIED, True, tip=protein.name_of(position))]
         top += _STEP + 3
     for near in protein.folds[:_MAXIMUM_CHAINS]:
         shapes.append(Label(0, top + _BAR, shortened(near.name, _LEFT - 6, 8)))
@@ -81,11 +81,11 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     if trace is None or trace.evidence is None:
         return None
     evidence, n = trace.evidence, min(len(trace.position), _MAXIMUM_BONDS)
-    place = trace.position[:n].astype(np.float64)
-    is_place = np.asarray(np.isfinite(place).all(axis=1), np.bool_)
+    position = trace.position[:n].astype(np.float64)
+    is_place = np.asarray(np.isfinite(position).all(axis=1), np.bool_)
     if is_place.sum() < 3:
         return None
-    seen = _seen_from(place, is_place)
+    seen = _seen_from(position, is_place)
     low, high = seen[is_place].min(axis=0), seen[is_place].max(axis=0)
     scale = min((_SIDE - 2 * _FRAME) / max(high[0] - low[0], 1.0), (_TALLEST - 2 * _FRAME) / max(high[1] - low[1], 1.0))
     flat = (seen[:, :2] - low[:2]) * scale + _FRAME
@@ -93,7 +93,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     shapes: list[Shape] = []
     inks: list[Ink] = [_FOREIGN, _MISSED, _SEEN]
     kind = np.where(evidence.position[:n] < 0, 0, np.where(evidence.n_psms[:n] > 0, 2, 1))
-    apart = np.linalg.norm(np.diff(place, axis=0), axis=1)
+    apart = np.linalg.norm(np.diff(position, axis=0), axis=1)
     is_bond = (apart <= _NEIGHBOURS) & is_place[1:] & is_place[:-1]
     lines = _lines(kind, is_bond)
     # Draw the farthest first, each on a wider line in the background colour, so that nearer lines interrupt farther ones.
@@ -101,7 +101,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
         x, y = flat[first : last + 1].T
         shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]
     modified = np.flatnonzero(evidence.is_modified[:n] & is_place)
-    names = [protein.name_of(int(place)) for place in evidence.position[modified].tolist()]
+    names = [protein.name_of(int(position)) for position in evidence.position[modified].tolist()]
     for row, name in zip(modified.tolist(), names, strict=True):
         x, y = flat[row].tolist()
         shapes.append(Bar(x - 3, y - 3, 6, 6, _MODIFIED, True, tip=f"{name}, {trace.label(row)} of {trace.name}"))
@@ -132,9 +132,9 @@ def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float)
     return shapes
 
 
-def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _seen_from(position: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return coordinates (n, 3) rotated such that x and y have the largest variances and z points to the viewer."""
-    centred = place - place[is_place].mean(axis=0)
+    centred = position - position[is_place].mean(axis=0)
     axes = np.linalg.svd(centred[is_place], full_matrices=False)[2]
     # The signs of axes are arbitrary. The residue farthest along an axis sets its sign, so that a chain always looks the same, never
     # mirrored.

@@ -186,8 +186,10 @@ def _sequence_rows(n: int) -> list[tuple[int, int]]:
 
 def _grouped(text: str, kinds: Sequence[int]) -> tuple[str, list[int]]:
     """Return the residues as HTML with a space after each group."""
-    places = [k for first in range(0, len(text), _GROUP) for k in (*([-1] if first else []), *range(first, min(first + _GROUP, len(text))))]
-    return "".join(" " if k < 0 else text[k] for k in places), [0 if k < 0 else kinds[k] for k in places]
+    positions = [
+        k for first in range(0, len(text), _GROUP) for k in (*([-1] if first else []), *range(first, min(first + _GROUP, len(text))))
+    ]
+    return "".join(" " if k < 0 else text[k] for k in positions), [0 if k < 0 else kinds[k] for k in positions]
 
 
 def _sequence(page: _Page) -> str:

@@ -63,7 +63,7 @@ class Key:
 
     def group_at(self, x: float, y: float) -> str | None:
         """Return the group at a point of the sheet, or None."""
-        return next((group for group, place in self.places.items() if place.holds(x, y)), None)
+        return next((group for group, position in self.places.items() if position.holds(x, y)), None)
 
 
 def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float]) -> list[Shape]:

@@ -147,9 +147,16 @@ def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> 
     return areas
 
 
-def _panel_shapes(place: PanelPlace, has_x_numbers: bool) -> list[Shape]:
-    panel, left, top, right, bottom, font_size = place.panel, place.left, place.top, place.right, place.bottom, place.font_size
-    marks = tuple(shape for mark in panel.marks for shape in place.shapes(mark))
+def _panel_shapes(position: PanelPlace, has_x_numbers: bool) -> list[Shape]:
+    panel, left, top, right, bottom, font_size = (
+        position.panel,
+        position.left,
+        position.top,
+        position.right,
+        position.bottom,
+        position.font_size,
+    )
+    marks = tuple(shape for mark in panel.marks for shape in position.shapes(mark))
     shapes: list[Shape] = [Clip(left, top - 1, right - left, bottom - top + 2, marks)]
     if panel.title:
         shapes.append(Label(left, top - 0.4 * font_size, shortened(panel.title, right - left, font_size)))

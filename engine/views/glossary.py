@@ -53,7 +53,8 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
             for field in command.model.describe() if command.parameters else ():
                 _note(result, (_header(field), field.help, True), field.name, f"form of {command.name}")
     terms = [
-        Term(title, tuple(names), meaning, tuple(places), is_setting) for (title, meaning, is_setting), (names, places) in result.items()
+        Term(title, tuple(names), meaning, tuple(positions), is_setting)
+        for (title, meaning, is_setting), (names, positions) in result.items()
     ]
     return sorted(terms, key=lambda term: (term.title.casefold(), term.is_setting, term.meaning))
 
@@ -64,7 +65,7 @@ def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
     result = []
     for term in terms:
         title = " ".join([term.title, *term.names]).casefold()
-        whole = " ".join([title, term.meaning.casefold(), *(place.casefold() for place in term.places)])
+        whole = " ".join([title, term.meaning.casefold(), *(position.casefold() for position in term.places)])
         if all(word in whole for word in words):
             result.append((sum(word not in title for word in words), term))
     return [term for _, term in sorted(result, key=lambda named: named[0])]
@@ -73,9 +74,9 @@ def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
 def _note(
     terms: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]], key: tuple[str, str, bool], name: str, place: str
 ) -> None:
-    names, places = terms.setdefault(key, ({}, {}))
+    names, positions = terms.setdefault(key, ({}, {}))
     names[name] = None
-    places[place] = None
+    positions[place] = None
 
 
 def _header(field: ParameterDescription) -> str:

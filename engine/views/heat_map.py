@@ -76,8 +76,8 @@ def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, 
     if has_names:
         middle = upper + row_step / 2 + font_size * 0.35
         shapes += [Label(right + 5, middle + at * row_step, label) for at, label in enumerate(labels)]
-    places = left + (np.arange(n_samples) + 0.5) * column_step
-    shapes += sample_names(named, places, bottom, 0.0, font_size)
+    positions = left + (np.arange(n_samples) + 0.5) * column_step
+    shapes += sample_names(named, positions, bottom, 0.0, font_size)
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
@@ -107,11 +107,11 @@ def _legend(shapes: list[Shape], heat: HeatMap, inks: dict[str, int], width: flo
     return 1.4 * font_size * line
 
 
-def _tree(merges: NDArray[np.float64], n_leaves: int, place: Callable[[float, float], tuple[float, float]], step: float) -> list[Shape]:
+def _tree(merges: NDArray[np.float64], n_leaves: int, position: Callable[[float, float], tuple[float, float]], step: float) -> list[Shape]:
     """Return the lines of a tree, from merges as in `scipy.cluster.hierarchy.linkage`.
 
-    `place` converts the position of a node among the leaves, and its distance as a fraction of the largest, to a point of the page. `step`
-    is the distance of adjacent leaves, which limits the line width.
+    `position` converts the position of a node among the leaves, and its distance as a fraction of the largest, to a point of the page.
+    `step` is the distance of adjacent leaves, which limits the line width.
     """
     from scipy.cluster.hierarchy import leaves_list  # the clustering has loaded it already
 
@@ -125,6 +125,6 @@ def _tree(merges: NDArray[np.float64], n_leaves: int, place: Callable[[float, fl
     for node, (first, second) in enumerate(merges[:, :2].astype(np.int64).tolist(), start=n_leaves):
         middle[node] = (middle[first] + middle[second]) / 2
         corners = ((middle[first], far[first]), (middle[first], far[node]), (middle[second], far[node]), (middle[second], far[second]))
-        points = np.array([place(float(at), float(up)) for at, up in corners])
+        points = np.array([position(float(at), float(up)) for at, up in corners])
         shapes.append(Curve(points[:, 0], points[:, 1], "text", width))
     return shapes

@@ -135,11 +135,11 @@ def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = 
         marks += [Surface(at, np.full(len(at), y.low), heights, ink, 0.35), Line(at, heights, ink, 1.0)]
     legend = [LegendEntry(name, ink) for (name, _), ink in series]
     if histogram.curve is not None:
-        name, places, values = histogram.curve
-        within = (places >= x.low) & (places <= x.high) & (values > y.low)
+        name, positions, values = histogram.curve
+        within = (positions >= x.low) & (positions <= x.high) & (values > y.low)
         # A single point is not a line; values at or below the lower end of the axis are invisible.
         if np.count_nonzero(within) > 1:
-            marks.append(Line(places, values, "decoy", 1.8))
+            marks.append(Line(positions, values, "decoy", 1.8))
             legend.append(LegendEntry(name, "decoy", is_line=True))
     marked = ""
     if histogram.mark is not None:

@@ -79,29 +79,29 @@ class HitSheet(Sheet):
         self.is_cut = hits.total > n_bars
         self.size = width, self.top + n_bars * self.step + (2.2 if self.is_cut else 0.6) * line
 
-    def box(self, place: int) -> Region:
-        """Return the rectangle of the bar with the index `place` in `hits.bars`."""
-        bar = self.hits.bars[place]
-        return self._between(bar.start, bar.end + 1, self.top + place * self.step, self.bar)
+    def box(self, position: int) -> Region:
+        """Return the rectangle of the bar with the index `position` in `hits.bars`."""
+        bar = self.hits.bars[position]
+        return self._between(bar.start, bar.end + 1, self.top + position * self.step, self.bar)
 
     def place_at(self, y: float) -> int | None:
         """Return the index of the bar at a vertical coordinate, or None."""
-        place = int((y - self.top) // self.step)
-        return place if 0 <= place < self.n_bars else None
+        position = int((y - self.top) // self.step)
+        return position if 0 <= position < self.n_bars else None
 
     def shapes(self, region: Region) -> list[Shape]:
         """Return the shapes of the heading, scale, query, its features and the visible bars."""
         shapes = [*self._scores(), *self._query(), *self._features()] if region.top < self.top else []
         first, last = (int((y - self.top) // self.step) for y in (region.top, region.bottom))
-        for place in range(max(first, 0), min(last + 1, self.n_bars)):
-            box, bar = self.box(place), self.hits.bars[place]
+        for position in range(max(first, 0), min(last + 1, self.n_bars)):
+            box, bar = self.box(position), self.hits.bars[position]
             _, ink = _CLASSES[bisect_right(BIT_SCORES, bar.bit_score or 0.0)]
             shapes.append(drawings.Bar(*box, ink))
             if bar.row == self.chosen:
                 frame = box.left - 2, box.top - 2, box.width + 4, box.height + 4
                 shapes.append(drawings.Bar(*frame, opacity=0.0, outline="text"))
             if self.names:
-                shapes.append(self._label(self.line, box.top + box.height / 2, self.names[place]))
+                shapes.append(self._label(self.line, box.top + box.height / 2, self.names[position]))
         if self.is_cut:
             note = f"the best {self.measure.number(self.n_bars)} of {self.measure.number(self.hits.total)} hits"
             middle = self.top + self.n_bars * self.step + 0.95 * self.line

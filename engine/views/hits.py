@@ -208,18 +208,18 @@ def score_histogram(source: TableSource, index: int) -> Histogram:
     """
     counted = source.query("SELECT score, n_subjects FROM score_counts WHERE query_index = ? ORDER BY score", [index])
     scores, counts = (counted[name].to_numpy().astype(np.int64) for name in ("score", "n_subjects"))
-    places, expected = np.empty(0), np.empty(0)
+    positions, expected = np.empty(0), np.empty(0)
     if "score_expectations" in source.paths:
         chance = source.query(
             "SELECT score, n_expected FROM score_expectations WHERE query_index = ? AND n_expected >= ? ORDER BY score",
             [index, _MINIMUM_SEEN],
         )
-        places, expected = chance["score"].to_numpy().astype(np.float64), chance["n_expected"].to_numpy()
+        positions, expected = chance["score"].to_numpy().astype(np.float64), chance["n_expected"].to_numpy()
     title, x_title, y_title = f"Scores of {_query(source, index)[0]}", "Score", "Sequences"
     if not len(scores):
         return Histogram(title, x_title, y_title, np.array([0.0, 1.0]), (("Sequences", np.zeros(1, np.int64)),), None, "No scores.")
-    low = int(min(scores[0], places[0] if len(places) else scores[0]))
-    by_chance = float(places[-1]) if len(places) else float(np.percentile(np.repeat(scores, np.minimum(counts, 1000)), 99))
+    low = int(min(scores[0], positions[0] if len(positions) else scores[0]))
+    by_chance = float(positions[-1]) if len(positions) else float(np.percentile(np.repeat(scores, np.minimum(counts, 1000)), 99))
     high = min(int(scores[-1]), low + int(_BEYOND * (by_chance - low)))
     high = max(high, low + _MINIMUM_BINS - 1)
     width = max(1, -(-(high + 1 - low) // _BINS))
@@ -230,9 +230,9 @@ def score_histogram(source: TableSource, index: int) -> Histogram:
     least = source.query("SELECT min(score) AS least FROM hits WHERE query_index = ?", [index])["least"][0].as_py()
     mark = (float(least), "hits from") if least is not None and least < edges[-1] else None
     curve = None
-    if len(places):
+    if len(positions):
         # A bin covers `width` scores, so the expectation per score is multiplied; a score is drawn at its middle.
-        curve = ("Expected by chance", places + 0.5, expected * width)
+        curve = ("Expected by chance", positions + 0.5, expected * width)
     series = (("Sequences", in_bins.astype(np.int64)),)
     return Histogram(
         title,

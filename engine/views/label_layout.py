@@ -209,10 +209,10 @@ def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
     )
 
 
-def _side(line: Values, place: Values) -> Values:
-    """Return numbers whose signs are the sides of the lines `line` on which the points `place` lie."""
+def _side(line: Values, position: Values) -> Values:
+    """Return numbers whose signs are the sides of the lines `line` on which the points `position` lie."""
     across, along = line[..., 2] - line[..., 0], line[..., 3] - line[..., 1]
-    return across * (place[..., 1] - line[..., 1]) - along * (place[..., 0] - line[..., 0])
+    return across * (position[..., 1] - line[..., 1]) - along * (position[..., 0] - line[..., 0])
 
 
 def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Values) -> NDArray[np.bool_]:

@@ -201,9 +201,9 @@ def _set_line(canvas: Canvas, width: float, *, is_dashed: bool = False) -> None:
 def _path(canvas: Canvas, x: NDArray[np.float64], up: NDArray[np.float64]) -> Any:
     """Return a path through points whose y is measured upwards from the lower left corner of the canvas."""
     path = canvas.beginPath()
-    places = list(zip(x.tolist(), up.tolist(), strict=True))
-    path.moveTo(*places[0])
-    for at in places[1:]:
+    positions = list(zip(x.tolist(), up.tolist(), strict=True))
+    path.moveTo(*positions[0])
+    for at in positions[1:]:
         path.lineTo(*at)
     return path
 

@@ -74,13 +74,13 @@ class SpectraReader:
             raise InputError(self._path, f"has no spectrum {row}; it holds {len(self)}", remedy="Run the search again")
         number = int(np.searchsorted(self._starts, row, side="right")) - 1
         group = self._group(number)
-        place = int(row - self._starts[number])
-        first, last = group.offsets[place : place + 2]
+        position = int(row - self._starts[number])
+        first, last = group.offsets[position : position + 2]
         mz, intensity = group.mz[first:last], group.intensity[first:last]
         if (np.diff(mz) < 0).any():
             order = np.argsort(mz, kind="stable")
             mz, intensity = mz[order], intensity[order]
-        return Peaks(mz, intensity, int(group.activation[place]))
+        return Peaks(mz, intensity, int(group.activation[position]))
 
     def close(self) -> None:
         """Close the file."""

@@ -84,14 +84,14 @@ class Pileup:
         """Number of lines of the figure."""
         return int(self.lane.max(initial=-1)) + 1
 
-    def counts(self, place: int) -> dict[str, int]:
+    def counts(self, position: int) -> dict[str, int]:
         """Count the bases of the alignments at a position of the reference, most frequent first; ``-`` counts deletions."""
-        covers = (self.start <= place) & (self.end >= place)
-        at = (self.place == place) & (self.symbol != ord("+"))
+        covers = (self.start <= position) & (self.end >= position)
+        at = (self.place == position) & (self.symbol != ord("+"))
         result: dict[str, int] = {}
         for symbol in self.symbol[at].tolist():
             result[chr(symbol)] = result.get(chr(symbol), 0) + 1
-        reference = self.reference[place - self.first] if self.first <= place <= self.last else 0
+        reference = self.reference[position - self.first] if self.first <= position <= self.last else 0
         n_same = int(covers.sum()) - int(at.sum())
         if n_same:
             result[chr(reference) if reference else "?"] = n_same
@@ -140,11 +140,11 @@ def _covered_bases(source: TableSource, rows: NDArray[np.int64], first: int, las
 
 def _read_sequences(source: TableSource, rows: NDArray[np.int64]) -> Texts:
     """Return the sequences of the reads in the given rows of the table of reads."""
-    different, place = np.unique(rows, return_inverse=True)
+    different, position = np.unique(rows, return_inverse=True)
     result = source.sibling("patterns").values(different, ("sequence",))["sequence"]
     if len(result) != len(different):
         raise ProteoscopeError("The run's table of reads does not contain all aligned reads. Run the search again.")
-    return Texts.from_arrow(in_one(result)).take(place.astype(np.int64))
+    return Texts.from_arrow(in_one(result)).take(position.astype(np.int64))
 
 
 def find_differences(
@@ -163,7 +163,7 @@ def find_differences(
 
     Returns
     -------
-    read, place, symbol, reference
+    read, position, symbol, reference
         Arrays as in `Pileup`.
 
     Raises
@@ -182,7 +182,7 @@ def find_differences(
         wrong = int(np.flatnonzero((n_read != read_end - read_start + 1) | (read_end >= np.diff(reads.offsets)) | (read_start < 0))[0])
         raise ProteoscopeError(f"{columns['pattern'][wrong].as_py()}: its alignment cannot be drawn. Do the search again.")
     # First position of each operation in the reference, from 1.
-    place = start[row] + text_before + 1
+    position = start[row] + text_before + 1
     complement = complement_table()
 
     def bases(run: NDArray[np.int64], within: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -195,20 +195,20 @@ def find_differences(
 
     parts = []
     for kind in _DIFFERENT:
-        chosen = np.flatnonzero((runs.kind == kind) & (place <= last) & (place + runs.length > first))
-        low, high = np.maximum(place[chosen], first), np.minimum(place[chosen] + runs.length[chosen], last + 1)
-        offsets, places = ranges(low, high)
+        chosen = np.flatnonzero((runs.kind == kind) & (position <= last) & (position + runs.length > first))
+        low, high = np.maximum(position[chosen], first), np.minimum(position[chosen] + runs.length[chosen], last + 1)
+        offsets, positions = ranges(low, high)
         run = np.repeat(chosen, np.diff(offsets))
-        symbols = bases(run, places - place[run]) if kind == _MISMATCH else np.full(len(places), _DASH, np.uint8)
-        parts.append((row[run], places, symbols))
-    inserted = np.flatnonzero((runs.kind == _INSERTED) & (place - 1 >= first) & (place - 1 <= last))
-    parts.append((row[inserted], place[inserted] - 1, np.full(len(inserted), ord("+"), np.uint8)))
-    read, places, symbols = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((places, read))
+        symbols = bases(run, positions - position[run]) if kind == _MISMATCH else np.full(len(positions), _DASH, np.uint8)
+        parts.append((row[run], positions, symbols))
+    inserted = np.flatnonzero((runs.kind == _INSERTED) & (position - 1 >= first) & (position - 1 <= last))
+    parts.append((row[inserted], position[inserted] - 1, np.full(len(inserted), ord("+"), np.uint8)))
+    read, positions, symbols = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((positions, read))
     reference = np.zeros(last - first + 1, np.uint8)
-    _show_equal(reference, np.flatnonzero(runs.kind == _EQUAL), place, runs.length, first, last, bases)
+    _show_equal(reference, np.flatnonzero(runs.kind == _EQUAL), position, runs.length, first, last, bases)
     _show_different(reference, columns, reads, first, last)
-    return read[order], places[order], symbols[order], reference
+    return read[order], positions[order], symbols[order], reference
 
 
 def _before(lengths: NDArray[np.int64], offsets: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -220,20 +220,20 @@ def _before(lengths: NDArray[np.int64], offsets: NDArray[np.int64], row: NDArray
 def _show_equal(
     reference: NDArray[np.uint8],
     equal: NDArray[np.int64],
-    place: NDArray[np.int64],
+    position: NDArray[np.int64],
     length: NDArray[np.int64],
     first: int,
     last: int,
     bases: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.uint8]],
 ) -> None:
     """Set the bases of `reference` at operations with equal bases, from the reads."""
-    equal = equal[np.argsort(place[equal], kind="stable")]
-    low, high = np.maximum(place[equal], first), np.minimum(place[equal] + length[equal], last + 1)
+    equal = equal[np.argsort(position[equal], kind="stable")]
+    low, high = np.maximum(position[equal], first), np.minimum(position[equal] + length[equal], last + 1)
     # Skip positions that earlier operations have set.
     low = np.maximum(low, np.concatenate(([first], np.maximum.accumulate(high)[:-1]))) if len(high) else low
-    offsets, places = ranges(low, np.maximum(low, high))
+    offsets, positions = ranges(low, np.maximum(low, high))
     run = np.repeat(equal, np.diff(offsets))
-    reference[places - first] = bases(run, places - place[run])
+    reference[positions - first] = bases(run, positions - position[run])
 
 
 def _show_different(reference: NDArray[np.uint8], columns: pa.Table, reads: Texts, first: int, last: int) -> None:

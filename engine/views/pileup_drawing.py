@@ -129,8 +129,8 @@ class PileupSheet(Sheet):
         """Return the index of the alignment at a point of the figure, or None."""
         if not self.inner.holds(x, y) or y < self.top:
             return None
-        place, lane, pile = self.place_at(x), int((y - self.top) // self.height) + self.first_lane, self.pile
-        result = np.flatnonzero((pile.lane == lane) & (pile.start - 0.5 <= place) & (pile.end + 0.5 >= place))
+        position, lane, pile = self.place_at(x), int((y - self.top) // self.height) + self.first_lane, self.pile
+        result = np.flatnonzero((pile.lane == lane) & (pile.start - 0.5 <= position) & (pile.end + 0.5 >= position))
         return int(result[0]) if len(result) else None
 
     def text_at(self, x: float, y: float) -> str:
@@ -143,10 +143,10 @@ class PileupSheet(Sheet):
         if feature is not None:
             kind = f"{feature.kind} " if feature.kind else ""
             return f"{kind}{feature.name} ({feature.strand}), {feature.first} to {feature.last}"
-        place, read, pile = round(self.place_at(x)), self.read_at(x, y), self.pile
-        counts = ", ".join(f"{character} {n}" for character, n in pile.counts(place).items())
+        position, read, pile = round(self.place_at(x)), self.read_at(x, y), self.pile
+        counts = ", ".join(f"{character} {n}" for character, n in pile.counts(position).items())
         name = "" if read is None else f"{pile.names[read]} ({'-' if pile.is_reverse[read] else '+'})\n"
-        return f"{name}base {self.measure.number(place)}: {counts or 'not covered'}"
+        return f"{name}base {self.measure.number(position)}: {counts or 'not covered'}"
 
     def shapes(self, region: Region) -> list[Shape]:
         """Return all shapes, regardless of the region."""
@@ -160,18 +160,18 @@ class PileupSheet(Sheet):
         x_axis = draw_x_axis(ends, self.inner.bottom, axis, measure.font_size, number=measure.number)
         return [*self._coverage(), reference, rows, *x_axis]
 
-    def _x(self, place: np.ndarray | float) -> np.ndarray:
-        return np.asarray(self.inner.left + (place - self.shown[0]) * self.step)
+    def _x(self, position: np.ndarray | float) -> np.ndarray:
+        return np.asarray(self.inner.left + (position - self.shown[0]) * self.step)
 
     def _reference(self) -> list[Basic]:
         """Draw the reference bases."""
         pile, y = self.pile, self.inner.top + self.measure.line / 2 + CENTRE * self.measure.font_size
         first, last = max(int(np.ceil(self.shown[0])), pile.first), min(int(np.floor(self.shown[1])), pile.last)
-        places = np.arange(first, last + 1)
+        positions = np.arange(first, last + 1)
         codes = pile.reference[max(0, first - pile.first) : max(0, last + 1 - pile.first)]
         if not self.is_written:
             return self._blocks(codes, first) if self.step >= _BLOCKS and len(codes) else []
-        result = zip(self._x(places[codes > 0]).tolist(), codes[codes > 0].tolist(), strict=True)
+        result = zip(self._x(positions[codes > 0]).tolist(), codes[codes > 0].tolist(), strict=True)
         return [Label(x, y, chr(code), "middle", _INKS.get(chr(code), _OTHER)) for x, code in result]
 
     def _placed(self, features: Sequence[TrackFeature]) -> list[tuple[TrackFeature, Region]]:

@@ -194,15 +194,15 @@ def check_design(table: DesignTable, files: Sequence[str], kit: LabelName | None
 
     Rows without a sample, condition and replicate are skipped; their files or channels are not quantified.
     """
-    places = [number for number, row in enumerate(table.rows) if has_sample(row)]
-    retained = DesignTable(table.columns, tuple(table.rows[number] for number in places))
+    positions = [number for number, row in enumerate(table.rows) if has_sample(row)]
+    retained = DesignTable(table.columns, tuple(table.rows[number] for number in positions))
     with scratch_folder() as folder:
         path = folder / "design.tsv"
         path.write_text(design_text(retained), encoding="utf-8", newline="")
         try:
             return read_design(path, files, None if kit is None else label(kit))
         except InputError as error:
-            return _issue(error, places)
+            return _issue(error, positions)
 
 
 def compared_conditions(
@@ -238,11 +238,11 @@ def has_sample(row: Sequence[str]) -> bool:
     return any(cell.strip() for cell in row[1 : len(DESIGN_COLUMNS)])
 
 
-def _issue(error: InputError, places: Sequence[int]) -> DesignIssue:
-    """Convert an error of the design reader to an issue; `places` contains the table row of each line that was read."""
+def _issue(error: InputError, positions: Sequence[int]) -> DesignIssue:
+    """Convert an error of the design reader to an issue; `positions` contains the table row of each line that was read."""
     match = _LINE.fullmatch(error.place)
     line = int(match[1]) - 2 if match else -1
-    row = places[line] if 0 <= line < len(places) else None
+    row = positions[line] if 0 <= line < len(positions) else None
     begin = f"The design {error.reason}" if row is None else f"Row {row + 1}: {error.reason}"
     return DesignIssue(f"{begin}. {error.remedy}." if error.remedy else f"{begin}.", row)
 
@@ -266,7 +266,7 @@ def read_design_table(path: Path) -> DesignTable:
     more = [name for name in dict.fromkeys(header) if name and name not in DESIGN_COLUMNS]
     columns = (*DESIGN_COLUMNS, *more)
     at = [header.index(name) for name in columns]
-    rows = tuple(tuple(row[place].strip() if place < len(row) else "" for place in at) for row in lines[1:])
+    rows = tuple(tuple(row[position].strip() if position < len(row) else "" for position in at) for row in lines[1:])
     return DesignTable(columns, rows)
 
 

@@ -106,8 +106,8 @@ def draw_profile(
 
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     shapes += _upward_axis(area, Axis(low - workspace, high + workspace, "log2 quantity"), font_size)
-    for place, row in enumerate(shown.tolist()):
-        ink, y = place % 12, upwards(peptides.log2[row])
+    for position, row in enumerate(shown.tolist()):
+        ink, y = position % 12, upwards(peptides.log2[row])
         shapes += _joined(x, y, ink, 0.9)
         has = np.isfinite(y)
         shapes.append(Points(x[has], y[has], ink, 3.5, np.full(int(has.sum()), row, np.int64)))
@@ -152,29 +152,29 @@ def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: flo
     n = len(samples.samples)
     step = max(1, int(np.ceil(font_size * 1.15 * n / max(float(x[-1] - x[0]) + 1, 1)))) if n > 1 else 1
     shapes: list[Shape] = []
-    for place in range(0, n, step):
-        name = shortened(samples.samples[place], font_size * 9, font_size)
-        shapes.append(Label(float(x[place]) + font_size * 0.35, top + 6, name, "end", is_upright=True))
+    for position in range(0, n, step):
+        name = shortened(samples.samples[position], font_size * 9, font_size)
+        shapes.append(Label(float(x[position]) + font_size * 0.35, top + 6, name, "end", is_upright=True))
     if any(samples.conditions):
         half = (float(x[1] - x[0]) if n > 1 else 40.0) / 2
         inks = condition_inks(samples)
         y = top + foot - font_size * 1.9
         begin = 0
-        for place in range(1, n + 1):
-            if place == n or samples.conditions[place] != samples.conditions[begin]:
+        for position in range(1, n + 1):
+            if position == n or samples.conditions[position] != samples.conditions[begin]:
                 name = samples.conditions[begin]
-                left, right = float(x[begin]) - half + 1, float(x[place - 1]) + half - 1
+                left, right = float(x[begin]) - half + 1, float(x[position - 1]) + half - 1
                 if name:
                     shapes.append(Bar(left, y, right - left, 3, inks[name]))
                     shapes.append(Label((left + right) / 2, y + font_size * 1.3, shortened(name, right - left, font_size), "middle"))
-                begin = place
+                begin = position
     return shapes
 
 
 def condition_inks(samples: Samples) -> dict[str, int]:
     """Return the index of the series colour of each condition, equal in all figures if the samples are in the order of the design."""
     conditions = dict.fromkeys(condition for condition in samples.conditions if condition)
-    return {name: place for place, name in enumerate(conditions, start=_FIRST_CONDITION)}
+    return {name: position for position, name in enumerate(conditions, start=_FIRST_CONDITION)}
 
 
 def nothing_drawn(title: str, why: str, width: float, height: float, font_size: float) -> Drawing:
@@ -207,9 +207,9 @@ def draw_components(
     x = left + (components.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
     y = bottom - (components.scores[:, 1] - axes[1].low) / (axes[1].high - axes[1].low) * (bottom - top)
     inks = condition_inks(samples)
-    for place in np.flatnonzero(has).tolist():
-        ink: Ink = inks.get(samples.conditions[place], "faint")
-        at = np.array([place], np.int64)
+    for position in np.flatnonzero(has).tolist():
+        ink: Ink = inks.get(samples.conditions[position], "faint")
+        at = np.array([position], np.int64)
         shapes.append(Points(x[at], y[at], ink, 7.0, at))
     names = [name for name, is_drawn in zip(samples.samples, has.tolist(), strict=True) if is_drawn]
     shapes += draw_names(names, x[has], y[has], np.column_stack((x[has], y[has])), area, font_size)

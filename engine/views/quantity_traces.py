@@ -181,17 +181,17 @@ def traces_figure(ion: IonTraces, n_columns: int | None = None, chosen: Border |
         Integration limit drawn as selected.
     """
     columns = trace_columns(len(ion.traces), _PAPER_WIDTH) if n_columns is None else n_columns
-    panels = tuple(trace_panel(ion, place, chosen) for place in range(len(ion.traces)))
+    panels = tuple(trace_panel(ion, position, chosen) for position in range(len(ion.traces)))
     size = (_PAPER_WIDTH, _PAPER_HEIGHT * -(-len(panels) // columns))
     return Figure(ion.title, ion.title, panels, size=size, n_columns=columns, x_range=ion.whole)
 
 
-def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved: tuple[float, float] | None = None) -> Panel:
+def trace_panel(ion: IonTraces, position: int, chosen: Border | None = None, moved: tuple[float, float] | None = None) -> Panel:
     """Return the panel of an ion in one file.
 
     `moved` are integration limits in seconds, shown instead of those of the trace while the user drags one.
     """
-    trace, x = ion.traces[place], Axis(*ion.everything)
+    trace, x = ion.traces[position], Axis(*ion.everything)
     begin, end = (trace.begin, trace.end) if moved is None else moved
 
     def of_view(low: float, high: float, n_columns: int) -> Panel:
@@ -214,7 +214,7 @@ def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved:
         marks.append(Line(minutes, total / power, "text", 1.4))
         for is_end, at in ((False, begin), (True, end)):
             if at is not None:
-                is_chosen = chosen == Border(place, is_end)
+                is_chosen = chosen == Border(position, is_end)
                 marks.append(Rule(at / 60, ink="mark" if is_chosen else "text", width=2.4 if is_chosen else 1.2))
         if trace.apex is not None and moved is None:
             marks.append(Text(trace.apex / 60, 0.97 * top, "▼", ink="mark"))
@@ -362,13 +362,13 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
         If no MS1 spectrum between the limits contains the ion.
     """
     begin, end = min(begin, end), max(begin, end)
-    places = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))
-    if not len(places):
+    positions = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))
+    if not len(positions):
         raise InputError(trace.file, "has nothing of the ion between these borders", remedy="Set them around a signal")
-    seconds, cells, total = trace.seconds[places], trace.intensity[places], trace.total[places]
+    seconds, cells, total = trace.seconds[positions], trace.intensity[positions], trace.total[positions]
     areas = ((cells[1:] + cells[:-1]) / 2 * np.diff(seconds)[:, None]).sum(axis=0)
     length = float(np.sqrt((areas**2).sum() * (pattern**2).sum()))
-    shape = _smoothed(trace, places)
+    shape = _smoothed(trace, positions)
     high = shape >= shape.max() / 2
     return {
         "area": float(np.trapezoid(total, seconds)),
@@ -376,19 +376,19 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
         "retention_time": float((seconds[high] * total[high]).sum() / total[high].sum()),
         "begin": begin,
         "end": end,
-        "n_points": float(len(places)),
+        "n_points": float(len(positions)),
         "agreement": float(areas @ pattern) / length if length > 0 else 0.0,
     }
 
 
-def _smoothed(trace: IonTrace, places: NDArray[np.int64]) -> NDArray[np.float64]:
+def _smoothed(trace: IonTrace, positions: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the total intensities at the given spectra after interpolation of gaps and 1-2-1 smoothing, as in the search."""
-    first, last = int(places[0]), int(places[-1])
-    filled = np.interp(np.arange(first - 1, last + 2), places, trace.total[places])
-    for end, place in ((0, first - 1), (-1, last + 1)):
-        filled[end] = trace.total[place] if 0 <= place < len(trace.total) else 0.0
+    first, last = int(positions[0]), int(positions[-1])
+    filled = np.interp(np.arange(first - 1, last + 2), positions, trace.total[positions])
+    for end, position in ((0, first - 1), (-1, last + 1)):
+        filled[end] = trace.total[position] if 0 <= position < len(trace.total) else 0.0
     shape = (filled[:-2] + 2 * filled[1:-1] + filled[2:]) / 4
-    return np.asarray(shape[places - first])
+    return np.asarray(shape[positions - first])
 
 
 def _pattern(peptide: str, n_isotopes: int) -> NDArray[np.float64]:

@@ -52,14 +52,14 @@ def draw_lines(pattern: str, cigar: str, md: str) -> tuple[str, str]:
     query[kinds != "D"] = np.frombuffer(pattern.encode("ascii"), np.uint8)
     of_text = np.flatnonzero(kinds != "I")
     subject[of_text] = query[of_text]
-    place = 0
+    position = 0
     for same, others in _DIFFERENCES.findall(md):
         n = int(same) if same else len(others)
         if others:
-            subject[of_text[place : place + n]] = np.frombuffer(others.encode("ascii"), np.uint8)
-        place += n
-    if place != len(of_text):
-        raise ValueError(f"MD has {place} bases, CIGAR {len(of_text)}")
+            subject[of_text[position : position + n]] = np.frombuffer(others.encode("ascii"), np.uint8)
+        position += n
+    if position != len(of_text):
+        raise ValueError(f"MD has {position} bases, CIGAR {len(of_text)}")
     return query.tobytes().decode("ascii"), subject.tobytes().decode("ascii")
 
 
@@ -179,7 +179,7 @@ def _middle(query: str, subject: str, matrix: Matrix | None) -> str:
     middle = np.where(same, lines[0], np.uint8(ord(" ")))
     if matrix is not None:
         is_pair = ~same & (lines[0] != _DASH) & (lines[1] != _DASH)
-        places = np.flatnonzero(is_pair)
-        scores = matrix.scores[encode(lines[0][places]), encode(lines[1][places])]
-        middle[places[scores > 0]] = ord("+")
+        positions = np.flatnonzero(is_pair)
+        scores = matrix.scores[encode(lines[0][positions]), encode(lines[1][positions])]
+        middle[positions[scores > 0]] = ord("+")
     return middle.tobytes().decode("ascii")

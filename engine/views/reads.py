@@ -175,8 +175,8 @@ def identity_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histog
     low = int(np.floor(_WHOLE_PERCENT * identity.min(initial=0.95)))
     width = -(-(_WHOLE_PERCENT - low) // _MAXIMUM_BINS) or 1
     edges = np.arange(_WHOLE_PERCENT - width * -(-(_WHOLE_PERCENT - low) // width), _WHOLE_PERCENT + 1, width, dtype=np.float64)
-    place = np.minimum(np.searchsorted(edges / _WHOLE_PERCENT, identity, "right") - 1, len(edges) - 2)
-    in_bins = np.bincount(place, weights=counts, minlength=len(edges) - 1).astype(np.int64)
+    position = np.minimum(np.searchsorted(edges / _WHOLE_PERCENT, identity, "right") - 1, len(edges) - 2)
+    in_bins = np.bincount(position, weights=counts, minlength=len(edges) - 1).astype(np.int64)
     marked = None
     if (chosen.minimum_identity, chosen.below_identity) != (None, None):
         most = float(edges[-1]) if chosen.below_identity is None else chosen.below_identity

@@ -85,8 +85,8 @@ class MapPoints:
         retained = retained[np.argsort(x[retained], kind="stable")]
         scan = table["scan"].fill_null(-1).to_numpy().astype(np.int64)[retained]
         file, files = _read_file_column(table, retained)
-        places = x[retained].astype(np.float32), mz[retained].astype(np.float32)
-        result = cls(spectrum[retained], *places, status[retained], has_times, len(spectrum) - len(retained), scan, file, files)
+        positions = x[retained].astype(np.float32), mz[retained].astype(np.float32)
+        result = cls(spectrum[retained], *positions, status[retained], has_times, len(spectrum) - len(retained), scan, file, files)
         # Draw now, in the thread that reads the table, since the first call compiles the kernels.
         for limit in (0, len(result)):
             draw_points(result, result.whole, (1, 1), np.zeros((len(STATUS_NAMES), 1), np.uint32), largest_dots=limit)
@@ -113,8 +113,8 @@ class MapPoints:
 
     def tip(self, point: int) -> str:
         """Return the tooltip of a point."""
-        place = f"m/z {self.mz[point]:,.4f}" + (f", {self.x[point]:,.2f} min" if self.has_times else "")
-        return "\n".join(part for part in (self.name_of(point), place, STATUS_NAMES[self.status[point]]) if part)
+        position = f"m/z {self.mz[point]:,.4f}" + (f", {self.x[point]:,.2f} min" if self.has_times else "")
+        return "\n".join(part for part in (self.name_of(point), position, STATUS_NAMES[self.status[point]]) if part)
 
     def nearest(self, x: float, mz: float, reach: tuple[float, float], shown: frozenset[int]) -> int | None:
         """Return the nearest point with a visible status within the distances `reach` (of x and m/z), or None."""

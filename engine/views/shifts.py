@@ -149,7 +149,9 @@ def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "sq
         left, right = bars.edges[:-1], bars.edges[1:]
         pale, solid, marked = (counts.astype(np.float64) for counts in (bars.counts, bars.explained, bars.marked))
         layers = Bars(left, right, pale, "target", _PALE), Bars(left, right, solid, "target", _SOLID), Bars(left, right, marked, "mark")
-        return Panel(x, y, (*layers, _names(shifts, bars, low, high)), pick=lambda *place: _picked(shifts, bars, place[0], place[2]))
+        return Panel(
+            x, y, (*layers, _names(shifts, bars, low, high)), pick=lambda *position: _picked(shifts, bars, position[0], position[2])
+        )
 
     panel = Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view)
     return Figure("Mass shifts", f"{len(shifts)} matches from {whole[0]:g} to {whole[1]:g} Da", (panel,))

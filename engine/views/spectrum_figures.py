@@ -182,15 +182,15 @@ def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: flo
     changed = {min(max(position, 1), length) for position, _, _ in spectrum.peptidoform.modifications}
     shapes: list[Shape] = [
         Label(
-            start + step * (place - 0.5),
+            start + step * (index - 0.5),
             middle + 0.36 * residue_size,
             residue,
             "middle",
-            "mark" if place in changed else "text",
+            "mark" if index in changed else "text",
             is_bold=True,
             size=residue_size / font_size,
         )
-        for place, residue in enumerate(sequence, start=1)
+        for index, residue in enumerate(sequence, start=1)
     ]
     shapes += _modifications(spectrum, left, left + width, start, step, middle - half - 0.98 * line, font_size)
     small = 0.75 * font_size

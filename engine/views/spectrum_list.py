@@ -50,8 +50,8 @@ _NEAR = 0.01
 
 def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
     """Return the description of a list of spectra; `column` is the status column, and the other parameters are meanings of columns."""
-    places = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
-    stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in places)
+    positions = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
+    stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in positions)
     identified = Column("is_identified", meaning="True if the spectrum is identified", kind="truth")
     return Table.of(
         _NAME,

@@ -170,9 +170,9 @@ class ColouredStack:
         """Residue of the query in each drawn column, from 0, or -1 for none, (n,)."""
         return self.stack.query_place[self.columns]
 
-    def text_at(self, row: int, place: int) -> str:
+    def text_at(self, row: int, position: int) -> str:
         """Return the tooltip of the cell in a row and a drawn column."""
-        stack, column = self.stack, int(self.columns[place])
+        stack, column = self.stack, int(self.columns[position])
         symbols = stack.symbols[row]
         name = stack.query_name if row == 0 else stack.subjects.names[row - 1]
         query_place = int(stack.query_place[column])
@@ -182,8 +182,8 @@ class ColouredStack:
         before = int(np.count_nonzero((symbols[: column + 1] != _GAP) & (symbols[: column + 1] != OUTSIDE)))
         start = 0 if row == 0 else int(stack.subjects.subject_start[row - 1])
         of_hit = f"gap after {start + before}" if symbols[column] == _GAP else f"{chr(symbols[column])}{start + before}"
-        insertion = self.follows_insertion is not None and self.follows_insertion[row, place]
-        return f"{name}: {of_hit}{', after an insertion' if insertion else ''}, {of_query}, conservation {self.grade[place]:.2f}"
+        insertion = self.follows_insertion is not None and self.follows_insertion[row, position]
+        return f"{name}: {of_hit}{', after an insertion' if insertion else ''}, {of_query}, conservation {self.grade[position]:.2f}"
 
 
 def stack_colours(stack: Stack, name: str) -> Colours:

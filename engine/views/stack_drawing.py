@@ -128,13 +128,13 @@ class StackSheet(Sheet):
         sorted_heights = np.take_along_axis(heights, order, axis=0)
         up = np.cumsum(sorted_heights, axis=0)
         shapes: list[Basic] = []
-        for place, at in zip(*(axis.tolist() for axis in np.nonzero(sorted_heights >= _LEAST_SYMBOL)), strict=True):
-            residue = int(order[place, at])
+        for position, at in zip(*(axis.tolist() for axis in np.nonzero(sorted_heights >= _LEAST_SYMBOL)), strict=True):
+            residue = int(order[position, at])
             red, green, blue, is_coloured = logo.colours[residue, columns.start + at].tolist()
             ink: Ink = Legible(red, green, blue) if is_coloured else "text"
             width = self.cell * (_NARROW if RESIDUES[residue] == "I" else 1.0)
-            x, y = left + (at + 0.5) * self.cell - width / 2, top + self._logo_top + self._logo_height - float(up[place, at])
-            shapes.append(Symbol(x, y, width, float(sorted_heights[place, at]), RESIDUES[residue], ink))
+            x, y = left + (at + 0.5) * self.cell - width / 2, top + self._logo_top + self._logo_height - float(up[position, at])
+            shapes.append(Symbol(x, y, width, float(sorted_heights[position, at]), RESIDUES[residue], ink))
         return shapes
 
     def _scale(self, left: float, top: float) -> list[Basic]:

@@ -134,8 +134,8 @@ def read_subject(source: TableSource, row: int, database: SequenceDatabase) -> S
     """
     names = ["subject", "description", "subject_index", "subject_length", "subject_start", "subject_end"]
     hit = source.row(row, names)
-    places = np.flatnonzero(database.file_index == hit["subject_index"])
-    if len(places) != 1 or database.offsets[places[0] + 1] - database.offsets[places[0]] != hit["subject_length"]:
+    positions = np.flatnonzero(database.file_index == hit["subject_index"])
+    if len(positions) != 1 or database.offsets[positions[0] + 1] - database.offsets[positions[0]] != hit["subject_length"]:
         raise InputError(source.path, f"the database holds another sequence in place of {hit['subject']:.60}", remedy=_REMEDY)
-    symbols = database.sequences(places).strings()[0]
+    symbols = database.sequences(positions).strings()[0]
     return SubjectSequence(hit["subject"], hit["description"] or "", symbols, hit["subject_start"], hit["subject_end"])

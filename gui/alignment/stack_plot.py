@@ -41,9 +41,9 @@ class StackPlot(ScrolledDrawing):
         if not is_same:
             self._show_marked()
 
-    def mark(self, place: int) -> None:
-        """Mark the hit with index `place` in the stack (-1: none), and scroll to it."""
-        self.marked = place
+    def mark(self, position: int) -> None:
+        """Mark the hit with index `position` in the stack (-1: none), and scroll to it."""
+        self.marked = position
         self._show_marked()
         self.viewport().update()
 

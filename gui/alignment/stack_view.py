@@ -46,8 +46,8 @@ class StackView(QWidget):
         self._title = ElidedLabel()
         # As narrow as the smallest window needs.
         self.scheme = described(ChoiceBox(((scheme.title, scheme.name) for scheme in SCHEMES), n_characters=5), "Colours")
-        for place, scheme in enumerate(SCHEMES):
-            self.scheme.setItemData(place, scheme.help, Qt.ItemDataRole.ToolTipRole)
+        for position, scheme in enumerate(SCHEMES):
+            self.scheme.setItemData(position, scheme.help, Qt.ItemDataRole.ToolTipRole)
         self.insertions = described(
             QCheckBox("Insertions"), tip="Show columns opened by insertions; otherwise a mark shows where an insertion is hidden"
         )
@@ -127,6 +127,6 @@ class StackView(QWidget):
             made = partial(ColouredStack.of, result.stack, scheme, has_insertions=self.insertions.isChecked())
             self._worker.submit("paint", made, self.plot.show_stack, lambda error: self.plot.show_stack(None, str(error)))
 
-    def _choose(self, place: int) -> None:
+    def _choose(self, position: int) -> None:
         if self.found is not None:
-            self.hitChosen.emit(int(self.found.rows[place]))
+            self.hitChosen.emit(int(self.found.rows[position]))

@@ -71,8 +71,8 @@ class SubjectView(QWidget):
             line = f"{first + 1:>{digits}}  {' '.join(groups)}"
             low, high = max(subject.start - 1, first), min(subject.end, first + len(part))
             if low < high:
-                place = written + digits + 2
-                marks.append((place + _with_blanks(low - first), place + _with_blanks(high - 1 - first) + 1))
+                position = written + digits + 2
+                marks.append((position + _with_blanks(low - first), position + _with_blanks(high - 1 - first) + 1))
             lines.append(line)
             written += len(line) + 1
         self.sequence_text.setPlainText("\n".join(lines))
@@ -100,9 +100,9 @@ class SubjectView(QWidget):
             self.message.emit(f"Copied {self.subject.name} as FASTA.")
 
 
-def _with_blanks(place: int) -> int:
-    """Return the position in a line of text of its residue with index `place`, from 0.
+def _with_blanks(position: int) -> int:
+    """Return the position in a line of text of its residue with index `position`, from 0.
 
     The line has a space between groups of ten residues.
     """
-    return place + place // _GROUP
+    return position + position // _GROUP

@@ -166,17 +166,17 @@ class DesignModel(QAbstractTableModel):
     def _paste_by_file(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         columns = self.table.columns
         channel = columns.index("channel") if "channel" in columns and "channel" in header else None
-        places: dict[tuple[str, str], int] = {}
+        positions: dict[tuple[str, str], int] = {}
         for number, row in enumerate(self.table.rows):
             for name in (row[0], PurePath(row[0]).name, _stem(row[0])):
-                places.setdefault((name, "" if channel is None else row[channel].casefold()), number)
+                positions.setdefault((name, "" if channel is None else row[channel].casefold()), number)
         cells = []
         for given in rows:
             values = dict(zip(header, given, strict=False))
             name, of = values["file"].strip(), "" if channel is None else values.get("channel", "").strip().casefold()
-            place = places.get((name, of), places.get((_stem(name), of)))
-            if place is not None:
-                cells += [((place, columns.index(column)), text) for column, text in values.items() if column in columns]
+            position = positions.get((name, of), positions.get((_stem(name), of)))
+            if position is not None:
+                cells += [((position, columns.index(column)), text) for column, text in values.items() if column in columns]
         self.set_cells(cells)
 
     def _take(self, table: DesignTable) -> None:

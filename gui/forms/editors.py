@@ -160,8 +160,8 @@ def _matrix_problem(path: str) -> str:
     try:
         read_matrix(path)
     except InputError as error:
-        place = f", {error.place}" if error.place else ""
-        return f"{Path(path).name}{place}: {error.reason}" + (f". {error.remedy}" if error.remedy else "")
+        position = f", {error.place}" if error.place else ""
+        return f"{Path(path).name}{position}: {error.reason}" + (f". {error.remedy}" if error.remedy else "")
     except ParameterError as error:
         return str(error)
     return ""

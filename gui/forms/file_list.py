@@ -394,8 +394,8 @@ class FileList(QWidget):
             return f"{file.path.name} is a {file.format} file of sequences; add it to the protein databases"
         if file.sort == "spectra" and self._spec.content == "libraries" and file.path.name.lower().endswith(library_suffixes()):
             return f"{file.path.name} is not a spectral library: its spectra ({file.format}) have no identities (SEQ=, NAME=)"
-        place = next((title for title, sorts in self._elsewhere.items() if file.sort in sorts), "")
-        belongs = f". Add it to {place}" if place else ""
+        position = next((title for title, sorts in self._elsewhere.items() if file.sort in sorts), "")
+        belongs = f". Add it to {position}" if position else ""
         return f"{file.path.name} contains {SORTS[file.sort].held} ({file.format}), not {self._sort.held}{belongs}"
 
     def _show_state(self) -> None:

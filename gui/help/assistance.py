@@ -74,9 +74,9 @@ class Assistance(QObject):
         shown = window.pages.currentWidget()
         is_of_search = shown is not None and window.search.has_page(shown)
         here = window.search.search.manual if is_of_search else getattr(type(shown), "MANUAL", "")
-        place = help_target(focused, list(window.searches.values()), here)
+        position = help_target(focused, list(window.searches.values()), here)
         made = self.help_window()
-        made.show_place(place)
+        made.show_place(position)
         return made
 
     def show_setting(self, page: str, setting: ParameterDescription) -> HelpWindow:

@@ -69,10 +69,10 @@ class HelpWindow(QDialog):
         self._find_words("")
         self._find_keys("")
 
-    def show_place(self, place: HelpTarget) -> None:
+    def show_place(self, position: HelpTarget) -> None:
         """Show the glossary term of a help target if it has one, otherwise its manual page."""
-        self.show_page(place.page)
-        if place.term and self.show_term(place.term, place.meaning):
+        self.show_page(position.page)
+        if position.term and self.show_term(position.term, position.meaning):
             return
         self.tabs.setCurrentIndex(_MANUAL)
         self.page.setFocus()
@@ -196,11 +196,11 @@ class HelpWindow(QDialog):
             return
         term: Term = item.data(Qt.ItemDataRole.UserRole)
         sort = "Setting" if term.is_setting else "Column"
-        places = "".join(f"<li>{escape(place)}</li>" for place in term.places)
+        positions = "".join(f"<li>{escape(position)}</li>" for position in term.places)
         names = ", ".join(f"<code>{escape(name)}</code>" for name in term.names)
         self.meaning.setHtml(
             f"<h3>{escape(term.title)}</h3><p>{escape(term.meaning)}</p><p>{sort}, in files and on the command line {names}. Used in:</p>"
-            f"<ul>{places}</ul>"
+            f"<ul>{positions}</ul>"
         )
 
     def _find_keys(self, wanted: str) -> None:

@@ -152,7 +152,7 @@ class Tour(QWidget):
         self.card.resize(self.card.width(), max(height, self.card.minimumSizeHint().height()))
         size, about = self.card.size(), self._about()
         at = QPoint((self.width() - size.width()) // 2, (self.height() - size.height()) // 2)
-        for place in (
+        for position in (
             ()
             if about is None
             else (
@@ -163,8 +163,8 @@ class Tour(QWidget):
             )
         ):
             clamped = QPoint(
-                min(max(place.x(), _GAP), self.width() - size.width() - _GAP),
-                min(max(place.y(), _GAP), self.height() - size.height() - _GAP),
+                min(max(position.x(), _GAP), self.width() - size.width() - _GAP),
+                min(max(position.y(), _GAP), self.height() - size.height() - _GAP),
             )
             if about is not None and not QRect(clamped, size).intersects(about):
                 at = clamped

@@ -42,9 +42,9 @@ class ChromatogramPlot(FigureView):
         figure = None if self.chromatogram is None else chromatogram_figure(self.chromatogram, self.marked)
         self.show_figure(figure, text, retains_range=self.figure is not None)
 
-    def _choose_place(self, place: int) -> None:
+    def _choose_place(self, position: int) -> None:
         assert self.chromatogram is not None
-        self.mark_time(float(self.chromatogram.minutes[place]))
-        spectrum = int(self.chromatogram.spectrum[place])
+        self.mark_time(float(self.chromatogram.minutes[position]))
+        spectrum = int(self.chromatogram.spectrum[position])
         if spectrum >= 0:
             self.spectrumChosen.emit(spectrum)

@@ -67,9 +67,9 @@ class CoverageMap(ScrolledDrawing):
         if self._sheet is None or self.coverage is None:
             return
         self._sheet.chosen, self._sheet.residues = self.chosen, self.residues
-        place = next((peptide.start for peptide in self.coverage.peptides if peptide.row == row), min(self.residues, default=-1))
-        if 0 <= place < len(self.coverage.sequence):
-            self._bring_into_sight(self._sheet.residue(place), self._sheet.line * 3)
+        position = next((peptide.start for peptide in self.coverage.peptides if peptide.row == row), min(self.residues, default=-1))
+        if 0 <= position < len(self.coverage.sequence):
+            self._bring_into_sight(self._sheet.residue(position), self._sheet.line * 3)
         self.viewport().update()
 
     def _new_sheet(self, measure: WidgetMeasure, width: float) -> CoverageSheet | None:
@@ -87,17 +87,17 @@ class CoverageMap(ScrolledDrawing):
     def _peptide_at(self, x: float, y: float) -> PlacedPeptide | None:
         """Return the peptide whose bar is at a position, otherwise the shortest peptide that covers the residue there, or None."""
         bar = next((target for target in self.targets_at(x, y) if isinstance(target, PlacedPeptide)), None)
-        if bar is not None or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
+        if bar is not None or self._sheet is None or (position := self._sheet.residue_at(x, y)) is None:
             return bar
-        over = [peptide for peptide in self._sheet.peptides[place // self._sheet.per_row] if peptide.start <= place < peptide.end]
+        over = [peptide for peptide in self._sheet.peptides[position // self._sheet.per_row] if peptide.start <= position < peptide.end]
         return min(over, key=lambda peptide: peptide.end - peptide.start, default=None)
 
     def _features_at(self, x: float, y: float) -> list[ProteinFeature]:
         """Return the features whose bars are at a position, otherwise the features of the residue there."""
         spans = [target for target in self.targets_at(x, y) if isinstance(target, ProteinFeature)]
-        if spans or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
+        if spans or self._sheet is None or (position := self._sheet.residue_at(x, y)) is None:
             return spans[::-1]
-        return [feature for _, feature in self._sheet.features[place // self._sheet.per_row] if feature.start <= place < feature.end]
+        return [feature for _, feature in self._sheet.features[position // self._sheet.per_row] if feature.start <= position < feature.end]
 
     def _tip(self, x: float, y: float) -> str:
         if self._sheet is None or self.coverage is None:
@@ -113,7 +113,7 @@ class CoverageMap(ScrolledDrawing):
         if self.quantities is not None:
             value = self.quantities.value(self.coverage, peptide)
             about.append(f"{self.quantities.title}: {f'{value:.2f}' if value is not None else 'no quantity'}")
-        about += [f"{self.coverage.sequence[place]}{place + 1}: {name}" for place, name in peptide.modifications]
+        about += [f"{self.coverage.sequence[position]}{position + 1}: {name}" for position, name in peptide.modifications]
         return "\n".join([*about, *lines])
 
     def _click(self, x: float, y: float) -> None:

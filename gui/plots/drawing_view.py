@@ -140,15 +140,15 @@ class DrawingView(QWidget):
     def _shapes(self) -> tuple[Shape, ...]:
         return () if self._drawing is None else self._drawing.shapes
 
-    def target_at(self, place: QPointF) -> object | None:
+    def target_at(self, position: QPointF) -> object | None:
         """Return the target of the topmost shape at a position, or None."""
         for shape in reversed(self._shapes):
-            if isinstance(shape, Cells) and len(shape.targets) and (cell := shape.cell_at(place.x(), place.y())) is not None:
+            if isinstance(shape, Cells) and len(shape.targets) and (cell := shape.cell_at(position.x(), position.y())) is not None:
                 return int(shape.targets[cell[0]])
-            if isinstance(shape, Bar) and shape.target is not None and _box(shape).contains(place):
+            if isinstance(shape, Bar) and shape.target is not None and _box(shape).contains(position):
                 return shape.target
             if isinstance(shape, Points) and len(shape.targets):
-                distance = np.hypot(shape.x - place.x(), shape.y - place.y())
+                distance = np.hypot(shape.x - position.x(), shape.y - position.y())
                 nearest = int(np.argmin(distance))
                 if distance[nearest] <= _NEAR:
                     return int(shape.targets[nearest])
@@ -195,10 +195,10 @@ class DrawingView(QWidget):
                 painter.setPen(QPen(highlight, 1))
                 painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
-    def handle_at(self, place: QPointF) -> Handle | None:
+    def handle_at(self, position: QPointF) -> Handle | None:
         """Return the handle at a position, or None."""
         for handle in () if self._drawing is None else self._drawing.handles:
-            across, along = (place.x(), place.y()) if handle.is_upright else (place.y(), place.x())
+            across, along = (position.x(), position.y()) if handle.is_upright else (position.y(), position.x())
             if abs(across - handle.at) <= _GRIP and handle.start <= along <= handle.stop:
                 return handle
         return None
@@ -217,27 +217,27 @@ class DrawingView(QWidget):
             handle, self._dragged = self._dragged, None
             self.handleReleased.emit(handle.name, self._setting(handle, event.position()))
 
-    def _setting(self, handle: Handle, place: QPointF) -> float:
+    def _setting(self, handle: Handle, position: QPointF) -> float:
         """Return the value of a handle's setting at a position, by the handle's axis in the current drawing, which may have changed."""
         drawn = () if self._drawing is None else self._drawing.handles
         handle = next((other for other in drawn if other.name == handle.name), handle)
-        return handle.value(place.x() if handle.is_upright else place.y())
+        return handle.value(position.x() if handle.is_upright else position.y())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         targets = self._targets()
         last = len(targets) - 1
         now = targets.index(self._marked) if self._marked in targets else None
-        places = {
+        positions = {
             Qt.Key.Key_Right: 0 if now is None else min(now + 1, last),
             Qt.Key.Key_Left: last if now is None else max(now - 1, 0),
             Qt.Key.Key_Home: 0,
             Qt.Key.Key_End: last,
         }
-        place = places.get(Qt.Key(event.key()))
-        if place is None or not targets:
+        position = positions.get(Qt.Key(event.key()))
+        if position is None or not targets:
             super().keyPressEvent(event)
         else:
-            self._choose(targets[place])
+            self._choose(targets[position])
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -280,7 +280,7 @@ class DrawingView(QWidget):
             elif isinstance(shape, Points):
                 targets += shape.targets.tolist()
                 across += shape.x[: len(shape.targets)].tolist()
-        return [targets[place] for place in np.argsort(across, kind="stable").tolist()]
+        return [targets[position] for position in np.argsort(across, kind="stable").tolist()]
 
     def _marked_shape(self) -> tuple[QRectF, str, bool] | None:
         """Return the rectangle and the tooltip of the marked shape, and True if it is a dot; or None."""
@@ -292,9 +292,9 @@ class DrawingView(QWidget):
                 for row in np.flatnonzero(shape.targets == self._marked)[:1].tolist():
                     return QRectF(shape.x, shape.y + row * tall, shape.width, tall), "", False
             if isinstance(shape, Points) and isinstance(self._marked, int):
-                for place in np.flatnonzero(shape.targets == self._marked)[:1].tolist():
+                for position in np.flatnonzero(shape.targets == self._marked)[:1].tolist():
                     size = shape.size + 2
-                    return QRectF(shape.x[place] - size / 2, shape.y[place] - size / 2, size, size), "", True
+                    return QRectF(shape.x[position] - size / 2, shape.y[position] - size / 2, size, size), "", True
         return None
 
     def _describe(self) -> None:
@@ -390,12 +390,12 @@ def _fill(ink: Ink, opacity: float, palette: Palette) -> QColor:
     return qt_colour(ink, palette, opacity_below_text(ink, opacity, palette))
 
 
-def _tip(shape: Shape, place: QPointF) -> str:
+def _tip(shape: Shape, position: QPointF) -> str:
     """Return the tooltip of a shape at a position, or ''."""
     if isinstance(shape, Cells) and shape.tip is not None:
-        cell = shape.cell_at(place.x(), place.y())
+        cell = shape.cell_at(position.x(), position.y())
         return "" if cell is None else shape.tip(*cell)
-    return shape.tip if isinstance(shape, Bar) and shape.tip and _box(shape).contains(place) else ""
+    return shape.tip if isinstance(shape, Bar) and shape.tip and _box(shape).contains(position) else ""
 
 
 @contextmanager
@@ -472,8 +472,8 @@ def _paint_label(painter: QPainter, label: Label, colour: QColor, font: str, fon
         painter.drawText(QPointF(label.x - before, label.y), label.text)
 
 
-def _polygon(places: np.ndarray) -> QPolygonF:
-    return QPolygonF([QPointF(x, y) for x, y in places.tolist()])
+def _polygon(positions: np.ndarray) -> QPolygonF:
+    return QPolygonF([QPointF(x, y) for x, y in positions.tolist()])
 
 
 def _box(box: Box) -> QRectF:

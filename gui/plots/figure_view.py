@@ -90,7 +90,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self._built_form: object | None = None
         """Layout (see `_form`) for which the panels were created."""
         self._is_outdated = self._is_arranging = False
-        """True while, respectively, the figure must be drawn before it is used, or its panels get their places and are drawn afterwards."""
+        """True while, respectively, the figure must be drawn before it is used, or its panels are laid out and drawn afterwards."""
         self._highlights: tuple[Mark, ...] = ()
         self._highlighted = 0
         self._hovered: object | None = None
@@ -127,9 +127,9 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     def panel_in_sight(self, panel: int = 0) -> Panel:
         """Return a panel with its axes restricted to the visible range."""
         self._draw_if_outdated()
-        place = self._panels[panel].place
-        assert place is not None
-        return place.panel
+        area = self._panels[panel].place
+        assert area is not None
+        return area.panel
 
     def show_figure(self, figure: Figure | None, text: str = "", *, retains_range: bool = False) -> None:
         """Show a figure or a text. `retains_range`: retain the visible range as far as the new figure contains it."""
@@ -188,14 +188,14 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         if targets:
             self._draw_if_outdated()
         result = [
-            (at, place)
+            (at, position)
             for at, items in enumerate(self._panels)
             for target in targets
-            if items.place is not None and (place := items.place.target_place(target)) is not None
+            if items.place is not None and (position := items.place.target_place(target)) is not None
         ]
-        places = np.array([place for at, place in result if at == result[0][0]]).reshape(-1, 2)
+        positions = np.array([position for at, position in result if at == result[0][0]]).reshape(-1, 2)
         self.highlight(
-            (Scatter(places[:, 0], places[:, 1], "text", size, is_hollow=True),) if result else (), result[0][0] if result else 0
+            (Scatter(positions[:, 0], positions[:, 1], "text", size, is_hollow=True),) if result else (), result[0][0] if result else 0
         )
 
     def inner(self, panel: int = 0) -> QRectF:
@@ -206,9 +206,9 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     def place_of(self, x: float, y: float, panel: int = 0) -> QPointF:
         """Return the position of the values x and y of a panel's axes, in pixels of this widget."""
         self._draw_if_outdated()
-        place = self._panels[panel].place
-        assert place is not None
-        return QPointF(float(place.x(np.array(x))), float(place.y(np.array(y))))
+        area = self._panels[panel].place
+        assert area is not None
+        return QPointF(float(area.x(np.array(x))), float(area.y(np.array(y))))
 
     def values_at(self, at: QPointF) -> tuple[int, float, float] | None:
         """Return the index of the panel at a position of this widget and the values of its axes there, or None."""
@@ -221,8 +221,8 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     def picked_at(self, at: QPointF) -> Picked | None:
         """Return the mark at a position of this widget, or None."""
         result = self.values_at(at)
-        place = None if result is None else self._panels[result[0]].place
-        return None if place is None else place.picked(at.x(), at.y())
+        area = None if result is None else self._panels[result[0]].place
+        return None if area is None else area.picked(at.x(), at.y())
 
     def text_at(self, at: QPointF) -> str:
         """Return the tooltip of the mark at a position of this widget, or ''."""
@@ -419,9 +419,9 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     def _take_box(self, panel: int, *corners: QPointF) -> None:
         """Zoom into the box between two positions of a panel."""
-        place = self._panels[panel].place
-        assert place is not None
-        values = np.array([place.values(corner.x(), corner.y()) for corner in corners])
+        area = self._panels[panel].place
+        assert area is not None
+        values = np.array([area.values(corner.x(), corner.y()) for corner in corners])
         shown = [np.clip(values[:, axis], low, high) for axis, (low, high) in enumerate(self._ranges)]
         ends = [(float(value.min()), float(value.max())) for value in shown]
         if self._figure is None or self._figure.panels[panel].smallest[1] is None:

@@ -46,11 +46,11 @@ class HitBars(ScrolledDrawing):
     def mark(self, row: int | None) -> None:
         """Mark the hit of a row of the table, and scroll to it; None removes the mark."""
         self.chosen = row
-        place = self._place_of(row)
+        position = self._place_of(row)
         if self._sheet is not None:
             self._sheet.chosen = row
-            if place is not None:
-                self._bring_into_sight(self._sheet.box(place))
+            if position is not None:
+                self._bring_into_sight(self._sheet.box(position))
         self.viewport().update()
 
     def sizeHint(self) -> QSize:
@@ -91,11 +91,11 @@ class HitBars(ScrolledDrawing):
 
     def _click(self, x: float, y: float) -> None:
         assert self._sheet is not None and self.bars is not None
-        group, place = self._sheet.key.group_at(x, y), self._sheet.place_at(y)
+        group, position = self._sheet.key.group_at(x, y), self._sheet.place_at(y)
         if group is not None:
             self.group_actions[group].toggle()
-        elif place is not None:
-            self._choose(self.bars.bars[place].row)
+        elif position is not None:
+            self._choose(self.bars.bars[position].row)
 
     def _can_be_clicked(self, x: float, y: float) -> bool:
         assert self._sheet is not None

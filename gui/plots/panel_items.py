@@ -161,8 +161,8 @@ class PanelItems:
                 style = {"pen": self._pen(ink, 1.8), "brush": None} if mark.is_hollow else {"pen": None, "brush": self._brush(ink)}
                 return pg.ScatterPlotItem(x=x, y=y_of(y), size=size, pxMode=True, **style)
             case Rule(at, is_upright, ink, width, is_dashed):
-                place = at if is_upright else float(y_of(at))
-                return pg.InfiniteLine(place, angle=90 if is_upright else 0, pen=self._pen(ink, width, is_dashed=is_dashed))
+                position = at if is_upright else float(y_of(at))
+                return pg.InfiniteLine(position, angle=90 if is_upright else 0, pen=self._pen(ink, width, is_dashed=is_dashed))
             case Band(low, high, ink, opacity):
                 return pg.LinearRegionItem((low, high), movable=False, brush=self._brush(ink, opacity), pen=self._pen(ink))
             case Pixels(render):

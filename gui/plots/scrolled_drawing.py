@@ -62,10 +62,10 @@ class ScrolledDrawing(QAbstractScrollArea):
         """Drawing of the visible part, in coordinates of the whole figure."""
         return None if self._sheet is None else self._sheet.draw(self.in_sight)
 
-    def on_viewport(self, place: Region) -> QRectF:
+    def on_viewport(self, position: Region) -> QRectF:
         """Return the rectangle on the viewport of a region in coordinates of the figure."""
         left, top, _, _ = self.in_sight
-        return QRectF(*place).translated(-left, -top)
+        return QRectF(*position).translated(-left, -top)
 
     def targets_at(self, x: float, y: float) -> list[object]:
         """Return the targets of the bars at a position of the figure, the topmost bar first."""
@@ -157,13 +157,13 @@ class ScrolledDrawing(QAbstractScrollArea):
         self.lay_out()
         self.setAccessibleDescription(text or ("" if self._sheet is None else self._sheet.title))
 
-    def _bring_into_sight(self, place: Region, margin: float = 8.0) -> None:
+    def _bring_into_sight(self, position: Region, margin: float = 8.0) -> None:
         """Scroll vertically just far enough to show a region."""
         bar, height = self.verticalScrollBar(), self.viewport().height()
-        if place.top < bar.value():
-            bar.setValue(int(place.top - margin))
-        elif place.bottom > bar.value() + height:
-            bar.setValue(int(place.bottom + margin - height))
+        if position.top < bar.value():
+            bar.setValue(int(position.top - margin))
+        elif position.bottom > bar.value() + height:
+            bar.setValue(int(position.bottom + margin - height))
 
     def _line(self) -> float:
         """Return the size of a scroll step in pixels."""

@@ -109,10 +109,10 @@ class TracePlot(FigureView):
         if event.isStart():
             self._held = None if trace is None else self._begin(panel, trace, event.buttonDownScenePos())
         if self._held is not None and self.traces is not None:
-            place, stays, _ = self._held
-            self._held = (place, stays, self._seconds_at(place, event.scenePos()))
+            position, stays, _ = self._held
+            self._held = (position, stays, self._seconds_at(position, event.scenePos()))
             low, high = sorted(self._held[1:])
-            self.show_panel(trace_panel(self.traces, place, self.chosen, (low, high)), place)
+            self.show_panel(trace_panel(self.traces, position, self.chosen, (low, high)), position)
             if event.isFinish():
                 self._let_go()
         return True
@@ -147,14 +147,14 @@ class TracePlot(FigureView):
         figure = None if self.traces is None else traces_figure(self.traces, self._n_columns, self.chosen)
         self.show_figure(figure, text, retains_range=retains_range)
 
-    def _begin(self, place: int, trace: IonTrace, at: QPointF) -> tuple[int, float, float] | None:
+    def _begin(self, position: int, trace: IonTrace, at: QPointF) -> tuple[int, float, float] | None:
         """Return file index, fixed limit and moving limit of a drag that starts at a position, or None if the drag moves no limit."""
         border = self._border_at(at)
         if border is not None and (held := self._trace(border.place)) is not None:
             return border.place, *_ends(held, border)
         if trace.row >= 0 and trace.begin is None and len(trace.seconds):
-            seconds = self._seconds_at(place, at)
-            return place, seconds, seconds
+            seconds = self._seconds_at(position, at)
+            return position, seconds, seconds
         return None
 
     def _let_go(self) -> None:
@@ -162,15 +162,15 @@ class TracePlot(FigureView):
         if held is not None and not self._move(*held):
             self._draw_all()
 
-    def _move(self, place: int, *borders: float) -> bool:
+    def _move(self, position: int, *borders: float) -> bool:
         """Set the limits of a trace to the MS1 spectra nearest to two times in seconds; return False if the limits are unchanged."""
-        trace = self._trace(place)
+        trace = self._trace(position)
         if trace is None or not len(trace.seconds):
             return False
         begin, end = sorted(float(trace.seconds[np.argmin(np.abs(trace.seconds - at))]) for at in borders)
         is_moved = begin < end and (begin, end) != (trace.begin, trace.end)
         if is_moved:
-            self.bordersMoved.emit(place, begin, end)
+            self.bordersMoved.emit(position, begin, end)
         return is_moved
 
     def _request_reset(self) -> None:
@@ -181,24 +181,24 @@ class TracePlot(FigureView):
         trace = None if self.chosen is None else self._trace(self.chosen.place)
         self.reset_action.setEnabled(trace is not None and trace.is_manual)
 
-    def _trace(self, place: int) -> IonTrace | None:
-        return None if self.traces is None or not 0 <= place < len(self.traces.traces) else self.traces.traces[place]
+    def _trace(self, position: int) -> IonTrace | None:
+        return None if self.traces is None or not 0 <= position < len(self.traces.traces) else self.traces.traces[position]
 
     def _borders(self) -> list[Border]:
         traces = () if self.traces is None else self.traces.traces
-        places = [at for at, trace in enumerate(traces) if trace.begin is not None and trace.end is not None and trace.row >= 0]
-        return [Border(place, is_end) for place in places for is_end in (False, True)]
+        positions = [at for at, trace in enumerate(traces) if trace.begin is not None and trace.end is not None and trace.row >= 0]
+        return [Border(position, is_end) for position in positions for is_end in (False, True)]
 
     def _border_at(self, at: QPointF) -> Border | None:
         near = []
         for border in self._borders():
-            place, inner = self.border_place(border), self.inner(border.place)
-            if place is not None and inner.adjusted(-_NEAR, 0, _NEAR, 0).contains(at) and abs(place.x() - at.x()) <= _NEAR:
-                near.append((abs(place.x() - at.x()), border))
+            position, inner = self.border_place(border), self.inner(border.place)
+            if position is not None and inner.adjusted(-_NEAR, 0, _NEAR, 0).contains(at) and abs(position.x() - at.x()) <= _NEAR:
+                near.append((abs(position.x() - at.x()), border))
         return min(near)[1] if near else None
 
-    def _seconds_at(self, place: int, at: QPointF) -> float:
-        inner, (low, high) = self.inner(place), self.ranges[0]
+    def _seconds_at(self, position: int, at: QPointF) -> float:
+        inner, (low, high) = self.inner(position), self.ranges[0]
         share = (min(max(at.x(), inner.left()), inner.right()) - inner.left()) / inner.width()
         return (low + share * (high - low)) * 60
 

@@ -312,7 +312,7 @@ class ComparisonView(PaneView):
     def _show_spectrum_of_dot(self, row: int) -> None:
         """Select the spectrum of the clicked dot in the table of spectra; if the filter hides it there, only show it."""
         self._pair = self.pair_box.currentData()
-        spectra = next(place for place, level in enumerate(LEVELS) if level.name == "spectra")
+        spectra = next(index for index, level in enumerate(LEVELS) if level.name == "spectra")
         if self.level_box.currentIndex() != spectra:
             self._dot = row
             self.level_box.setCurrentIndex(spectra)

@@ -175,17 +175,17 @@ class EvidenceView(WithStructures, RunView):
         def find() -> tuple[ProteinRow, int] | None:
             return find_peptide_position(source, peptide)
 
-        def go(place: tuple[ProteinRow, int] | None) -> None:
-            if place is None:
+        def go(position: tuple[ProteinRow, int] | None) -> None:
+            if position is None:
                 self.message.emit(f"No protein of this run contains {peptide}.")
                 self.proteins.show_rows(takes_first=self.proteins.view.chosen is None)
                 return
-            self._wanted_peptide = place[1]
-            if self._protein is not None and self._protein.row == place[0]:
-                self._choose_peptide(place[1])
+            self._wanted_peptide = position[1]
+            if self._protein is not None and self._protein.row == position[0]:
+                self._choose_peptide(position[1])
             else:
                 self.filter_bar.reset()
-                self.proteins.show_rows(wanted=place[0])
+                self.proteins.show_rows(wanted=position[0])
 
         self._statistician.submit("place", find, go, self._fail_softly)
 
@@ -283,36 +283,36 @@ class EvidenceView(WithStructures, RunView):
     def _show_site(self, row: int, values: Mapping[str, Any]) -> None:
         if not self._is_of_protein(values):
             return
-        place = values["position"] - 1
-        self._light_residues([place])
-        self._pick_places([place])
+        position = values["position"] - 1
+        self._light_residues([position])
+        self._pick_places([position])
         fold = self._fold
-        if fold is not None and place not in fold.near.position:
+        if fold is not None and position not in fold.near.position:
             elsewhere = f"; it is on {values['chain']}" if values.get("chain") else ""
-            self.message.emit(f"Residue {place + 1} is not on {fold.near.values['chain']}{elsewhere}.")
+            self.message.emit(f"Residue {position + 1} is not on {fold.near.values['chain']}{elsewhere}.")
 
     def _show_contact(self, row: int, values: Mapping[str, Any]) -> None:
         if not self._is_of_protein(values):
             return
-        places = [values["first_position"] - 1, values["second_position"] - 1]
-        self._light_residues(places)
-        self._pick_places(places)
+        positions = [values["first_position"] - 1, values["second_position"] - 1]
+        self._light_residues(positions)
+        self._pick_places(positions)
 
     def _forget_choice(self, name: str) -> None:
         if self.tabs.currentWidget() is self.panels[name]:
             self._light_residues(() if self._place is None else [self._place])
 
-    def _light_residues(self, places: Sequence[int], row: int | None = None) -> None:
+    def _light_residues(self, positions: Sequence[int], row: int | None = None) -> None:
         """Highlight exactly these residues of the protein in the coverage map, the alignment and the structure.
 
-        `places` are residue indices; `row` is the row of the peptide that consists of them, if any.
+        `positions` are residue indices; `row` is the row of the peptide that consists of them, if any.
         """
         protein, fold = self._protein, self._fold
         if protein is None:
             return
         chosen = np.zeros(len(protein), np.bool_)
-        chosen[[place for place in places if 0 <= place < len(protein)]] = True
-        self.coverage.mark(row, places if row is None else ())
+        chosen[[position for position in positions if 0 <= position < len(protein)]] = True
+        self.coverage.mark(row, positions if row is None else ())
         if fold is None:
             return
         self._mark_alignment(chosen)
@@ -330,14 +330,14 @@ class EvidenceView(WithStructures, RunView):
         # The plot scrolls to the last key: the first column.
         self.alignment.plot.mark(dict.fromkeys(reversed(columns), (True, True)))
 
-    def _pick_places(self, places: Sequence[int]) -> None:
+    def _pick_places(self, positions: Sequence[int]) -> None:
         """Select the residues of the shown chain in 3D that are aligned with the given residues of the protein."""
         panel, fold = self.structures, self._fold
         if panel is None or fold is None or fold.trace is None or panel.scene.query is not fold.trace:
             return
         row_of = dict(zip(fold.near.position.tolist(), fold.near.chain_residue.tolist(), strict=True))
         self._is_picking = True
-        panel.pick([Pick(fold.trace, row_of[place]) for place in places if place in row_of])
+        panel.pick([Pick(fold.trace, row_of[position]) for position in positions if position in row_of])
         self._is_picking = False
 
     def _take_picks(self) -> None:
@@ -349,41 +349,43 @@ class EvidenceView(WithStructures, RunView):
         if pick.row < 0:
             # An atom of a ligand, not a residue of the protein.
             return
-        place = -1 if pick.trace.evidence is None else int(pick.trace.evidence.position[pick.row])
-        if place < 0:
+        position = -1 if pick.trace.evidence is None else int(pick.trace.evidence.position[pick.row])
+        if position < 0:
             self.message.emit(f"{pick.label} of {pick.trace.name}: no residue of {protein.accession} is aligned here.")
             return
-        self._show_over(place)
+        self._show_over(position)
 
     def _pick_column(self, column: int) -> None:
         """Select the residue of a clicked column of the alignment in 3D, and show the peptides that cover it."""
         fold = self._fold
         if fold is None or column < 0 or fold.pair.place[column] < 0:
             return
-        place = int(fold.pair.place[column])
-        self._pick_places([place])
-        self._show_over(place)
+        position = int(fold.pair.place[column])
+        self._pick_places([position])
+        self._show_over(position)
 
-    def _show_over(self, place: int) -> None:
+    def _show_over(self, position: int) -> None:
         """Show the peptides that cover a residue or, if the table of sites is visible and contains the residue, select its row there."""
         protein = self._protein
         assert protein is not None
-        self._place = place
-        site = protein.sites.get(place)
+        self._place = position
+        site = protein.sites.get(position)
         if site is not None and self.sites.model.position_of(site) is not None and self.tabs.currentWidget() is self.sites:
             self._choose_row(self.sites, site)
             return
         # The first peptide of the table is highlighted at once, without waiting for the table.
-        first = protein.first_over(place)
-        self._light_residues([place] if first is None else range(first.start, first.end), first.row if first else None)
+        first = protein.first_over(position)
+        self._light_residues([position] if first is None else range(first.start, first.end), first.row if first else None)
         self.tabs.setCurrentWidget(self.peptides)
         # Without a previous selection, the signal is emitted even if the same row is selected again.
         self.peptides.view.forget_choice()
         self.peptides.show_rows(
-            scope=over_residue(protein.row, place), scope_text=f"over {protein.name_of(place)} of {protein.accession}", takes_first=True
+            scope=over_residue(protein.row, position),
+            scope_text=f"over {protein.name_of(position)} of {protein.accession}",
+            takes_first=True,
         )
         if first is None:
-            self.message.emit(f"No peptide covers {protein.name_of(place)} of {protein.accession}.")
+            self.message.emit(f"No peptide covers {protein.name_of(position)} of {protein.accession}.")
 
     # ------------------------------------------------------------------------------------------------------------ the structures
 

@@ -293,10 +293,10 @@ class _Cell(QWidget):
         if is_high == self.is_high:
             return False
         self.is_high = is_high
-        places = ((0, 0), (1, 0), (2, 0)) if is_high else ((0, 0), (0, 1), (1, 1))
-        for widget, place in zip((self._label, *self._parts), places, strict=False):
+        positions = ((0, 0), (1, 0), (2, 0)) if is_high else ((0, 0), (0, 1), (1, 1))
+        for widget, position in zip((self._label, *self._parts), positions, strict=False):
             self._grid.removeWidget(widget)
-            self._grid.addWidget(widget, *place, Qt.AlignmentFlag.AlignCenter)
+            self._grid.addWidget(widget, *position, Qt.AlignmentFlag.AlignCenter)
         self.updateGeometry()
         return True
 

@@ -290,8 +290,8 @@ class IdentificationView(SpectraRunView):
         self.coverage.show_coverage(coverage, quantities=quantities)
         self.coverage.mark(self.peptides.view.chosen)
 
-    def _go_to(self, places: tuple[int | None, int | None], psm: int | None) -> None:
-        protein, peptide = places
+    def _go_to(self, positions: tuple[int | None, int | None], psm: int | None) -> None:
+        protein, peptide = positions
         if protein is None:
             self.message.emit("No listed protein group contains this peptide: it is assigned to a group with more evidence.")
             return

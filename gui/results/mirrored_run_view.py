@@ -53,9 +53,9 @@ class MirroredRunView(SpectraRunView):
             self._reader.submit("spectrum", lambda: self._compared(run, row), self._show_compared, self._fail_spectrum)
 
     def _show_compared(self, compared_and_row: tuple[MirroredSpectra, Mapping[str, Any]]) -> None:
-        compared, place = compared_and_row
+        compared, position = compared_and_row
         self.mirror.show_spectra(compared)
-        self.spectra.mark(SpectrumRow(int(place["spectrum"])), place)
+        self.spectra.mark(SpectrumRow(int(position["spectrum"])), position)
 
     def _show_plain(self, spectrum: MirroredSpectra) -> None:
         self.mirror.show_spectra(spectrum)

@@ -306,21 +306,21 @@ class QuantityView(RunView):
     def _fail_traces(self, error: Exception) -> None:
         self.traces.show_traces(None, str(error))
 
-    def _correct(self, place: int, begin: float, end: float) -> None:
-        """Store manual integration limits (seconds) of the trace with index `place`, and recompute all quantities."""
+    def _correct(self, position: int, begin: float, end: float) -> None:
+        """Store manual integration limits (seconds) of the trace with index `position`, and recompute all quantities."""
         ion = self.traces.traces
         assert ion is not None
-        self._change(place, lambda trace: measured_between(trace, ion.pattern, begin, end))
+        self._change(position, lambda trace: measured_between(trace, ion.pattern, begin, end))
 
-    def _take_back(self, place: int) -> None:
-        """Restore the automatic integration limits of the trace with index `place`."""
-        self._change(place, lambda _: {})
+    def _take_back(self, position: int) -> None:
+        """Restore the automatic integration limits of the trace with index `position`."""
+        self._change(position, lambda _: {})
 
-    def _change(self, place: int, numbers: Any) -> None:
+    def _change(self, position: int, numbers: Any) -> None:
         run, surveys, ion, shown = self._finished, self._ms1_spectra, self.traces.traces, self._trace_row
         if run is None or surveys is None or ion is None or shown is None:
             return
-        trace = ion.traces[place]
+        trace = ion.traces[position]
 
         def change() -> tuple[QuantityOverview, IonTraces]:
             run.project.set_row_correction(run.run.id, ION_TRACES.name, trace.row, numbers(trace))

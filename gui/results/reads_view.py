@@ -195,9 +195,9 @@ class ReadsView(RunView):
 
     def _mark_depth(self) -> None:
         """Mark the selected row and the selected positions in the depth plot if they are on the shown reference."""
-        row, text, place = self._row, self._drawn, self._place
+        row, text, position = self._row, self._drawn, self._place
         self.coverage.mark_positions(row.interval if row is not None and row.text is not None and row.text.is_same(text) else None)
-        self.coverage.show_place(place[1:] if place is not None and place[0].is_same(text) else None)
+        self.coverage.show_place(position[1:] if position is not None and position[0].is_same(text) else None)
 
     def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
         run = self._finished

@@ -300,11 +300,11 @@ class StructureCanvas(QWidget):
 
     def _near(self, position: np.ndarray, at: QPointF) -> list[tuple[int, float, float]]:
         """Return the index, the distance in pixels and the depth in Å of each point that is drawn near a position of the widget."""
-        place = self.camera.projected(position, self.width(), self.height())
+        index = self.camera.projected(position, self.width(), self.height())
         with np.errstate(invalid="ignore"):
-            distance = np.hypot(place[:, 0] - at.x(), place[:, 1] - at.y())
-            rows = np.flatnonzero((distance <= _PICK_PIXELS) & (place[:, 2] > 0)).tolist()
-        return [(row, float(distance[row]), float(place[row, 2])) for row in rows]
+            distance = np.hypot(index[:, 0] - at.x(), index[:, 1] - at.y())
+            rows = np.flatnonzero((distance <= _PICK_PIXELS) & (index[:, 2] > 0)).tolist()
+        return [(row, float(distance[row]), float(index[row, 2])) for row in rows]
 
     def text_at(self, at: QPointF) -> str:
         """Return the tooltip at a position of the widget: chain and residue, and the aligned residue of the query."""
@@ -399,8 +399,8 @@ class StructureCanvas(QWidget):
         """Zoom to the pointer."""
         factor = _WHEEL_ZOOM ** (event.angleDelta().y() / 120)
         at = event.position()
-        place = (at.x() / max(self.width(), 1), at.y() / max(self.height(), 1))
-        self._take(self.camera.zoomed(factor, place, self.aspect))
+        position = (at.x() / max(self.width(), 1), at.y() / max(self.height(), 1))
+        self._take(self.camera.zoomed(factor, position, self.aspect))
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -325,12 +325,12 @@ class OpenGLRenderer:
         program.setUniformValue(program.uniformLocation("depth"), QVector4D(*depth.tolist()))
         program.setUniformValue(program.uniformLocation("background"), _vector(background))
         program.setUniformValue1f(program.uniformLocation("fogShare"), FOG_SHARE if backdrop.fog else 0.0)
-        place, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
-        for at in (place, normal, colour):
+        position, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
+        for at in (position, normal, colour):
             program.enableAttributeArray(at)
         for body, corners in bodies:
             body.points.bind()
-            program.setAttributeBuffer(place, _FLOAT, 0, 3, _POINT_BYTES)
+            program.setAttributeBuffer(position, _FLOAT, 0, 3, _POINT_BYTES)
             program.setAttributeBuffer(normal, _BYTE, 12, 3, _POINT_BYTES)
             body.colours.bind()
             program.setAttributeBuffer(colour, _UNSIGNED_BYTE, 0, 3, 4)
@@ -342,7 +342,7 @@ class OpenGLRenderer:
             gl.glDrawElements(_TRIANGLES, n, _UNSIGNED_INT, VoidPtr(0))  # type: ignore[arg-type]
             if corners is not None:
                 triangles.destroy()
-        for at in (place, normal, colour):
+        for at in (position, normal, colour):
             program.disableAttributeArray(at)
         program.release()
 

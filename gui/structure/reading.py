@@ -30,12 +30,12 @@ def other_chains(trace: Trace) -> tuple[Trace, ...]:
         If the file is missing or has changed.
     """
     file = read_structure(trace.path)
-    positions = {tuple(place) for place in trace.chains.position.tolist()}
+    positions = {tuple(position) for position in trace.chains.position.tolist()}
     others: list[Trace] = []
     is_found, n_residues = False, 0
     for i, name in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
         rows = file.chains.rows(i)
-        if not is_found and positions <= {tuple(place) for place in file.chains.position[rows].tolist()}:
+        if not is_found and positions <= {tuple(position) for position in file.chains.position[rows].tolist()}:
             is_found = True
             continue
         n_residues += rows.stop - rows.start

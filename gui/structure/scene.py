@@ -55,8 +55,8 @@ class Pick(NamedTuple):
         """Position of the atom or of the residue's Cα, shape (3,), in Å."""
         if self.at is not None:
             return np.array(self.at, np.float32)
-        place: NDArray[np.float32] = self.trace.position[self.row]
-        return place
+        position: NDArray[np.float32] = self.trace.position[self.row]
+        return position
 
     @property
     def label(self) -> str:

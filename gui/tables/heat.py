@@ -20,8 +20,8 @@ def paint_heat(painter: QPainter, area: QRect, values: Sequence[float | None], p
     width = inner.width() / len(values)
     surface, line = palette_of(palette), palette.color(QPalette.ColorRole.Mid)
     painter.save()
-    for place, share in enumerate(relative(values).tolist()):
-        box = QRectF(inner.left() + place * width, inner.top(), max(width - 1, 1.0), inner.height())
+    for position, share in enumerate(relative(values).tolist()):
+        box = QRectF(inner.left() + position * width, inner.top(), max(width - 1, 1.0), inner.height())
         if share == share:
             painter.fillRect(box, qt_colour(Shade(share / _FULL), surface))
         painter.setPen(QPen(line, 1, Qt.PenStyle.SolidLine if share == share else Qt.PenStyle.DotLine))

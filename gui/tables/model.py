@@ -270,7 +270,7 @@ class ParquetTableModel(QAbstractTableModel):
         if role not in _ROLES_OF_VALUES:
             return None
         column = self.columns[index.column()]
-        number, place = divmod(index.row(), PAGE_ROWS)
+        number, position = divmod(index.row(), PAGE_ROWS)
         page = self._pages.get(number)
         if page is None or column.name not in page:
             if role == _DISPLAY:
@@ -279,10 +279,10 @@ class ParquetTableModel(QAbstractTableModel):
             return None
         if role in (_FONT, _FOREGROUND):
             decoys = page.get("is_decoy")
-            if decoys is None or not decoys[place]:
+            if decoys is None or not decoys[position]:
                 return None
             return self._italic if role == _FONT else self._palette().brush(QPalette.ColorRole.PlaceholderText)
-        value = page[column.name][place]
+        value = page[column.name][position]
         if role == _DISPLAY:
             return shown_text(column, value, self._locale)
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -292,14 +292,14 @@ class ParquetTableModel(QAbstractTableModel):
     def cell(self, row: int, section: int) -> tuple[str, Qt.AlignmentFlag, bool]:
         """Return the data for painting a cell: text, alignment, and True for a decoy. `row` is the position of its row."""
         column = self.columns[section]
-        number, place = divmod(row, PAGE_ROWS)
+        number, position = divmod(row, PAGE_ROWS)
         page = self._pages.get(number)
         if page is None or column.name not in page:
             self._request(number)
             return _NOT_YET, _SIDES[column.is_number], False
         decoys = page.get("is_decoy")
-        text = shown_text(column, page[column.name][place], self._locale)
-        return text, _SIDES[column.is_number], decoys is not None and bool(decoys[place])
+        text = shown_text(column, page[column.name][position], self._locale)
+        return text, _SIDES[column.is_number], decoys is not None and bool(decoys[position])
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by the column with this index; -1 restores file order."""

@@ -92,9 +92,9 @@ class AlignmentSearch:
         subjects = first + np.flatnonzero(self._lengths[first:last])
         prepared = [_Query.of(query) for query in queries]
         every = range(len(queries))
-        for place, bits in enumerate(costs.widths()):
+        for position, bits in enumerate(costs.widths()):
             scorer = _Scorer(prepared, self._residues, self._offsets, costs, bits, out)
-            if place == 0:
+            if position == 0:
                 tasks = scorer.tasks(self._plan(subjects, first, last, bits), every, self._processor.threads)
             else:
                 passed = [subjects[row[subjects] < 0] for row in out]

@@ -19,7 +19,7 @@ _STEPS = np.frombuffer(b"\tcg:Z:", np.uint8)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows, sequences, lines, ends):
+def write_sam_lines(names, flags, text_names, positions, cigars, clips, tags, rows, sequences, lines, ends):
     """Write a SAM line for each of n records.
 
     Parameters
@@ -30,7 +30,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
         Names of all references.
     flags : (n,) int64
         FLAG field of SAM.
-    places : (n, 6) int64
+    positions : (n, 6) int64
         Index of the reference, or -1; position, from 1; mapping quality; index of the mate's reference, or -1; position of the mate; length
         of the fragment.
     clips : (n, 2) int64
@@ -45,91 +45,91 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
         Output; end of each line in `lines`.
     """
     symbols, qualities, offsets, complement, quality_shift = sequences
-    place = np.int64(0)
+    position = np.int64(0)
     for k in range(len(flags)):
-        place = _write_text(names.characters, names.offsets[k], names.offsets[k + 1], lines, place)
-        place = _write_field(flags[k], lines, place)
-        text, mate_text = places[k, 0], places[k, 3]
-        place = _write_name(text_names.characters, text_names.offsets, text, lines, place)
-        place = _write_field(places[k, 1], lines, place)
-        place = _write_field(places[k, 2], lines, place)
-        lines[place] = _TAB
-        place += 1
+        position = _write_text(names.characters, names.offsets[k], names.offsets[k + 1], lines, position)
+        position = _write_field(flags[k], lines, position)
+        text, mate_text = positions[k, 0], positions[k, 3]
+        position = _write_name(text_names.characters, text_names.offsets, text, lines, position)
+        position = _write_field(positions[k, 1], lines, position)
+        position = _write_field(positions[k, 2], lines, position)
+        lines[position] = _TAB
+        position += 1
         is_placed = flags[k] & _IS_UNPLACED == 0
         if is_placed:
-            place = _write_clip(clips[k, 0], lines, place)
-            place = _write_text(cigars.characters, cigars.offsets[k], cigars.offsets[k + 1], lines, place)
-            place = _write_clip(clips[k, 1], lines, place)
+            position = _write_clip(clips[k, 0], lines, position)
+            position = _write_text(cigars.characters, cigars.offsets[k], cigars.offsets[k + 1], lines, position)
+            position = _write_clip(clips[k, 1], lines, position)
         else:
-            lines[place] = _STAR
-            place += 1
+            lines[position] = _STAR
+            position += 1
         if mate_text >= 0 and mate_text == text:
-            lines[place], lines[place + 1] = _TAB, _EQUAL
-            place += 2
+            lines[position], lines[position + 1] = _TAB, _EQUAL
+            position += 2
         else:
-            place = _write_name(text_names.characters, text_names.offsets, mate_text, lines, place)
-        place = _write_field(places[k, 4], lines, place)
-        place = _write_field(places[k, 5], lines, place)
-        lines[place] = _TAB
-        place += 1
+            position = _write_name(text_names.characters, text_names.offsets, mate_text, lines, position)
+        position = _write_field(positions[k, 4], lines, position)
+        position = _write_field(positions[k, 5], lines, position)
+        lines[position] = _TAB
+        position += 1
         begin, end = offsets[rows[k]], offsets[rows[k] + 1]
         is_reverse = flags[k] & _IS_REVERSE != 0
         if begin == end:
-            lines[place], lines[place + 1], lines[place + 2] = _STAR, _TAB, _STAR
-            place += 3
+            lines[position], lines[position + 1], lines[position + 2] = _STAR, _TAB, _STAR
+            position += 3
         else:
             if is_reverse:
                 for j in range(end - 1, begin - 1, -1):
-                    lines[place] = complement[symbols[j]]
-                    place += 1
+                    lines[position] = complement[symbols[j]]
+                    position += 1
             else:
-                place = _write_text(symbols, begin, end, lines, place)
-            lines[place] = _TAB
-            place += 1
+                position = _write_text(symbols, begin, end, lines, position)
+            lines[position] = _TAB
+            position += 1
             if len(qualities) == 0:
-                lines[place] = _STAR
-                place += 1
+                lines[position] = _STAR
+                position += 1
             for j in range(end - begin if len(qualities) else 0):
                 quality = np.int64(qualities[end - 1 - j if is_reverse else begin + j]) - quality_shift
-                lines[place] = max(quality, _MINIMUM_QUALITY)
-                place += 1
-        place = _write_text(tags.characters, tags.offsets[k], tags.offsets[k + 1], lines, place)
-        lines[place] = _NEWLINE
-        place += 1
-        ends[k] = place
+                lines[position] = max(quality, _MINIMUM_QUALITY)
+                position += 1
+        position = _write_text(tags.characters, tags.offsets[k], tags.offsets[k + 1], lines, position)
+        lines[position] = _NEWLINE
+        position += 1
+        ends[k] = position
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines, ends):
+def write_paf_lines(names, text_names, is_reverse, positions, scores, cigars, lines, ends):
     """Write a PAF line for each of n records (see `write_sam_lines` for further parameters).
 
     Parameters
     ----------
-    places
+    positions
         (n, 8) int64: read length, start and end; reference index, length, start and end, all from 0; mapping quality.
     """
-    place = np.int64(0)
+    position = np.int64(0)
     for k in range(len(scores)):
-        place = _write_text(names.characters, names.offsets[k], names.offsets[k + 1], lines, place)
+        position = _write_text(names.characters, names.offsets[k], names.offsets[k + 1], lines, position)
         for column in range(3):
-            place = _write_field(places[k, column], lines, place)
-        lines[place], lines[place + 1] = _TAB, _MINUS if is_reverse[k] else _PLUS
-        place = _write_name(text_names.characters, text_names.offsets, places[k, 3], lines, place + 2)
+            position = _write_field(positions[k, column], lines, position)
+        lines[position], lines[position + 1] = _TAB, _MINUS if is_reverse[k] else _PLUS
+        position = _write_name(text_names.characters, text_names.offsets, positions[k, 3], lines, position + 2)
         for column in range(4, 7):
-            place = _write_field(places[k, column], lines, place)
+            position = _write_field(positions[k, column], lines, position)
         edits, columns, same = _edits(cigars.characters, cigars.offsets[k], cigars.offsets[k + 1])
-        place = _write_field(same, lines, place)
-        place = _write_field(columns, lines, place)
-        place = _write_field(places[k, 7], lines, place)
-        place = _write_text(_EDITS, 0, len(_EDITS), lines, place)
-        place = _write_number(edits, lines, place)
-        place = _write_text(_SCORE, 0, len(_SCORE), lines, place)
-        place = _write_number(scores[k], lines, place)
-        place = _write_text(_STEPS, 0, len(_STEPS), lines, place)
-        place = _write_text(cigars.characters, cigars.offsets[k], cigars.offsets[k + 1], lines, place)
-        lines[place] = _NEWLINE
-        place += 1
-        ends[k] = place
+        position = _write_field(same, lines, position)
+        position = _write_field(columns, lines, position)
+        position = _write_field(positions[k, 7], lines, position)
+        position = _write_text(_EDITS, 0, len(_EDITS), lines, position)
+        position = _write_number(edits, lines, position)
+        position = _write_text(_SCORE, 0, len(_SCORE), lines, position)
+        position = _write_number(scores[k], lines, position)
+        position = _write_text(_STEPS, 0, len(_STEPS), lines, position)
+        position = _write_text(cigars.characters, cigars.offsets[k], cigars.offsets[k + 1], lines, position)
+        lines[position] = _NEWLINE
+        position += 1
+        ends[k] = position
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -151,48 +151,48 @@ def _edits(cigars, begin, end):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_text(characters, begin, end, lines, place):
+def _write_text(characters, begin, end, lines, position):
     for j in range(begin, end):
-        lines[place + j - begin] = characters[j]
-    return place + end - begin
+        lines[position + j - begin] = characters[j]
+    return position + end - begin
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_name(text_names, text_offsets, text, lines, place):
+def _write_name(text_names, text_offsets, text, lines, position):
     """Write a tab and the name of reference `text`, or a star for -1."""
-    lines[place] = _TAB
+    lines[position] = _TAB
     if text < 0:
-        lines[place + 1] = _STAR
-        return place + 2
-    return _write_text(text_names, text_offsets[text], text_offsets[text + 1], lines, place + 1)
+        lines[position + 1] = _STAR
+        return position + 2
+    return _write_text(text_names, text_offsets[text], text_offsets[text + 1], lines, position + 1)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_field(value, lines, place):
+def _write_field(value, lines, position):
     """Write a tab and a number."""
-    lines[place] = _TAB
-    return _write_number(value, lines, place + 1)
+    lines[position] = _TAB
+    return _write_number(value, lines, position + 1)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_clip(count, lines, place):
+def _write_clip(count, lines, position):
     if count == 0:
-        return place
-    place = _write_number(count, lines, place)
-    lines[place] = _CLIPPED
-    return place + 1
+        return position
+    position = _write_number(count, lines, position)
+    lines[position] = _CLIPPED
+    return position + 1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_number(value, lines, place):
+def _write_number(value, lines, position):
     if value < 0:
-        lines[place] = _MINUS
-        place, value = place + 1, -value
+        lines[position] = _MINUS
+        position, value = position + 1, -value
     digits, rest = 1, value
     while rest >= 10:
         rest //= 10
         digits += 1
     for digit in range(digits):
-        lines[place + digits - 1 - digit] = _ZERO + value % 10
+        lines[position + digits - 1 - digit] = _ZERO + value % 10
         value //= 10
-    return place + digits
+    return position + digits

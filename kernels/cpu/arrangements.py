@@ -34,12 +34,12 @@ def _residues_of(residues, position, length, residue_mask):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _find_sites(residues, position, length, flags, residue_mask, place, sites, m, wanted):
+def _find_sites(residues, position, length, flags, residue_mask, index, sites, m, wanted):
     """Write the possible sites of a modification into row m of `sites`, if there are at least `wanted`; return the number of sites.
 
     Sites are 0 for the N-terminus, 1 to length for residues, length + 1 for the C-terminus.
     """
-    if place == 0:
+    if index == 0:
         bits = _residues_of(residues, position, length, residue_mask)
         n = count_bits(bits)
         if n >= wanted:
@@ -48,8 +48,8 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
                 bits &= bits - np.uint64(1)
         return n
     any_residue = residue_mask == _ANY_RESIDUE
-    at_n_term = place == 1 or (place == 3 and flags & FLAG_PROTEIN_N_TERM)
-    at_c_term = place == 2 or (place == 4 and flags & FLAG_PROTEIN_C_TERM)
+    at_n_term = index == 1 or (index == 3 and flags & FLAG_PROTEIN_N_TERM)
+    at_c_term = index == 2 or (index == 4 and flags & FLAG_PROTEIN_C_TERM)
     if not (at_n_term or at_c_term):
         return 0
     end = 0 if at_n_term else length - 1
@@ -110,16 +110,16 @@ def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modific
 
     Returns the total number of modifications, or -1 if it exceeds the limit or a terminus would carry two.
     """
-    place, combined, most = modifications.place, slots, peptides.known_site.shape[1]
+    position, combined, most = modifications.place, slots, peptides.known_site.shape[1]
     for k in range(most):
         m = np.int64(peptides.known_modification[row, k])
         if m == _NO_MODIFICATION:
             break
         if slots == most:
             return -1
-        for t in range(combined if place[m] > 0 else 0):
-            other = place[slot_modification[t]]
-            if other > 0 and (other - place[m]) % 2 == 0:
+        for t in range(combined if position[m] > 0 else 0):
+            other = position[slot_modification[t]]
+            if other > 0 and (other - position[m]) % 2 == 0:
                 return -1
         # All possible sites are occupied, so there is no next arrangement.
         if k == 0 or peptides.known_modification[row, k - 1] != m:

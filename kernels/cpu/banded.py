@@ -97,10 +97,10 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
             longest = max(longest, pattern_lengths[pair])
             excess = max(excess, text_lengths[pair] - pattern_lengths[pair])
         width = excess + 2 * slack + 1
-        for place in range(0, (longest + width) * lanes, lanes):
-            store(text_lanes, place, spread(g, _NO_TEXT))
-        for place in range(0, longest * lanes, lanes):
-            store(pattern_lanes, place, spread(g, _NO_PATTERN))
+        for position in range(0, (longest + width) * lanes, lanes):
+            store(text_lanes, position, spread(g, _NO_TEXT))
+        for position in range(0, longest * lanes, lanes):
+            store(pattern_lanes, position, spread(g, _NO_PATTERN))
         for lane in range(len(pairs)):
             pair = pairs[lane]
             for k in range(min(text_lengths[pair], longest + width - slack - 1)):

@@ -73,17 +73,17 @@ def _is_writable(folder: Path) -> bool:
 
 def _temporary_folder() -> Path:
     """Return a folder to which no other user can write, since files in it are executed."""
-    place = Path(tempfile.gettempdir())
-    if untrusted_folder(place / _PREFIX) is not None:  # another user could change the folder
-        place = Path("/tmp")
+    position = Path(tempfile.gettempdir())
+    if untrusted_folder(position / _PREFIX) is not None:  # another user could change the folder
+        position = Path("/tmp")
     if hasattr(os, "getuid"):
-        folder = place / f"{_PREFIX}{os.getuid()}"
+        folder = position / f"{_PREFIX}{os.getuid()}"
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
             result = folder.lstat()
             if stat.S_ISDIR(result.st_mode) and result.st_uid == os.getuid() and not result.st_mode & 0o022 and _is_writable(folder):
                 return folder
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=position))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

@@ -80,29 +80,29 @@ def count_candidates(queries, mass, modifications, settings, first, last, out):
 def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification):
     """Insert a candidate into the best hits of query q; equal scores retain the order of insertion."""
     k = hits.score.shape[1]
-    place = k
+    position = k
     score = np.float32(score)  # as it is stored: otherwise a score would exceed its own rounded value, and equal ones would be exchanged
-    while place > 0 and (hits.peptide[q, place - 1] < 0 or score > hits.score[q, place - 1]):
-        place -= 1
-    if place == k:
+    while position > 0 and (hits.peptide[q, position - 1] < 0 or score > hits.score[q, position - 1]):
+        position -= 1
+    if position == k:
         return
-    for j in range(k - 1, place, -1):
+    for j in range(k - 1, position, -1):
         hits.score[q, j] = hits.score[q, j - 1]
         hits.peptide[q, j] = hits.peptide[q, j - 1]
         hits.isotope_error[q, j] = hits.isotope_error[q, j - 1]
         for s in range(hits.site.shape[2]):
             hits.site[q, j, s] = hits.site[q, j - 1, s]
             hits.modification[q, j, s] = hits.modification[q, j - 1, s]
-    hits.score[q, place] = score
-    hits.peptide[q, place] = peptide
-    hits.isotope_error[q, place] = isotope_error
+    hits.score[q, position] = score
+    hits.peptide[q, position] = peptide
+    hits.isotope_error[q, position] = isotope_error
     for s in range(hits.site.shape[2]):
         if s < slots:
-            hits.site[q, place, s] = slot_site[s]
-            hits.modification[q, place, s] = slot_modification[s]
+            hits.site[q, position, s] = slot_site[s]
+            hits.modification[q, position, s] = slot_modification[s]
         else:
-            hits.site[q, place, s] = NONE
-            hits.modification[q, place, s] = NONE
+            hits.site[q, position, s] = NONE
+            hits.modification[q, position, s] = NONE
 
 
 @njit(nogil=True, cache=True)

@@ -81,7 +81,7 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
     """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
     is_turned = len(mobile) > len(fixed)
-    moves, count, place = superpositions.moves, len(aligned), superpositions.places[k]
+    moves, count, position = superpositions.moves, len(aligned), superpositions.places[k]
     superpositions.scores[k, 0], superpositions.scores[k, 1] = (by_x, by_y) if is_turned else (by_y, by_x)
     for row in range(3):
         for column in range(3):
@@ -96,7 +96,7 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
     squares = 0.0
     for p in range(count):
         i, j = aligned[p, 1 - is_turned], aligned[p, 0 + is_turned]
-        superpositions.pairs[place + p, 0], superpositions.pairs[place + p, 1] = i, j
+        superpositions.pairs[position + p, 0], superpositions.pairs[position + p, 1] = i, j
         for row in range(3):
             apart = moves[k, 9 + row] - fixed[i, row]
             for column in range(3):

@@ -59,7 +59,7 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, u
     writes = len(cigars) > 0
     cigar_offsets[0] = md_offsets[0] = 0
     for k in range(len(text_begins)):
-        i, j, place, at = text_begins[k], pattern_begins[k], cigar_offsets[k], md_offsets[k]
+        i, j, position, at = text_begins[k], pattern_begins[k], cigar_offsets[k], md_offsets[k]
         same[k] = columns[k] = 0
         alike = np.int64(0)  # pairs of equal residues since the last residue in the MD text
         for r in range(runs.shape[1]):
@@ -78,15 +78,15 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, u
                     if is_same:
                         same[k] += step - first
                         alike += step - first
-                    place = _write_number(step - first, cigars, place, writes)
+                    position = _write_number(step - first, cigars, position, writes)
                     if writes:
-                        cigars[place] = _SAME if is_same else _OTHER
-                    place += 1
+                        cigars[position] = _SAME if is_same else _OTHER
+                    position += 1
             elif length != 0:
-                place = _write_number(abs(length), cigars, place, writes)
+                position = _write_number(abs(length), cigars, position, writes)
                 if writes:
-                    cigars[place] = _PATTERN_ALONE if length > 0 else _TEXT_ALONE
-                place += 1
+                    cigars[position] = _PATTERN_ALONE if length > 0 else _TEXT_ALONE
+                position += 1
                 if length > 0:
                     j += length
                 else:
@@ -101,11 +101,11 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, u
         if columns[k]:
             at = _write_number(alike, mds, at, writes)
         if not writes:
-            cigar_offsets[k + 1], md_offsets[k + 1] = place, at
+            cigar_offsets[k + 1], md_offsets[k + 1] = position, at
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_number(count, characters, place, writes):
+def _write_number(count, characters, position, writes):
     """Write a number and return the next position."""
     digits, rest = 1, count
     while rest >= 10:
@@ -113,9 +113,9 @@ def _write_number(count, characters, place, writes):
         digits += 1
     if writes:
         for digit in range(digits):
-            characters[place + digits - 1 - digit] = _ZERO + count % 10
+            characters[position + digits - 1 - digit] = _ZERO + count % 10
             count //= 10
-    return place + digits
+    return position + digits
 
 
 def cigars_of(

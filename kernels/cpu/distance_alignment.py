@@ -146,14 +146,14 @@ def align(workspace, m, n, gap, by_states, by_distance):
     axis_0, axis_1, axis_2 = spread(px, 0), spread(px, 1), spread(px, 2)
     unit, cost, reward_of_state = spread(px, np.int64(share)), spread(px, np.int64(gap * UNIT)), spread(px, state_share)
     for k in range(2):
-        place = LANES - 1 + k
-        earlier[place] = before[place] = after[place] = 0
+        position = LANES - 1 + k
+        earlier[position] = before[position] = after[position] = 0
     values[LANES - 1] = opened[LANES - 1] = 0
     for k in range(2, m + n + 1):
         # Registers at the ends also compute cells outside the antidiagonal; no cell of the matrix reads these values.
         low, high, back = max(1, k - n), min(m, k - 1), LANES + n - k + 1
         for i in range((low - 1) // LANES * LANES, high, LANES):
-            j, place = i + back, i + LANES
+            j, position = i + back, i + LANES
             reward = _nearness(
                 load(px, i),
                 load(px, row + i),
@@ -167,12 +167,12 @@ def align(workspace, m, n, gap, by_states, by_distance):
             )
             if state_share:
                 reward = add(reward, where_equal(load(states_x, i), load_anywhere(states_y, j), reward_of_state, axis_0))
-            straight = add(load_anywhere(earlier, place - 1), reward)
-            from_x, from_y = load_anywhere(after, place - 1), load(after, place)
+            straight = add(load_anywhere(earlier, position - 1), reward)
+            from_x, from_y = load_anywhere(after, position - 1), load(after, position)
             gapped = maximum(from_x, from_y)
             best = maximum(straight, gapped)
-            store(values, place, best)
-            store(opened, place, add(best, where_greater(gapped, straight, axis_0, cost)))
+            store(values, position, best)
+            store(opened, position, add(best, where_greater(gapped, straight, axis_0, cost)))
             store_anywhere(ways, k * width + i, where_greater(gapped, straight, where_greater(from_x, from_y, axis_2, axis_1), axis_0))
         if k <= m:
             values[LANES + k - 1] = opened[LANES + k - 1] = 0
@@ -188,16 +188,16 @@ def trace(workspace, m, n, pairs):
     Return their number.
     """
     ways, width = workspace.ways, _width(m)
-    i, j, place = m, n, len(pairs)
+    i, j, position = m, n, len(pairs)
     while i > 0 and j > 0:
         way = ways[(i + j) * width + i - 1]
         if way == 0:
             i -= 1
             j -= 1
-            place -= 1
-            pairs[place, 0], pairs[place, 1] = i, j
+            position -= 1
+            pairs[position, 0], pairs[position, 1] = i, j
         elif way == 1:
             j -= 1
         else:
             i -= 1
-    return len(pairs) - place
+    return len(pairs) - position

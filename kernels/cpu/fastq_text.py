@@ -60,7 +60,7 @@ def scan_fastq(text, is_last, headers, bases, qualities, offsets):
         Number of parsed records, and of their bytes and lines.
     issue
         Error in the next record, or `NONE`.
-    place, line
+    index, line
         Byte and line of the error in the text.
     count
         Number of bases or qualities of the record with an error.
@@ -94,11 +94,11 @@ def scan_fastq(text, is_last, headers, bases, qualities, offsets):
             line += 1
             if position < size and text[position] == _PLUS:
                 break
-            place, end, position = _line(text, position, is_last)
+            index, end, position = _line(text, position, is_last)
             if position < 0:
                 return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, 0
             n_lines += 1
-            for k in range(place, end):
+            for k in range(index, end):
                 symbol = text[k]
                 if 97 <= symbol <= 122:
                     symbol -= 32
@@ -108,24 +108,24 @@ def scan_fastq(text, is_last, headers, bases, qualities, offsets):
                     return n, consumed, lines, BAD_SYMBOL, k, line, 0
                 bases[written] = symbol
                 written += 1
-        place, end, position = _line(text, position + 1, is_last)
+        index, end, position = _line(text, position + 1, is_last)
         if position < 0 and not (is_last and written == first):
             return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, 0
-        if end > place:
-            is_other = end - place != stop - start and end - place != name - start
-            for k in range(min(end - place, stop - start)):
-                is_other = is_other or text[place + k] != text[start + k]
+        if end > index:
+            is_other = end - index != stop - start and end - index != name - start
+            for k in range(min(end - index, stop - start)):
+                is_other = is_other or text[index + k] != text[start + k]
             if is_other:
-                return n, consumed, lines, OTHER_NAME, place, line, 0
+                return n, consumed, lines, OTHER_NAME, index, line, 0
         length, had = written - first, 0
         while had < length:
             line += 1
-            place, end, position = _line(text, position, is_last)
+            index, end, position = _line(text, position, is_last)
             if position < 0:
                 return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, had
-            if had + end - place > length or (n_lines == 1 and end - place != length):
-                return n, consumed, lines, OTHER_LENGTH, place, line, had + end - place
-            for k in range(place, end):
+            if had + end - index > length or (n_lines == 1 and end - index != length):
+                return n, consumed, lines, OTHER_LENGTH, index, line, had + end - index
+            for k in range(index, end):
                 if text[k] < _MINIMUM_QUALITY or text[k] > _GREATEST_QUALITY:
                     return n, consumed, lines, BAD_QUALITY, k, line, 0
                 qualities[first + had] = text[k]

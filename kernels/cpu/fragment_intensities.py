@@ -157,9 +157,9 @@ def _activate_peptide(network, residues, begin, end, charge, codes, constant, le
         before += _IS_BASIC[code]
         for k in range(_FIRST):
             hidden[k] = (constant[k] + left[k]) + right[k]
-        for place in range(2 * _AROUND):
-            i = bond - _AROUND + place
-            _add_row(tables, place * (_KINDS + 1) + (codes[i] if 0 <= i < n else 0), unit, hidden)
+        for position in range(2 * _AROUND):
+            i = bond - _AROUND + position
+            _add_row(tables, position * (_KINDS + 1) + (codes[i] if 0 <= i < n else 0), unit, hidden)
         _add_row(tables, _LEFT_TABLE + min(bond, _LENGTHS) - 1, unit, hidden)
         _add_row(tables, _RIGHT_TABLE + min(n - bond, _LENGTHS) - 1, unit, hidden)
         around = (z * _BASIC_AROUND + min(before, _BASIC_AROUND - 1)) * _BASIC_AROUND + min(basic - before, _BASIC_AROUND - 1)

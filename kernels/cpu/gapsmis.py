@@ -184,11 +184,11 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
     rows, width, shortest = text_lengths[longest], pattern_lengths.max(), pattern_lengths.min()
     layer = (width + 1) * lanes
     profile_row = _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns)
-    for place in range(0, (maximum_gaps + 1) * layer, lanes):
-        store(g, place, least)
-        store(e, place, least)
-    for place in range(0, layer, lanes):
-        store(s, place, least)
+    for position in range(0, (maximum_gaps + 1) * layer, lanes):
+        store(g, position, least)
+        store(e, position, least)
+    for position in range(0, layer, lanes):
+        store(s, position, least)
     for pair in pairs:
         score[pair] = lowest if mode != LOCAL else 0
         ends[1, pair] = -1
@@ -207,15 +207,15 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
                 n_codes[i - band] = _note_symbols(
                     texts, text_begins, text_lengths, longest, i, band_symbols, (i - band) * lanes, codes[i - band]
                 )
-            place = (i - band) * lanes
+            position = (i - band) * lanes
             if seed == 0:
-                store(begins, place, zero if i == 0 or mode != PREFIX else least)
+                store(begins, position, zero if i == 0 or mode != PREFIX else least)
                 continue
-            store(begins, place, least)
+            store(begins, position, least)
             if i == seed or (i > seed and mode != PREFIX):
                 for lane in range(len(pairs)):
                     _seed_score(
-                        texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, begins, place + lane
+                        texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, begins, position + lane
                     )
         # Compute a few columns for all rows and layers of the band, so that the data stay in the cache.
         for tile in range(seed, width + 1, _TILE_COLUMNS):
@@ -223,9 +223,9 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
             first = max(tile, seed + 1)
             for i in range(band, band_end):
                 if i:
-                    place = (i - band) * lanes
+                    position = (i - band) * lanes
                     _fill_scores(
-                        codes[i - band], n_codes[i - band], load(band_symbols, place), first, tile_end, profile_row, profile, s, lanes
+                        codes[i - band], n_codes[i - band], load(band_symbols, position), first, tile_end, profile_row, profile, s, lanes
                     )
                 for q in range(maximum_gaps + 1):
                     start = q * layer
@@ -233,11 +233,11 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
                     left = ((i - band) * (maximum_gaps + 1) + q) * lanes
                     traced = (i * (maximum_gaps + 1) + q) * layer
                     if tile == seed:
-                        place = start + seed * lanes
+                        position = start + seed * lanes
                         begun = load(begins, (i - band) * lanes)
-                        diagonal, alone = load(g, place), load(e, place)
+                        diagonal, alone = load(g, position), load(e, position)
                         value = maximum(begun, alone)
-                        store(g, place, value)
+                        store(g, position, value)
                         f = least
                         if q == 0:
                             if traces:
@@ -248,7 +248,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
                             if not is_published or i <= seed:
                                 f = opened
                             if not is_published or i >= seed:
-                                store(e, place, maximum(grown, opened))
+                                store(e, position, maximum(grown, opened))
                             if traces:
                                 source = where_equal(value, begun, from_start, from_text)
                                 source = add(source, where_greater(grown, opened, text_grows, zero))
@@ -266,20 +266,20 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
                                 store_anywhere(directions, traced + j * lanes, source)
                     elif is_plain:
                         for j in range(first, tile_end):
-                            place = start + j * lanes
+                            position = start + j * lanes
                             paired = maximum(add_saturated(diagonal, load(s, j * lanes)), floor)
-                            diagonal, alone = load(g, place), load(e, place)
-                            store(g, place, maximum(paired, maximum(alone, f)))
+                            diagonal, alone = load(g, position), load(e, position)
+                            store(g, position, maximum(paired, maximum(alone, f)))
                             opened = subtract_saturated(load(g, below + j * lanes), opening)
-                            store(e, place, maximum(subtract_saturated(alone, extending), opened))
+                            store(e, position, maximum(subtract_saturated(alone, extending), opened))
                             f = maximum(subtract_saturated(f, extending), opened)
                     else:
                         for j in range(first, tile_end):
-                            place = start + j * lanes
+                            position = start + j * lanes
                             paired = add_saturated(diagonal, load(s, j * lanes))
-                            diagonal, alone = load(g, place), load(e, place)
+                            diagonal, alone = load(g, position), load(e, position)
                             value = maximum(maximum(paired, floor), maximum(alone, f))
-                            store(g, place, value)
+                            store(g, position, value)
                             opened = subtract_saturated(load(g, below + j * lanes), opening)
                             text_grown, pattern_grown = subtract_saturated(alone, extending), subtract_saturated(f, extending)
                             if traces:
@@ -295,7 +295,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
                                     f = least
                                 elif j > i:
                                     e_next = least
-                            store(e, place, e_next)
+                            store(e, position, e_next)
                     store(diagonals, left, diagonal)
                     store(f_left, left, f)
                 if mode == LOCAL:
@@ -324,37 +324,37 @@ def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, w
     """Build a score profile of the reads for each base of the references; return the profile index of each base, (32,) int64, or -1."""
     profile_row = np.full(N_SYMBOLS + 1, -1, np.int64)
     is_of_pattern = np.zeros(N_SYMBOLS + 1, np.bool_)
-    for place in range(0, width * lanes, lanes):
-        store(columns, place, spread(columns, _PADDING))
+    for position in range(0, width * lanes, lanes):
+        store(columns, position, spread(columns, _PADDING))
     for lane in range(len(pairs)):
         begin, end = pattern_places[pairs[lane], 0], pattern_places[pairs[lane], 1]
         for j in range(end - begin):
             columns[j * lanes + lane] = patterns[begin + j]
             is_of_pattern[patterns[begin + j]] = True
-        for place in range(text_places[pairs[lane], 0], text_places[pairs[lane], 1]):
-            profile_row[texts[place]] = 0
+        for position in range(text_places[pairs[lane], 0], text_places[pairs[lane], 1]):
+            profile_row[texts[position]] = 0
     codes, n = np.flatnonzero(is_of_pattern), 0
     for symbol in range(N_SYMBOLS):
         if profile_row[symbol] == 0:
             profile_row[symbol] = n * width * lanes
-            for place in range(0, width * lanes, lanes):
-                pattern_codes, result = load(columns, place), spread(profile, np.iinfo(profile.dtype).min)
+            for position in range(0, width * lanes, lanes):
+                pattern_codes, result = load(columns, position), spread(profile, np.iinfo(profile.dtype).min)
                 for code in codes:
                     result = where_equal(pattern_codes, spread(profile, code), spread(profile, table[symbol * _TABLE_ROW + code]), result)
-                store(profile, profile_row[symbol] + place, result)
+                store(profile, profile_row[symbol] + position, result)
             n += 1
     return profile_row
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, place, codes):
+def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, position, codes):
     """Write base `i` of each reference, then the distinct bases, padded by three, to `codes`; return the number of distinct bases."""
     seen, n = 0, 0
     for lane in range(len(text_begins)):
         # After the end of a text, use the symbol of the longest text, since its profile is needed anyway.
         source_lane = lane if text_lengths[lane] >= i else longest
         symbol = np.int64(texts[text_begins[source_lane] + i - 1])
-        band_symbols[place + lane] = symbol
+        band_symbols[position + lane] = symbol
         if not seen >> symbol & 1:
             seen |= 1 << symbol
             codes[n] = symbol
@@ -372,18 +372,18 @@ def _fill_scores(codes, n, lane_symbols, begin, end, profile_row, profile, s, la
         code_0, code_1 = spread(s, codes[first]), spread(s, codes[first + 1])
         code_2, code_3 = spread(s, codes[first + 2]), spread(s, codes[first + 3])
         for j in range(begin, end):
-            place = (j - 1) * lanes
-            result = load(profile, row_0 + place)
+            position = (j - 1) * lanes
+            result = load(profile, row_0 + position)
             if first:
                 result = where_equal(lane_symbols, code_0, result, load(s, j * lanes))
-            result = where_equal(lane_symbols, code_1, load(profile, row_1 + place), result)
-            result = where_equal(lane_symbols, code_2, load(profile, row_2 + place), result)
-            result = where_equal(lane_symbols, code_3, load(profile, row_3 + place), result)
+            result = where_equal(lane_symbols, code_1, load(profile, row_1 + position), result)
+            result = where_equal(lane_symbols, code_2, load(profile, row_2 + position), result)
+            result = where_equal(lane_symbols, code_3, load(profile, row_3 + position), result)
             store(s, j * lanes, result)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begins, place):
+def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begins, position):
     """Set the score of a seed that ends at row `i`; leave it unchanged if bases of the seed mismatch."""
     if i > text_place[1] - text_place[0] or seed > pattern_place[1] - pattern_place[0]:
         return
@@ -393,7 +393,7 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
         if symbol != patterns[pattern_place[0] + k]:
             return
         result += table[symbol * _TABLE_ROW + symbol]
-    begins[place] = result
+    begins[position] = result
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -596,7 +596,7 @@ class _Block:
         def work(first: int, last: int, stop: StopFlag) -> None:
             for pair in pairs[first:last]:
                 sides = ((of._texts, self._text_places), (of._patterns, self._pattern_places))
-                text, pattern = (side.codes[slice(*places[pair])] for side, places in sides)
+                text, pattern = (side.codes[slice(*positions[pair])] for side, positions in sides)
                 result = trace_long_pair(text, pattern, self._rules, stop)
                 if result is None:
                     return
@@ -621,8 +621,8 @@ def _places(sequences: Sequences, chosen: NDArray[np.int64]) -> NDArray[np.int64
     return np.stack([sequences.offsets[chosen], sequences.offsets[chosen + 1]], axis=1).astype(np.int64)
 
 
-def _lengths(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    return places[:, 1] - places[:, 0]
+def _lengths(positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    return positions[:, 1] - positions[:, 0]
 
 
 def _scoring(rules: GapRules, table: NDArray, lowest: int) -> _Scoring:

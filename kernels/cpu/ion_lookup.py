@@ -151,8 +151,10 @@ def matching_residues(typing: Any, residues: Any, position: Any, mask: Any) -> A
         symbols = builder.zext(builder.load(builder.bitcast(pointer, codes.as_pointer()), align=1), wide)
         masks = builder.insert_element(ir.Constant(wide, ir.Undefined), arguments[2], _WHOLE(0))
         masks = builder.shuffle_vector(masks, masks, ir.Constant(wide, [0] * RESIDUES_AT_ONCE))
-        places = builder.and_(builder.sub(symbols, ir.Constant(wide, [65] * RESIDUES_AT_ONCE)), ir.Constant(wide, [31] * RESIDUES_AT_ONCE))
-        is_in = builder.trunc(builder.lshr(masks, places), ir.VectorType(ir.IntType(1), RESIDUES_AT_ONCE))
+        positions = builder.and_(
+            builder.sub(symbols, ir.Constant(wide, [65] * RESIDUES_AT_ONCE)), ir.Constant(wide, [31] * RESIDUES_AT_ONCE)
+        )
+        is_in = builder.trunc(builder.lshr(masks, positions), ir.VectorType(ir.IntType(1), RESIDUES_AT_ONCE))
         return builder.zext(builder.bitcast(is_in, ir.IntType(RESIDUES_AT_ONCE)), _LONG)
 
     return types.uint64(residues, types.intp, types.uint32), code

@@ -237,12 +237,12 @@ def _add_products(offsets, bins, weights, i, lists, low, high, products):
         if lists.rows[bin_] >= 0:
             _add_row(lists.dense[lists.rows[bin_], low:high], weight, products[low:high])
             continue
-        place, end = lists.starts[bin_], lists.starts[bin_ + 1]
+        position, end = lists.starts[bin_], lists.starts[bin_ + 1]
         if low > 0:
-            place += np.searchsorted(lists.clusters[place:end], low)
+            position += np.searchsorted(lists.clusters[position:end], low)
         if high < len(products):
-            end = place + np.searchsorted(lists.clusters[place:end], high)
-        for at in range(place, end):
+            end = position + np.searchsorted(lists.clusters[position:end], high)
+        for at in range(position, end):
             products[lists.clusters[at]] += weight * lists.sums[at]
 
 

@@ -89,37 +89,37 @@ def _gather(peptide, sources, bits, pair_site, pair_modification):
             break
         s = lower_bound(sites.position, 0, len(sites.position), begin)
         while s < len(sites.position) and np.int64(sites.position[s]) < begin + length:
-            m, place = np.int64(sites.modification[s]), np.int64(sites.position[s]) - begin + 1
+            m, position = np.int64(sites.modification[s]), np.int64(sites.position[s]) - begin + 1
             end = sites.place[m]
             s += 1
             if end > 0:
-                if place != (1 if end % 2 == 1 else length):
+                if position != (1 if end % 2 == 1 else length):
                     continue
                 if not sites.is_on_residue[m]:
-                    place = 0 if end % 2 == 1 else length + 1
-            if _is_searched_anyway(m, place, peptide, sources):
+                    position = 0 if end % 2 == 1 else length + 1
+            if _is_searched_anyway(m, position, peptide, sources):
                 continue
             if n_found == 0:
                 bits[:] = 0
             n_found += 1
-            bits[place, m // 64] |= np.uint64(1) << np.uint64(m % 64)
+            bits[position, m // 64] |= np.uint64(1) << np.uint64(m % 64)
     n = 0
-    for place in range(length + 2 if n_found else 0):
+    for position in range(length + 2 if n_found else 0):
         for word in range(_WORDS):
-            left = bits[place, word]
+            left = bits[position, word]
             while left and n < len(pair_site):
-                pair_site[n], pair_modification[n] = place, 64 * word + lowest_bit(left)
+                pair_site[n], pair_modification[n] = position, 64 * word + lowest_bit(left)
                 left &= left - np.uint64(1)
                 n += 1
     return n
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _is_searched_anyway(m, place, peptide, sources):
+def _is_searched_anyway(m, position, peptide, sources):
     """Return True if a variable modification of the search adds the same mass at this site."""
     dictionary, sites, rules = sources.dictionary, sources.sites, sources.rules
     length, flags = np.int64(dictionary.length[peptide]), dictionary.flags[peptide]
-    residue = sources.residues[np.int64(dictionary.position[peptide]) + min(max(place, 1), length) - 1] - 65
+    residue = sources.residues[np.int64(dictionary.position[peptide]) + min(max(position, 1), length) - 1] - 65
     for v in range(len(rules.variable_mass)):
         if abs(rules.variable_mass[v] - sites.mass[m]) > _SAME_MASS or not (rules.variable_mask[v] >> np.uint32(residue)) & np.uint32(1):
             continue
@@ -131,11 +131,11 @@ def _is_searched_anyway(m, place, peptide, sources):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, place):
+def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, position):
     """Return True if a modification at a site is compatible with all chosen ones, including those at termini."""
-    end = place[pair_modification[pair]]
+    end = position[pair_modification[pair]]
     for t in range(n_chosen):
-        other = place[pair_modification[chosen[t]]]
+        other = position[pair_modification[chosen[t]]]
         if pair_site[chosen[t]] == pair_site[pair] or (end > 0 and other > 0 and (end - other) % 2 == 0):
             return False
     return True

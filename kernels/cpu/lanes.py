@@ -155,9 +155,9 @@ def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, colum
     """
     columns[:] = PADDING
     for k in range(len(starts)):
-        start, place = starts[k], first_columns[k] * n_lanes + lanes[k]
+        start, position = starts[k], first_columns[k] * n_lanes + lanes[k]
         for i in range(lengths[k]):
-            columns[place + i * n_lanes] = residues[start + i]
+            columns[position + i * n_lanes] = residues[start + i]
 
 
 @njit(inline="always")
@@ -180,11 +180,11 @@ def fill_profile(rows, table, columns, block, profile):
     codes_2 = load_codes(columns, column + 2 * lanes, profile)
     codes_3 = load_codes(columns, column + 3 * lanes, profile)
     for k in range(len(rows)):
-        row, place = rows[k] * _REPEATED, k * BLOCK_COLUMNS * lanes
-        store(profile, place, look_up(table, row, codes_0))
-        store(profile, place + lanes, look_up(table, row, codes_1))
-        store(profile, place + 2 * lanes, look_up(table, row, codes_2))
-        store(profile, place + 3 * lanes, look_up(table, row, codes_3))
+        row, position = rows[k] * _REPEATED, k * BLOCK_COLUMNS * lanes
+        store(profile, position, look_up(table, row, codes_0))
+        store(profile, position + lanes, look_up(table, row, codes_1))
+        store(profile, position + 2 * lanes, look_up(table, row, codes_2))
+        store(profile, position + 3 * lanes, look_up(table, row, codes_3))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -256,13 +256,13 @@ def score_lanes(
         f_0, f_1, f_2, f_3 = zero, zero, zero, zero
         above_0, above_1, above_2, above_3 = zero, zero, zero, zero
         for i in range(m):
-            place = query[i] * BLOCK_COLUMNS * lanes
+            position = query[i] * BLOCK_COLUMNS * lanes
             e = load(e_row, i * lanes)
             left = load(h_row, i * lanes)
-            h_0, e, f_0, top = cell(above_0, load(profile, place), e, f_0, top, open_cost, extend_cost)
-            h_1, e, f_1, top = cell(above_1, load(profile, place + lanes), e, f_1, top, open_cost, extend_cost)
-            h_2, e, f_2, top = cell(above_2, load(profile, place + 2 * lanes), e, f_2, top, open_cost, extend_cost)
-            h_3, e, f_3, top = cell(above_3, load(profile, place + 3 * lanes), e, f_3, top, open_cost, extend_cost)
+            h_0, e, f_0, top = cell(above_0, load(profile, position), e, f_0, top, open_cost, extend_cost)
+            h_1, e, f_1, top = cell(above_1, load(profile, position + lanes), e, f_1, top, open_cost, extend_cost)
+            h_2, e, f_2, top = cell(above_2, load(profile, position + 2 * lanes), e, f_2, top, open_cost, extend_cost)
+            h_3, e, f_3, top = cell(above_3, load(profile, position + 3 * lanes), e, f_3, top, open_cost, extend_cost)
             above_0, above_1, above_2, above_3 = left, h_0, h_1, h_2
             store(h_row, i * lanes, h_3)
             store(e_row, i * lanes, e)

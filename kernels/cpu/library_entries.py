@@ -120,7 +120,7 @@ def decode_peptidoforms(numbers, code, peptides, modifications, first, last, pep
 
 
 @njit(nogil=True, cache=True)
-def predicted_peaks(entries, logarithms, starts, rules, first, last, places, count, out):
+def predicted_peaks(entries, logarithms, starts, rules, first, last, positions, count, out):
     """Write the peaks of the ions b, b2+, y and y2+ of the entries `first:last`, given predicted intensities.
 
     Parameters
@@ -133,7 +133,7 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, places, cou
         First bond of each entry.
     rules
         `PredictionRules`.
-    places : (n + 1,) int64
+    positions : (n + 1,) int64
         Range of each entry in `out` (`EntryPeaks`), `IONS` elements per bond.
     count : (n,) int64
         Output; number of peaks of each entry. Peaks ascend in m/z; the highest intensity is 10,000.
@@ -141,7 +141,7 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, places, cou
     offsets, masses, n_terminal, charge = entries
     for row in range(first, last):
         begin, bonds = offsets[row], offsets[row + 1] - offsets[row] - 1
-        at, n = places[row], np.int64(0)
+        at, n = positions[row], np.int64(0)
         total = n_terminal[row]
         for i in range(begin, offsets[row + 1]):
             total += masses[i]

@@ -86,23 +86,23 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
     longest = 0
     for s in range(first, last):
         longest = max(longest, offsets[s + 1] - offsets[s])
-    place, height = np.empty(longest, np.int64), np.empty(longest, np.float64)
+    position, height = np.empty(longest, np.int64), np.empty(longest, np.float64)
     state = np.empty(longest, np.int64)  # 0 free, 1 taken, 2 merged into another
     for s in range(first, last):
         n = np.int64(0)
         for i in range(offsets[s], offsets[s + 1]):
             if rules.lowest <= mz[i] <= rules.highest and not (rules.removal > 0 and abs(mz[i] - precursor_mz[s]) <= rules.removal):
-                place[n], height[n] = np.int64(np.rint(mz[i] * UNITS)), np.float64(intensity[i])
+                position[n], height[n] = np.int64(np.rint(mz[i] * UNITS)), np.float64(intensity[i])
                 n += 1
-        n = _merged(place, height, state, n, rules)
+        n = _merged(position, height, state, n, rules)
         out_count[s] = 0
         if n < max(1, rules.minimum_peaks):
             continue
-        out_count[s] = _weighted(place, height, n, rules, offsets[s], out_mz, out_weight)
+        out_count[s] = _weighted(position, height, n, rules, offsets[s], out_mz, out_weight)
 
 
 @njit(nogil=True, cache=True)
-def _merged(place, height, state, n, rules):
+def _merged(position, height, state, n, rules):
     """Merge peaks closer than twice the tolerance, starting with the largest; retain the most intense merged peaks, sorted by m/z."""
     order = np.argsort(-height[:n], kind="mergesort")
     state[:n] = 0
@@ -114,7 +114,7 @@ def _merged(place, height, state, n, rules):
         total = height[i]
         for step in (-1, 1):
             j = i + step
-            while 0 <= j < n and not _apart(place[i], place[j], rules):
+            while 0 <= j < n and not _apart(position[i], position[j], rules):
                 if state[j] == 0:
                     state[j] = 2
                     total += height[j]
@@ -123,7 +123,7 @@ def _merged(place, height, state, n, rules):
     count = 0
     for i in range(n):
         if state[i] == 1:
-            place[count], height[count] = place[i], height[i]
+            position[count], height[count] = position[i], height[i]
             count += 1
     order = np.argsort(-height[:count], kind="mergesort")
     least = 0.0 if count == 0 else height[order[0]] * max(rules.noise, _SMALLEST)
@@ -133,13 +133,13 @@ def _merged(place, height, state, n, rules):
     retained = 0
     for i in range(count):
         if state[i]:
-            place[retained], height[retained] = place[i], height[i]
+            position[retained], height[retained] = position[i], height[i]
             retained += 1
     return retained
 
 
 @njit(nogil=True, cache=True)
-def _weighted(place, height, n, rules, at, out_mz, out_weight):
+def _weighted(position, height, n, rules, at, out_mz, out_weight):
     """Write the m/z and weights of the peaks to the output; return the number of peaks with a non-zero weight."""
     exponent = rules.power
     if rules.is_entropy:
@@ -164,7 +164,7 @@ def _weighted(place, height, n, rules, at, out_mz, out_weight):
         else:
             weight = np.int64(height[i] / np.sqrt(norm) * COSINE_LENGTH + 0.5)
         if weight > 0:
-            out_mz[at + count], out_weight[at + count] = place[i], weight
+            out_mz[at + count], out_weight[at + count] = position[i], weight
             count += 1
     return count
 

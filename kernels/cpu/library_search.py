@@ -85,13 +85,13 @@ def _plain(mz, weight, low, high, references, first, last, matching, table):
     """Return the sum of contributions of peaks that match without a shift, and their number."""
     total, matched, i = np.int64(0), 0, low
     for j in range(first, last):
-        place = np.int64(references.mz[j])
-        width = _width(place, matching)
-        while i < high and mz[i] < place - width:
+        position = np.int64(references.mz[j])
+        width = _width(position, matching)
+        while i < high and mz[i] < position - width:
             i += 1
         if i == high:
             break
-        if mz[i] <= place + width:
+        if mz[i] <= position + width:
             total += _worth(weight[i], references.weight[j], table)
             matched += 1
             i += 1
@@ -111,18 +111,18 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
     for k in range(m):
         # Walk along each path in the direction of the shift.
         j = first + k if shift > 0 else last - 1 - k
-        place = np.int64(references.mz[j])
-        width = _width(place, matching)
+        position = np.int64(references.mz[j])
+        width = _width(position, matching)
         here, there = -1, -1
         while at < n:
             i = low + at if shift > 0 else high - 1 - at
-            distance = np.int64(mz[i]) - place if shift > 0 else place - np.int64(mz[i])
+            distance = np.int64(mz[i]) - position if shift > 0 else position - np.int64(mz[i])
             if distance >= -width:
                 if distance <= width:
                     here = i
                 break
             at += 1
-        goal = place + shift
+        goal = position + shift
         while moved < n:
             i = low + moved if shift > 0 else high - 1 - moved
             distance = np.int64(mz[i]) - goal if shift > 0 else goal - np.int64(mz[i])

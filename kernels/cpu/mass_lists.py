@@ -21,12 +21,12 @@ def list_peptide_masses(peptides, per_dalton, first, last, offsets, masses):
     List i starts at ``offsets[i]`` (last - first + 1,) int64 in `masses` int32, with space for one mass per bond, in units of `per_dalton`.
     """
     for peptide in range(first, last):
-        position, place = np.int64(peptides.position[peptide]), offsets[peptide - first]
+        position, index = np.int64(peptides.position[peptide]), offsets[peptide - first]
         total, unit = peptides.n_term_mass, np.int64(-(1 << 30))
         for i in range(np.int64(peptides.length[peptide]) - 1):
             total += peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
             unit = max(unit + 1, np.int64(np.rint(total * per_dalton)))
-            masses[place + i] = unit
+            masses[index + i] = unit
 
 
 @njit(nogil=True, cache=True)
@@ -97,10 +97,10 @@ def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_ab
         Output.
     """
     for q in range(first, last):
-        s, place = queries.spectrum[q], offsets[q - first]
+        s, position = queries.spectrum[q], offsets[q - first]
         low, high = np.empty(_maximum_ranges(spectra, s, settings), np.int64), np.empty(_maximum_ranges(spectra, s, settings), np.int64)
         n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack_absolute, slack_relative, low, high)
         for i in range(n):
             for unit in range(low[i], high[i]):
-                masses[place] = unit
-                place += 1
+                masses[position] = unit
+                position += 1

@@ -199,11 +199,11 @@ def _keep(counter, low, high, start, candidates, scores):
         if _has_above(counter[at : at + _GROUP], worst):
             for i in range(max(low, at), min(high, at + _GROUP)):
                 if counter[i] > worst:
-                    score, place = np.int32(counter[i]), top - 1
-                    while place > 0 and scores[place - 1] < score:
-                        scores[place], candidates[place] = scores[place - 1], candidates[place - 1]
-                        place -= 1
-                    scores[place], candidates[place] = score, start + i
+                    score, position = np.int32(counter[i]), top - 1
+                    while position > 0 and scores[position - 1] < score:
+                        scores[position], candidates[position] = scores[position - 1], candidates[position - 1]
+                        position -= 1
+                    scores[position], candidates[position] = score, start + i
                     worst = counter.dtype.type(scores[top - 1])
 
 

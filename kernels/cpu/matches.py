@@ -179,13 +179,13 @@ def measure_matches(spectra, matches, peptides, modification_mass, settings, fir
             prefix = sums[0, i]
             for series in range(n_n + n_c):
                 if series < n_n:
-                    single, place = prefix + settings.n_term_series[series], i
+                    single, position = prefix + settings.n_term_series[series], i
                 else:
-                    single, place = total - prefix + settings.c_term_series[series - n_n], length - 2 - i
+                    single, position = total - prefix + settings.c_term_series[series - n_n], length - 2 - i
                 for z in range(1, charges + 1):
                     target = (single + (z - 1) * PROTON_MASS) / z
                     correlation += _sparse_correlation(target, mz, spectra.correlation_weight, low, high, settings)
-                    peak = matched_peak[series * charges + z - 1, place]
+                    peak = matched_peak[series * charges + z - 1, position]
                     if peak < 0:
                         continue
                     used[peak - low] = True

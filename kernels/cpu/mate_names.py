@@ -29,8 +29,8 @@ def find_tags(characters, offsets, tags, is_separator, lengths, numbers):
     for i in range(len(offsets) - 1):
         lengths[i], numbers[i] = 0, -1
         value, shift = 0, 0
-        for place in range(offsets[i + 1] - 1, max(offsets[i], offsets[i + 1] - 1 - _LONGEST_TAG), -1):
-            symbol = characters[place]
+        for position in range(offsets[i + 1] - 1, max(offsets[i], offsets[i + 1] - 1 - _LONGEST_TAG), -1):
+            symbol = characters[position]
             value |= int(symbol) << shift
             shift += 8
             if is_separator[symbol]:

@@ -122,31 +122,31 @@ def _hash_words(codes, begin, end, bases, k, hashes):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _choose(hashes, n, w, chosen):
     """Write the indices of the minimisers among n words to `chosen`; return their number."""
-    count, last, least, place = 0, -1, _NONE, -1
+    count, last, least, position = 0, -1, _NONE, -1
     for start in range(max(1, n - w + 1) if n else 0):
         end = min(n, start + w)
-        if place < start:
+        if position < start:
             least = _NONE
             for p in range(start, end):
                 if hashes[p] >> _1 <= least >> _1:
-                    least, place = hashes[p], p
+                    least, position = hashes[p], p
             if least == _NONE:
-                place = end - 1
+                position = end - 1
                 continue
             for p in range(max(last + 1, start), end):
                 if hashes[p] >> _1 == least >> _1:
                     chosen[count] = last = p
                     count += 1
         elif hashes[end - 1] >> _1 <= least >> _1 and hashes[end - 1] != _NONE:
-            least, place = hashes[end - 1], end - 1
-            if place > last:
-                chosen[count] = last = place
+            least, position = hashes[end - 1], end - 1
+            if position > last:
+                chosen[count] = last = position
                 count += 1
     return count
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, entries):
+def find_minimisers(codes, begin, end, first, last, bases, k, w, position, hashes, entries):
     """Find the minimisers of a reference among its words `first` to `last`.
 
     Parameters
@@ -157,7 +157,7 @@ def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, 
         Range of the reference in `codes`.
     bases : (symbols,) uint8
         Base of each code: 0 to 3, or 4 for other symbols.
-    place
+    position
         Position of the reference's first base.
     hashes : ndarray of uint64
         Output; must have space for ``last - first + 2 * w`` values.
@@ -178,7 +178,7 @@ def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, 
         word = before + chosen[c]
         if first <= word < last:
             result = hashes[chosen[c]]
-            entries[count] = 2 * (place + word) + np.int64(result & _1)
+            entries[count] = 2 * (position + word) + np.int64(result & _1)
             hashes[count] = result >> _1
             count += 1
     return count
@@ -277,18 +277,18 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
             for c in range(n):
                 result = hashes[chosen[c]] >> _1
                 key = (result & low_mask) << shift | result >> low_bits
-                place, end = _first_entry(keys, starts, key, shift)
-                if (place + _MAXIMUM_ENTRIES < end and keys[place + _MAXIMUM_ENTRIES] == key) != (is_frequent == 1):
+                position, end = _first_entry(keys, starts, key, shift)
+                if (position + _MAXIMUM_ENTRIES < end and keys[position + _MAXIMUM_ENTRIES] == key) != (is_frequent == 1):
                     continue
-                end = min(end, place + _MAXIMUM_ENTRIES)
-                while place < end and keys[place] == key and n_hits < len(hits):
-                    entry = entries[place]
+                end = min(end, position + _MAXIMUM_ENTRIES)
+                while position < end and keys[position] == key and n_hits < len(hits):
+                    entry = entries[position]
                     is_reverse = (entry & 1) ^ np.int64(hashes[chosen[c]] & _1)
                     at = chosen[c] if is_reverse == 0 else length - k - chosen[c]
                     diagonal = (entry >> 1) - at + _DIAGONAL_SHIFT
                     hits[n_hits] = is_reverse << _STRAND_BIT | diagonal << _PLACE_BITS | at
                     n_hits += 1
-                    place += 1
+                    position += 1
             _sort(hits, n_hits)
             counts[r] = _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, candidates[r])
             if counts[r]:

@@ -47,7 +47,7 @@ class MassRange(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nearest, similarity, value):
+def nearest_vectors(vectors, ranges, candidates, position, n_bins, first, last, nearest, similarity, value):
     """Find the best candidate of each of the vectors `first:last`: the most similar one, minus a penalty for distance.
 
     Parameters
@@ -56,7 +56,7 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
         `VectorArrays`.
     ranges
         `CandidateRanges`.
-    place : (candidates,) float64
+    position : (candidates,) float64
         Position of each candidate: its mass.
     n_bins
         Number of bins; all bin indices are smaller.
@@ -86,7 +86,7 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
                 if dot == 0:
                     continue
                 cosine = np.float64(dot) / np.sqrt(np.float64(own_square) * np.float64(square))
-                worth = cosine - price[v, r] * abs(centre[v, r] - place[c])
+                worth = cosine - price[v, r] * abs(centre[v, r] - position[c])
                 if worth > value[v] or (worth == value[v] and c < nearest[v]):
                     nearest[v], similarity[v], value[v] = c, cosine, worth
         for i in range(offsets[v], offsets[v + 1]):

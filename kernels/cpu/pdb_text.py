@@ -59,8 +59,8 @@ def _has_plain_places(text, start):
 def _number(text, start):
     """Return the residue number at `start`, and True if its columns are blanks, an optional minus sign and digits."""
     value, state, sign = np.int64(0), 0, 1
-    for place in range(start, start + 4):
-        symbol = text[place]
+    for position in range(start, start + 4):
+        symbol = text[position]
         if 48 <= symbol <= 57:
             value, state = 10 * value + np.int64(symbol) - 48, 2
         elif symbol == _MINUS and state == 0:
@@ -75,8 +75,8 @@ def _number(text, start):
 def _has_charge(text, start, stop):
     """Return True if the charge columns are empty or contain a digit and a sign."""
     digits, signs, blanks = 0, 0, 0
-    for place in range(start + 78, start + 80):
-        symbol = text[place] if place < stop else _BLANK
+    for position in range(start + 78, start + 80):
+        symbol = text[position] if position < stop else _BLANK
         digits += 48 <= symbol <= 57
         signs += symbol in (_PLUS, _MINUS)
         blanks += symbol == _BLANK
@@ -87,8 +87,8 @@ def _has_charge(text, start, stop):
 def _joined(text, start, width):
     """Return `width` characters as one integer."""
     value = np.int64(0)
-    for place in range(start, start + width):
-        value = value << 8 | np.int64(text[place])
+    for position in range(start, start + width):
+        value = value << 8 | np.int64(text[position])
     return value
 
 
@@ -101,10 +101,10 @@ def _is_alpha(text, start):
 @njit(nogil=True, cache=True)
 def _place_of(value, values, n):
     """Return the index of a value among the first `n` elements of `values`, or `n`."""
-    place = 0
-    while place < n and values[place] != value:
-        place += 1
-    return place
+    position = 0
+    while position < n and values[position] != value:
+        position += 1
+    return position
 
 
 @njit(nogil=True, cache=True)
@@ -198,11 +198,11 @@ def scan_pdb(text, ends, alpha, names, result):
                 if n_names < 0:
                     return False
             if _is_alpha(text, start):
-                place = chain << 32 | ((number << 8 | np.int64(text[start + 26])) + _PLACE_OFFSET)
-                if place != last_place:
-                    alpha[n_alpha] = place << 8 | np.int64(text[start + 16])
+                index = chain << 32 | ((number << 8 | np.int64(text[start + 26])) + _PLACE_OFFSET)
+                if index != last_place:
+                    alpha[n_alpha] = index << 8 | np.int64(text[start + 16])
                     n_alpha += 1
-                last_place = place
+                last_place = index
     result[0], result[1], result[2], result[3], result[4], result[5] = (
         n_alpha,
         n_names,

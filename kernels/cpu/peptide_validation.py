@@ -48,7 +48,7 @@ def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, f
     starts, stops, sign = pointer[first:last], pointer[first + 1 : last + 1], np.int64(0)
     for i in range(len(starts)):
         sign |= starts[i] | (stops[i] - starts[i] - 1)
-    places = occurrence[first_occurrence:last_occurrence]
-    for k in range(len(places)):
-        beyond |= np.uint32(places[k] >= workspace)
+    indices = occurrence[first_occurrence:last_occurrence]
+    for k in range(len(indices)):
+        beyond |= np.uint32(indices[k] >= workspace)
     return falls == 0 and too_many == 0 and beyond == 0 and every >> np.uint32(26) == 0 and sign >= 0

@@ -85,18 +85,18 @@ def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_o
                     run = run_of_bucket[mass // bucket_width]
                     if run >= 0:
                         if fill:
-                            place = cursor[run]
-                            out_mass[place] = mass
-                            out_signature[place] = signature
-                            out_position[place] = start
-                            out_length[place] = length
+                            position = cursor[run]
+                            out_mass[position] = mass
+                            out_signature[position] = signature
+                            out_position[position] = start
+                            out_length[position] = length
                             flags = missed << MISSED_CLEAVAGE_SHIFT
                             if start == begin or (clipped and start == begin + 1):
                                 flags |= FLAG_PROTEIN_N_TERM
                             if at_protein_end:
                                 flags |= FLAG_PROTEIN_C_TERM
-                            out_flags[place] = flags
-                            out_residue_set[place] = symbols
+                            out_flags[position] = flags
+                            out_residue_set[position] = symbols
                         cursor[run] += 1
                 if cut:
                     missed += 1

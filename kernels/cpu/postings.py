@@ -163,22 +163,22 @@ def _sort_by_digit(n, bits, width, key, form, out_key, out_form, counts):
 @njit(nogil=True, cache=True, _nrt=False)
 def _sort_by_bin(chunk, n, key, form, index):
     """Sort the ions of a chunk stably into the index by bin."""
-    start, place = index.chunk_start[chunk], index.bin_start[chunk]
-    last = len(place) - 2
-    place[:] = 0
+    start, position = index.chunk_start[chunk], index.bin_start[chunk]
+    last = len(position) - 2
+    position[:] = 0
     # Counts are stored shifted by one element: after the postings are placed, the cursors of the bins are their start indices.
     for i in range(n):
         b = min(last, np.int64(key[i]) >> index.bin_shift)
         if b + 2 <= last + 1:
-            place[b + 2] += 1
+            position[b + 2] += 1
     for b in range(1, last + 2):
-        place[b] += place[b - 1]
+        position[b] += position[b - 1]
     for i in range(n):
         b = min(last, np.int64(key[i]) >> index.bin_shift)
-        at = start + place[b + 1]
+        at = start + position[b + 1]
         index.key[at] = key[i] & 0xFFFF
         index.form[at] = form[i]
-        place[b + 1] += 1
+        position[b + 1] += 1
 
 
 class _Workspace(NamedTuple):
@@ -347,17 +347,17 @@ def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimu
 def _keep(q, score, number, best):
     """Insert a candidate into the best candidates of query q: by descending score, then by ascending number."""
     k = best.score.shape[1]
-    place = k
-    while place > 0 and (
-        best.code[q, place - 1] < 0
-        or score > best.score[q, place - 1]
-        or (score == best.score[q, place - 1] and number < best.code[q, place - 1])
+    position = k
+    while position > 0 and (
+        best.code[q, position - 1] < 0
+        or score > best.score[q, position - 1]
+        or (score == best.score[q, position - 1] and number < best.code[q, position - 1])
     ):
-        place -= 1
-    if place == k:
+        position -= 1
+    if position == k:
         return
-    for j in range(k - 1, place, -1):
+    for j in range(k - 1, position, -1):
         best.score[q, j] = best.score[q, j - 1]
         best.code[q, j] = best.code[q, j - 1]
-    best.score[q, place] = score
-    best.code[q, place] = number
+    best.score[q, position] = score
+    best.code[q, position] = number

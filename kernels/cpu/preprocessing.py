@@ -93,17 +93,17 @@ def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules
                 if keep[stop]:
                     value = intensity[low + stop]
                     if result < peaks_per_window or value > window_top[result - 1]:
-                        place = min(result, peaks_per_window - 1)
-                        while place > 0 and window_top[place - 1] < value:
-                            window_top[place] = window_top[place - 1]
-                            place -= 1
-                        window_top[place] = value
+                        position = min(result, peaks_per_window - 1)
+                        while position > 0 and window_top[position - 1] < value:
+                            window_top[position] = window_top[position - 1]
+                            position -= 1
+                        window_top[position] = value
                         result = min(result + 1, peaks_per_window)
                 stop += 1
             if result == peaks_per_window:
                 threshold, workspace = window_top[result - 1], 0
-                for place in range(result):
-                    workspace += window_top[place] == threshold
+                for position in range(result):
+                    workspace += window_top[position] == threshold
                 for i in range(start, stop):
                     if keep[i]:
                         value = intensity[low + i]

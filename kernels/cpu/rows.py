@@ -154,14 +154,14 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def trace_back(directions, first_row, place, steps):
+def trace_back(directions, first_row, position, steps):
     """Follow an alignment backwards from its end, through the rows in `directions`.
 
     Parameters
     ----------
     directions : (rows, n) uint8
         Directions from `score_rows` for the rows from `first_row`.
-    place : (4,) int64
+    position : (4,) int64
         Row and column of the cell to continue from, last step (0 for none), and number of written steps; updated. The alignment starts
         before row or column 0, or where the score is zero.
     steps : uint8
@@ -173,7 +173,7 @@ def trace_back(directions, first_row, place, steps):
     bool
         True if the start of the alignment was reached.
     """
-    i, j, followed, n_steps = place
+    i, j, followed, n_steps = position
     reached = False
     while True:
         if i < 0 or j < 0:
@@ -199,5 +199,5 @@ def trace_back(directions, first_row, place, steps):
             i -= 1
         if step != _QUERY_ALONE:
             j -= 1
-    place[0], place[1], place[2], place[3] = i, j, followed, n_steps
+    position[0], position[1], position[2], position[3] = i, j, followed, n_steps
     return reached

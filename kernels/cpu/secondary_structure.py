@@ -104,18 +104,18 @@ def _bridge(b, e, joined, partner, energy):
 
 
 @njit(nogil=True, cache=True)
-def _near_pairs(x, y, z, place, last, neighbours):
-    """Write the rows after row `place` that are within the maximum distance of it to `neighbours`; return their number.
+def _near_pairs(x, y, z, position, last, neighbours):
+    """Write the rows after row `position` that are within the maximum distance of it to `neighbours`; return their number.
 
     Rows are sorted by x.
     """
     count = 0
     reach = _CA_DISTANCE * _CA_DISTANCE
-    for q in range(place + 1, last):
-        dx = x[q] - x[place]
+    for q in range(position + 1, last):
+        dx = x[q] - x[position]
         if dx > _CA_DISTANCE:
             break
-        dy, dz = y[q] - y[place], z[q] - z[place]
+        dy, dz = y[q] - y[position], z[q] - z[position]
         neighbours[count] = q
         count += 1 if dx * dx + dy * dy + dz * dz <= reach else 0
         if count == len(neighbours):

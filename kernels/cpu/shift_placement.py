@@ -139,15 +139,17 @@ def _place(length, sides):
         c += sides.stays[1, i]
         dot += sides.moves_dot[0, i] + sides.stays_dot[1, i]
     best = 0
-    for place in range(length):
-        score[place] = hyperscore(n, c, max(dot, 0.0)) if n + c > 0 else 0.0
-        counts[place] = n + c
-        if score[place] > score[best] + _TIE:
-            best = place
-        if place < length - 1:
-            n += sides.stays[0, place] - sides.moves[0, place]
-            c += sides.moves[1, place] - sides.stays[1, place]
-            dot += (sides.stays_dot[0, place] - sides.moves_dot[0, place]) + (sides.moves_dot[1, place] - sides.stays_dot[1, place])
+    for position in range(length):
+        score[position] = hyperscore(n, c, max(dot, 0.0)) if n + c > 0 else 0.0
+        counts[position] = n + c
+        if score[position] > score[best] + _TIE:
+            best = position
+        if position < length - 1:
+            n += sides.stays[0, position] - sides.moves[0, position]
+            c += sides.moves[1, position] - sides.stays[1, position]
+            dot += (sides.stays_dot[0, position] - sides.moves_dot[0, position]) + (
+                sides.moves_dot[1, position] - sides.stays_dot[1, position]
+            )
     return best
 
 
@@ -295,8 +297,8 @@ def score_places(spectra, matches, peptides, settings, first, last, out_score, o
         chance = _chance(spectra, spectra.offsets[s], spectra.offsets[s + 1], settings)
         rate = (counts[best] + 1.0) / ((length - 1) * n_rows + 2.0)
         log_ratio, total = np.log(max(1.0, rate * (1.0 - chance) / (chance * (1.0 - rate)))), 0.0
-        for place in range(length):
-            total += np.exp(log_ratio * (counts[place] - counts[best]))
-        for place in range(PLACES):
-            out_score[row, place] = score[place] if place < length else -np.inf
-            out_probability[row, place] = np.exp(log_ratio * (counts[place] - counts[best])) / total if place < length else 0.0
+        for index in range(length):
+            total += np.exp(log_ratio * (counts[index] - counts[best]))
+        for index in range(PLACES):
+            out_score[row, index] = score[index] if index < length else -np.inf
+            out_probability[row, index] = np.exp(log_ratio * (counts[index] - counts[best])) / total if index < length else 0.0

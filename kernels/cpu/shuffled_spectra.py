@@ -93,7 +93,7 @@ class ShuffledPeptides(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _fragments(masses, shuffled, n_terminal, total, most, has_series, place, shift):
+def _fragments(masses, shuffled, n_terminal, total, most, has_series, position, shift):
     """Write the m/z of the ions of a peptide with up to `most` charges, and the m/z differences of the shuffled peptide's ions."""
     count, prefix_mass, other = 0, n_terminal, n_terminal
     for i in range(len(masses) - 1):
@@ -103,7 +103,7 @@ def _fragments(masses, shuffled, n_terminal, total, most, has_series, place, shi
             for kind in range(4):
                 if has_series[kind]:
                     is_front = kind % 2 == 0
-                    place[count] = ((prefix_mass if is_front else total - prefix_mass) + _END_MASS[kind]) / z + _PROTON
+                    position[count] = ((prefix_mass if is_front else total - prefix_mass) + _END_MASS[kind]) / z + _PROTON
                     shift[count] = (other - prefix_mass if is_front else prefix_mass - other) / z
                     count += 1
 
@@ -133,14 +133,14 @@ def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, 
     for s in range(first, last):
         start, end = offsets[s], offsets[s + 1]
         most = max(1, min(3, charge[s] - 1))
-        place = np.empty((end - start - 1) * most * has_series[s].sum(), np.float64)
-        shift = np.empty_like(place)
+        position = np.empty((end - start - 1) * most * has_series[s].sum(), np.float64)
+        shift = np.empty_like(position)
         total = n_terminal[s] + c_terminal[s] + _WATER
         for i in range(start, end):
             total += masses[i]
-        _fragments(masses[start:end], shuffled[start:end], n_terminal[s], total, most, has_series[s], place, shift)
-        order = np.argsort(place)
-        ordered = place[order]
+        _fragments(masses[start:end], shuffled[start:end], n_terminal[s], total, most, has_series[s], position, shift)
+        order = np.argsort(position)
+        ordered = position[order]
         low, high = peak_offsets[s], peak_offsets[s + 1]
         moved = np.empty(high - low, np.float64)
         precursor = total / charge[s] + _PROTON
@@ -152,7 +152,7 @@ def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, 
                 continue
             at = np.searchsorted(ordered, mz[i])
             nearest, distance = -1, tolerance
-            for k in range(max(0, at - 1), min(len(place), at + 1)):
+            for k in range(max(0, at - 1), min(len(position), at + 1)):
                 if abs(ordered[k] - mz[i]) <= distance:
                     nearest, distance = order[k], abs(ordered[k] - mz[i])
             if nearest >= 0:

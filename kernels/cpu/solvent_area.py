@@ -70,10 +70,10 @@ def solvent_areas(position, radius, offsets, points, probe, first_group, last_gr
             for step in range(9):
                 # The three neighbouring cells along z have consecutive numbers.
                 middle = cell[k] + ((step // 3 - 1) * _CELLS + (step % 3 - 1)) * _CELLS
-                place = np.searchsorted(sorted_cells, middle - 1)
-                while place < len(order) and sorted_cells[place] <= middle + 1 and not is_inside:
-                    other = first + order[place]
-                    place += 1
+                index = np.searchsorted(sorted_cells, middle - 1)
+                while index < len(order) and sorted_cells[index] <= middle + 1 and not is_inside:
+                    other = first + order[index]
+                    index += 1
                     looked_at += 1
                     if looked_at > _MAXIMUM_LOOKED_AT:
                         is_inside = True

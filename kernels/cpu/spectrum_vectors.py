@@ -221,15 +221,15 @@ def _spread(bins, height, n, share, last_bin, value):
                 continue
             part = height[i] if step == 0 else share * height[i]
             # Neighbouring bins of this peak may already have been added for the last two peaks.
-            place = count
-            while place > 0 and bins[place - 1] > b:
-                place -= 1
-            if place > 0 and bins[place - 1] == b:
-                value[place - 1] += part
+            position = count
+            while position > 0 and bins[position - 1] > b:
+                position -= 1
+            if position > 0 and bins[position - 1] == b:
+                value[position - 1] += part
             else:
-                for later in range(count, place, -1):
+                for later in range(count, position, -1):
                     bins[later], value[later] = bins[later - 1], value[later - 1]
-                bins[place], value[place] = b, part
+                bins[position], value[position] = b, part
                 count += 1
     return count
 

@@ -125,22 +125,22 @@ def score_group(
                 if compares:
                     lengths[c * LANES + lane], angles[c * LANES + lane] = length[start + c], angle[start + c]
         for p in range(len(row_codes)):
-            table, place = row_codes[p, 0], row_codes[p, 1] * LANES
+            table, position = row_codes[p, 0], row_codes[p, 1] * LANES
             for c in range(_COLUMNS):
-                result = look_up(tables, table, load_codes(codes, place + c * LANES, profile))
+                result = look_up(tables, table, load_codes(codes, position + c * LANES, profile))
                 store(profile, (p * _COLUMNS + c) * LANES, result)
         lengths_0, lengths_1, lengths_2, lengths_3 = _four(lengths)
         angles_0, angles_1, angles_2, angles_3 = _four(angles)
         f_0, f_1, f_2, f_3 = zero, zero, zero, zero
         above_0, above_1, above_2, above_3 = zero, zero, zero, zero
         for i in range(m):
-            place = rows[i, 0]
-            r_0, r_1 = load(profile, place), load(profile, place + LANES)
-            r_2, r_3 = load(profile, place + 2 * LANES), load(profile, place + 3 * LANES)
+            position = rows[i, 0]
+            r_0, r_1 = load(profile, position), load(profile, position + LANES)
+            r_2, r_3 = load(profile, position + 2 * LANES), load(profile, position + 3 * LANES)
             for a in range(1, k):
-                place = rows[i, a]
-                r_0, r_1 = add(r_0, load(profile, place)), add(r_1, load(profile, place + LANES))
-                r_2, r_3 = add(r_2, load(profile, place + 2 * LANES)), add(r_3, load(profile, place + 3 * LANES))
+                position = rows[i, a]
+                r_0, r_1 = add(r_0, load(profile, position)), add(r_1, load(profile, position + LANES))
+                r_2, r_3 = add(r_2, load(profile, position + 2 * LANES)), add(r_3, load(profile, position + 3 * LANES))
             if compares:
                 own_length, own_angle = spread(h_row, query[0, i]), spread(h_row, query[1, i])
                 r_0 = add(r_0, _by_difference(of_length, of_angle, lengths_0, angles_0, own_length, own_angle, longest_difference))

@@ -81,15 +81,15 @@ def _fill_conformation(position, middle, features):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _fill_neighbour(along_i, out_i, along_j, out_j, apart, places, features):
+def _fill_neighbour(along_i, out_i, along_j, out_j, apart, positions, features):
     """Write the features of residue j relative to residue i: directions along and out of the chain, connecting vector, and indices."""
     towards = _unit(apart[0], apart[1], apart[2])
-    sign = (places > 0) - (places < 0)
+    sign = (positions > 0) - (positions < 0)
     features[0], features[1], features[2] = _dot(along_i, along_j), _dot(along_i, towards), _dot(along_j, towards)
     features[3], features[4], features[5] = _dot(out_i, out_j), _dot(out_i, towards), -_dot(out_j, towards)
     features[6] = math.sqrt(_dot(apart, apart)) / _NEIGHBOUR_DISTANCE
-    features[7] = sign * math.log(max(1, min(abs(places), _FAR_PLACES))) / 2.0
-    features[8] = sign * min(abs(places), _NEAR_PLACES) / _NEAR_PLACES
+    features[7] = sign * math.log(max(1, min(abs(positions), _FAR_PLACES))) / 2.0
+    features[8] = sign * min(abs(positions), _NEAR_PLACES) / _NEAR_PLACES
     features[9] = _dot(_cross(along_i, along_j), towards)
 
 
@@ -111,7 +111,7 @@ def _n_within(squares):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def residue_features(position, conformation, neighbour, places, burial):
+def residue_features(position, conformation, neighbour, positions, burial):
     """Write the features of the residues of one chain.
 
     Parameters
@@ -120,7 +120,7 @@ def residue_features(position, conformation, neighbour, places, burial):
         Cα coordinates in Å.
     conformation, neighbour : (n, 8) float64, (n, 10) float64
         Output, features of each residue.
-    places : (n,) int64
+    positions : (n,) int64
         Output; signed distance of the neighbour along the chain, in residues; 0 if there is no neighbour.
     burial : (n,) int64
         Output; number of residues within 14 Å that are at least four residues away.
@@ -150,7 +150,7 @@ def residue_features(position, conformation, neighbour, places, burial):
         for j in range(n):
             if to_side[j] < least and abs(i - j) >= _NEAREST_PLACES:
                 nearest, least = j, to_side[j]
-        places[i], burial[i] = nearest - i, n_near
+        positions[i], burial[i] = nearest - i, n_near
         _fill_neighbour(along[i], outward[i], along[nearest], outward[nearest], _step(position, i, nearest), nearest - i, neighbour[i])
 
 
@@ -219,16 +219,16 @@ def describe_residues(position, offsets, first, last, coding, length, angle, sta
     for chain in range(first, last):
         longest = max(longest, offsets[chain + 1] - offsets[chain])
     conformation, neighbour = np.empty((longest, CONFORMATION_FEATURES)), np.empty((longest, NEIGHBOUR_FEATURES))
-    places, burial = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    positions, burial = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for chain in range(first, last):
         begin, end = offsets[chain], offsets[chain + 1]
         atoms, n = position[begin:end], end - begin
-        residue_features(atoms, conformation, neighbour, places, burial)
+        residue_features(atoms, conformation, neighbour, positions, burial)
         for i in range(n):
             states[0, begin + i] = _nearest_centre(conformation[i], conformations)
             states[1, begin + i] = _nearest_centre(neighbour[i], neighbours)
-            apart = _n_below(separations, abs(places[i]))
-            states[2, begin + i] = len(separations) + (apart if places[i] > 0 else -apart)
+            apart = _n_below(separations, abs(positions[i]))
+            states[2, begin + i] = len(separations) + (apart if positions[i] > 0 else -apart)
             states[3, begin + i] = _n_below(burials, burial[i])
             if i + 1 < n:
                 step = _step(atoms, i, i + 1)

@@ -202,11 +202,11 @@ def parse_numbers(text, starts, stops, ends, decimal):
 @njit(nogil=True, cache=True)
 def after_blanks(text, starts, stops):
     """Return, per range, the position of the first character that is neither blank nor control character, or `stops`, (n,) int64."""
-    places = starts.copy()
+    positions = starts.copy()
     for i in range(len(starts)):
-        while places[i] < stops[i] and text[places[i]] <= 32:
-            places[i] += 1
-    return places
+        while positions[i] < stops[i] and text[positions[i]] <= 32:
+            positions[i] += 1
+    return positions
 
 
 @njit(nogil=True, cache=True)

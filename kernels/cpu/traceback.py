@@ -106,7 +106,7 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, d
     profiles, decay, h_rows, f_rows = workspace
     steps, step_offsets, result = traces
     lanes = len(decay)
-    best, place = np.empty(3, np.int64), np.empty(4, np.int64)
+    best, position = np.empty(3, np.int64), np.empty(4, np.int64)
     for k in chosen:
         q, s = query_places[k, 0], subject_places[k, 0]
         m, n = query_places[k, 1] - q, subject_places[k, 1] - s
@@ -125,10 +125,10 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, d
         codes = queries[q : q + m].astype(np.int64)
         best[0], best[1], best[2] = 0, -1, -1
         score_rows(codes, RowArrays(profile, decay, above, f_row), opening, extending, 0, m, best, targets[k], cells, True)
-        place[0], place[1], place[2], place[3] = best[1], best[2], 0, 0
+        position[0], position[1], position[2], position[3] = best[1], best[2], 0, 0
         if best[0] > 0:
-            trace_back(cells, 0, place, steps[step_offsets[k] :])
-        result[k, 0], result[k, 1], result[k, 2] = place[3], place[0] + 1, place[1] + 1
+            trace_back(cells, 0, position, steps[step_offsets[k] :])
+        result[k, 0], result[k, 1], result[k, 2] = position[3], position[0] + 1, position[1] + 1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -164,12 +164,12 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
         above_0, above_1, above_2, above_3 = zero, zero, zero, zero
         top = zero
         for i in range(m):
-            place, row_begin = query[i] * BLOCK_COLUMNS * lanes, i * BLOCK_COLUMNS * lanes
+            position, row_begin = query[i] * BLOCK_COLUMNS * lanes, i * BLOCK_COLUMNS * lanes
             e, left = load(e_row, i * lanes), load(h_rows, row_begin + 3 * lanes)
-            h_0, e, f_0, top = cell(above_0, load(profile, place), e, f_0, top, open_cost, extend_cost)
-            h_1, e, f_1, top = cell(above_1, load(profile, place + lanes), e, f_1, top, open_cost, extend_cost)
-            h_2, e, f_2, top = cell(above_2, load(profile, place + 2 * lanes), e, f_2, top, open_cost, extend_cost)
-            h_3, e, f_3, top = cell(above_3, load(profile, place + 3 * lanes), e, f_3, top, open_cost, extend_cost)
+            h_0, e, f_0, top = cell(above_0, load(profile, position), e, f_0, top, open_cost, extend_cost)
+            h_1, e, f_1, top = cell(above_1, load(profile, position + lanes), e, f_1, top, open_cost, extend_cost)
+            h_2, e, f_2, top = cell(above_2, load(profile, position + 2 * lanes), e, f_2, top, open_cost, extend_cost)
+            h_3, e, f_3, top = cell(above_3, load(profile, position + 3 * lanes), e, f_3, top, open_cost, extend_cost)
             above_0, above_1, above_2, above_3 = left, h_0, h_1, h_2
             store(h_rows, row_begin, h_0)
             store(h_rows, row_begin + lanes, h_1)

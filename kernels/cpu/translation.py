@@ -27,7 +27,7 @@ _COMPLEMENTS = np.array([sum(((bases >> bit) & 1) << (3 - bit) for bit in range(
 
 
 @njit(nogil=True, cache=True)
-def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, residues):
+def frames(nucleotides, offsets, residue_of_codon, minimum, strands, positions, residues):
     """Find open reading frames: ranges between two stop codons, or between a stop codon and an end of the sequence, in each frame.
 
     Parameters
@@ -42,7 +42,7 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
         Minimum number of residues of a reading frame, not counting unknown codons (X).
     strands : (2,) bool
         True to translate the sequences, and True to translate their reverse complements.
-    places : (f, 5) int64
+    positions : (f, 5) int64
         Output, written while there is space: sequence, first and last nucleotide (inclusive, from 0, on the given strand), strand (1 or
         -1), and frame (0 to 2, counted from the end where translation starts).
     residues : (r,) uint8
@@ -82,13 +82,13 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
                         at += 3
                         continue
                     if n_residues_known > 0 and n_residues_known >= minimum:
-                        if n_frames < len(places):
+                        if n_frames < len(positions):
                             last = at - 1
-                            places[n_frames, 0] = sequence
-                            places[n_frames, 1] = first if strand == 0 else length - 1 - last
-                            places[n_frames, 2] = last if strand == 0 else length - 1 - first
-                            places[n_frames, 3] = 1 - 2 * strand
-                            places[n_frames, 4] = frame
+                            positions[n_frames, 0] = sequence
+                            positions[n_frames, 1] = first if strand == 0 else length - 1 - last
+                            positions[n_frames, 2] = last if strand == 0 else length - 1 - first
+                            positions[n_frames, 3] = 1 - 2 * strand
+                            positions[n_frames, 4] = frame
                         n_frames += 1
                         n_residues = written
                     if at + 3 > length:

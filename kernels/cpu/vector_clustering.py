@@ -259,7 +259,7 @@ def _value(cells, sizes, is_average, row, n, s):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain, stop):
+def merge_nearest(cells, sizes, is_average, least, labels, active, positions, chain, stop):
     """Merge clusters that are nearest to each other, while their similarity is at least `least`.
 
     A chain starts at the smallest remaining cluster (identified by its smallest member) and proceeds to the nearest cluster; of equally
@@ -277,18 +277,18 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
         True for average similarities, False for minima.
     labels
         (n,) int64, output; smallest member of each item's cluster.
-    active, places, chain
+    active, positions, chain
         (n,) int64, workspace.
     """
     n = len(sizes)
     for a in range(n):
-        labels[a] = active[a] = places[a] = a
+        labels[a] = active[a] = positions[a] = a
     n_active, length, begin = n, 0, 0
     while n_active > 0:
         if stop[0]:
             return
         if length == 0:
-            while places[begin] < 0:
+            while positions[begin] < 0:
                 begin += 1
             chain[0], length = begin, 1
         a = chain[length - 1]
@@ -321,15 +321,15 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
         if leaving >= 0:
             n_active -= 1
             moved = active[n_active]
-            active[places[leaving]], places[moved] = moved, places[leaving]
-            places[leaving] = -1
+            active[positions[leaving]], positions[moved] = moved, positions[leaving]
+            positions[leaving] = -1
     for a in range(n):
         labels[a] = labels[labels[a]]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, places, stop):
-    """Cluster the groups `begin:end`; `cells` has space for the largest matrix, `places` (k,) is the input of `LinkageRounds.take`."""
+def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, positions, stop):
+    """Cluster the groups `begin:end`; `cells` has space for the largest matrix, `positions` (k,) is the input of `LinkageRounds.take`."""
     vectors, ends, members, starts, least, counts = groups
     most = 0
     for g in range(begin, end):
@@ -346,7 +346,7 @@ def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, pl
             cells, workspace[0, :n], is_average, least[g], workspace[1, :n], workspace[2, :n], workspace[3, :n], workspace[4, :n], stop
         )
         for a in range(n):
-            places[first + a] = first + workspace[1, a]
+            positions[first + a] = first + workspace[1, a]
 
 
 class VectorClustering:
@@ -443,20 +443,22 @@ class VectorClustering:
         yield from self._joined(linkage._replace(method=SINGLE, minimum_neighbours=2), first, last, labels)
         rounds = LinkageRounds(self._vectors, self._ends, labels, first, linkage)
         while (groups := rounds.groups()) is not None:
-            places = np.arange(len(groups.members))
-            yield from self._merged(groups, linkage.method, places)
-            rounds.take(places)
+            positions = np.arange(len(groups.members))
+            yield from self._merged(groups, linkage.method, positions)
+            rounds.take(positions)
         labels[:] = rounds.labels
 
-    def _merged(self, groups: Groups, method: int, places: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Write, for each member of the groups, the smallest member in its cluster, as an index into the members, to `places`."""
+    def _merged(self, groups: Groups, method: int, positions: NDArray[np.int64]) -> Generator[None, None, None]:
+        """Write, for each member of the groups, the smallest member in its cluster, as an index into the members, to `positions`."""
         squares = self._squares if groups.vectors is self._vectors else _squares_of(groups.vectors)
         dtype = np.int32 if method == COMPLETE else np.int64
 
         def link(begin: int, end: int, stop: StopFlag) -> None:
             largest = int(groups.sizes[begin:end].max())
             with self._large if largest > _LARGE else nullcontext():
-                _link_groups(groups, squares, method != COMPLETE, begin, end, *self._workspace(), np.empty(largest**2, dtype), places, stop)
+                _link_groups(
+                    groups, squares, method != COMPLETE, begin, end, *self._workspace(), np.empty(largest**2, dtype), positions, stop
+                )
 
         yield from self._in_partitions(link, groups.sizes**2 * (self._elements + _OPERATIONS_OF_CELL))
 

@@ -282,10 +282,10 @@ def _moved(text: str, mask: Any) -> Any:
     return intrinsic(typed)
 
 
-def _shifted(places: int) -> Any:
+def _shifted(positions: int) -> Any:
     # Lane 0 of `filling` is shifted in; if the vector has fewer lanes than `places`, the result is all filling.
-    text = f"`vector` moved up by {places} lanes; what comes in is the first lane of `filling`."
-    return _moved(text, lambda count: [0 if lane < places else count + lane - places for lane in range(count)])
+    text = f"`vector` moved up by {positions} lanes; what comes in is the first lane of `filling`."
+    return _moved(text, lambda count: [0 if lane < positions else count + lane - positions for lane in range(count)])
 
 
 shifted_1, shifted_2, shifted_4, shifted_8, shifted_16 = (_shifted(places) for places in (1, 2, 4, 8, 16))
@@ -346,9 +346,10 @@ def _shuffle_halves(builder: Any, name: str, halves: list[Any], codes: Any) -> A
 def _permute_two_registers(context: Any, builder: Any, signature: Any, arguments: Any, lanes: Lanes) -> Any:
     """Look up with AVX-512's permutation of thirty-two 32-bit numbers in two registers."""
     vector = lanes.llvm_type
-    places = [arguments[1], builder.add(arguments[1], ir.Constant(arguments[1].type, lanes.count))]
+    positions = [arguments[1], builder.add(arguments[1], ir.Constant(arguments[1].type, lanes.count))]
     low, high = (
-        builder.load(_pointer(context, builder, signature.args[0], arguments[0], place, lanes), align=REGISTER_BYTES) for place in places
+        builder.load(_pointer(context, builder, signature.args[0], arguments[0], position, lanes), align=REGISTER_BYTES)
+        for position in positions
     )
     permute = llvm_function(builder, "llvm.x86.avx512.vpermi2var.d.512", vector, [vector] * 3)
     return builder.call(permute, [low, builder.zext(arguments[2], vector), high])

@@ -36,12 +36,12 @@ class MetAlignments(NamedTuple):
 @njit(nogil=True, cache=True)
 def met_alignments(most):
     """Return an empty table for at most `most` alignments."""
-    places = 64
-    while places < 4 * most:
-        places *= 2
+    positions = 64
+    while positions < 4 * most:
+        positions *= 2
     return MetAlignments(
-        np.zeros(places, np.int64),
-        np.full(places, -1),
+        np.zeros(positions, np.int64),
+        np.full(positions, -1),
         np.empty(most),
         np.empty(most, np.int64),
         np.empty((most, MOVE)),
@@ -86,11 +86,11 @@ def mark_of_pairs(pairs, first):
 def place_of(met, mark):
     """Return the slot of a mark; a new mark is inserted."""
     last = len(met.marks) - 1
-    place = mark >> np.int64(8) & last
-    while met.marks[place] != 0 and met.marks[place] != mark:
-        place = (place + 1) & last
-    met.marks[place] = mark
-    return place
+    position = mark >> np.int64(8) & last
+    while met.marks[position] != 0 and met.marks[position] != mark:
+        position = (position + 1) & last
+    met.marks[position] = mark
+    return position
 
 
 @njit(nogil=True, cache=True)

@@ -381,11 +381,11 @@ class AlignmentSearch:
             if self._resident is None:
                 slot.load("residues", self._residues[offsets[first] : offsets[last]], self._copies)
                 slot.load("offsets", offsets[first : last + 1], self._copies)
-                places = slot.address("residues"), slot.address("offsets")
+                positions = slot.address("residues"), slot.address("offsets")
             else:
-                places = gpu.address(self._resident[0]) + int(offsets[first]), gpu.address(self._resident[1]) + 8 * first
+                positions = gpu.address(self._resident[0]) + int(offsets[first]), gpu.address(self._resident[1]) + 8 * first
             gpu.wait(self._copies)
-            yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows, slot)
+            yield _Batch(first, last, *positions, 0 if order is None else slot.address("order"), lengths, rows, slot)
 
     def _by_length(self, first: int, last: int) -> _InOrder:
         """Return the subjects `first:last` sorted by length; cached from the previous call."""

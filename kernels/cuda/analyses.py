@@ -99,8 +99,8 @@ class Analyses:
     def _launch(self, kernel: str, blocks: int, arguments: Sequence[Any], defines: tuple[str, ...] = ()) -> None:
         self._gpu.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
 
-    def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
-        """Send inputs, compute and fetch the result; it is the buffer with index `place` among inputs, workspace and output."""
+    def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, position: int) -> tuple[NDArray[np.uint32], Spent]:
+        """Send inputs, compute and fetch the result; it is the buffer with index `position` among inputs, workspace and output."""
         gpu, stream = self._gpu, self._stream
         buffers = [gpu.buffer(values.nbytes) for values in given] + ([gpu.buffer(4 * workspace)] if workspace else [])
         result = np.empty(n_out, np.uint32)
@@ -112,7 +112,7 @@ class Analyses:
         work(buffers)
         gpu.wait(stream)
         marks.append(perf_counter())
-        gpu.download(result, buffers[place], stream)
+        gpu.download(result, buffers[position], stream)
         gpu.wait(stream)
         marks.append(perf_counter())
         return result, Spent(*np.diff(marks).tolist())

@@ -276,9 +276,9 @@ class ReadSearch:
         shape, task = launch.shape, launch.task
         n, m = block.sides(launch.order if launch.order is not None else np.arange(launch.first, launch.last), None)
         if launch.chunks is not None:  # one block per chunk
-            places = launch.chunks[:, :1] + np.arange(shape.pairs_of_block)
-            inside = places < launch.chunks[:, 1:]
-            n, m = (np.where(inside, side[np.minimum(places, len(side) - 1)], 0).ravel() for side in (n, m))
+            positions = launch.chunks[:, :1] + np.arange(shape.pairs_of_block)
+            inside = positions < launch.chunks[:, 1:]
+            n, m = (np.where(inside, side[np.minimum(positions, len(side) - 1)], 0).ravel() for side in (n, m))
         workspace = launch.n_items * shape.pairs_of_warp - len(n)
         n, m = (np.append(side, np.zeros(max(0, workspace), np.int64)) for side in (n, m))
         strips = -(-n.reshape(launch.n_items, -1).max(axis=1) // shape.width)
@@ -486,8 +486,8 @@ class _Block:
         lengths = out.text_end[some] - begins
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         first = of._texts.offsets[self._text_of[some]] + begins
-        places = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
-        cut = Sequences(of._texts.codes[places], offsets)
+        positions = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
+        cut = Sequences(of._texts.codes[positions], offsets)
         result = Alignments.none(len(some), self._rules.maximum_gaps)
         search = kernels.cpu.gapsmis.ReadSearch(Processor(of.host_threads), cut, of._patterns, self._rules)
         for _ in search.align(np.arange(len(some)), pattern_of, result):

@@ -462,15 +462,15 @@ class PointMeans:
 
     def _bring(self, first: int, last: int) -> bool:
         """Copy all points to the device if they fit, where they stay; return True if they are there."""
-        gaps, place = list[tuple[int, int]](), first
+        gaps, position = list[tuple[int, int]](), first
         for group in self._residents:
-            if group.last <= place or group.first >= last:
+            if group.last <= position or group.first >= last:
                 continue
-            if group.first > place:
-                gaps.append((place, group.first))
-            place = group.last
-        if place < last:
-            gaps.append((place, last))
+            if group.first > position:
+                gaps.append((position, group.first))
+            position = group.last
+        if position < last:
+            gaps.append((position, last))
         n_new = sum(end - begin for begin, end in gaps)
         if n_new == 0:
             return True
@@ -544,8 +544,8 @@ class _Lists:
         self._gpu.wait(stream)
         lengths = starts[:, -1] - starts[:, 0]
         bins = np.repeat(np.arange(self._n_bins), lengths)
-        places = np.arange(len(bins)) + np.repeat(starts[:, 0] - np.concatenate(([0], np.cumsum(lengths)))[:-1], lengths)
-        return VectorSums(bins * np.int64(len(counts)) + clusters[places], sums[places], counts)
+        positions = np.arange(len(bins)) + np.repeat(starts[:, 0] - np.concatenate(([0], np.cumsum(lengths)))[:-1], lengths)
+        return VectorSums(bins * np.int64(len(counts)) + clusters[positions], sums[positions], counts)
 
 
 class _VectorCenters:
@@ -724,8 +724,8 @@ class VectorMeans:
         marks = np.arange(offsets[0], offsets[-1], max(1, _STEPS_OF_RUN // centers.k))[1:]
         cuts = np.unique([0, *np.searchsorted(offsets, marks), last - first])
         vectors, terms = self._struct(group, centers), centers.terms(is_whole)
-        for place, (begin, end) in enumerate(pairwise(cuts.tolist())):
-            if place:
+        for position, (begin, end) in enumerate(pairwise(cuts.tolist())):
+            if position:
                 yield
             blocks = min(-(-(end - begin) // _WARPS), self._gpu.multiprocessors() * _VECTOR_BLOCKS)
             arguments = vectors, lists.struct, of_moved.struct, terms, np.int32(first + begin), np.int32(first + end)

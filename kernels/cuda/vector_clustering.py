@@ -284,17 +284,17 @@ class VectorClustering:
         yield from self._joined(batch, linkage._replace(method=SINGLE, minimum_neighbours=2), labels)
         rounds = LinkageRounds(batch.arrays, batch.ends, labels, 0, linkage)
         while (groups := rounds.groups()) is not None:
-            places = np.arange(len(groups.members))
+            positions = np.arange(len(groups.members))
             vectors = batch
             if groups.vectors is not batch.arrays:
                 table = _table_for(self._gpu, np.diff(groups.vectors.offsets))
                 vectors = _OnGpu(self._gpu, self._stream, groups.vectors, groups.ends, table)
-            yield from self._merged(vectors, groups, _MERGERS[linkage.method], places)
-            rounds.take(places)
+            yield from self._merged(vectors, groups, _MERGERS[linkage.method], positions)
+            rounds.take(positions)
         labels[:] = rounds.labels
 
-    def _merged(self, vectors: _OnGpu, groups: Groups, merger: _Merger, places: NDArray[np.int64]) -> Iterator[None]:
-        """Write, for each member of the groups, the smallest member in its cluster, as an index into the members, to `places`."""
+    def _merged(self, vectors: _OnGpu, groups: Groups, merger: _Merger, positions: NDArray[np.int64]) -> Iterator[None]:
+        """Write, for each member of the groups, the smallest member in its cluster, as an index into the members, to `positions`."""
         order = np.argsort(-groups.sizes, kind="stable")
         sizes = groups.sizes[order]
         before = np.concatenate(([0], np.cumsum(merger.cell_bytes * sizes**2 + _MEMBER_BYTES * sizes + _GROUP_BYTES)))
@@ -305,7 +305,7 @@ class VectorClustering:
             raise DeviceMemoryError(f"{self._gpu.name} has {budget / 1e6:,.0f} MB to give, and a matrix takes {need / 1e6:,.0f} MB")
         runs, cells = self._workspace(sizes, before, budget, merger)
         for first, last in runs:
-            yield from self._merged_at_once(vectors, groups, order[first:last], merger, cells, places)
+            yield from self._merged_at_once(vectors, groups, order[first:last], merger, cells, positions)
 
     def _workspace(
         self, sizes: NDArray[np.int64], before: NDArray[np.int64], budget: float, merger: _Merger
@@ -325,7 +325,7 @@ class VectorClustering:
         return self._workspace(sizes, before, max(float(before[1]), taken / 2), merger)
 
     def _merged_at_once(
-        self, vectors: _OnGpu, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]
+        self, vectors: _OnGpu, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, positions: NDArray[np.int64]
     ) -> Iterator[None]:
         """Merge groups, largest first, whose matrices fit on the device at the same time."""
         gpu, stream = self._gpu, self._stream
@@ -358,7 +358,7 @@ class VectorClustering:
                 yield
             result = np.empty(len(members), np.int32)
             gpu.download(result, buffers["labels"], stream)
-        places[members] = members[result + np.repeat(starts[:-1], sizes)]
+        positions[members] = members[result + np.repeat(starts[:-1], sizes)]
 
     @contextmanager
     def _ended(self) -> Iterator[None]:

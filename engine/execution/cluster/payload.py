@@ -34,9 +34,9 @@ def pack(value: Any, named: Callable[[NDArray[Any]], Mapping[str, Any] | None] =
 
     def other(item: Any) -> Any:
         if isinstance(item, np.ndarray):
-            place = named(item)
-            if place is not None:
-                return msgpack.ExtType(_NAMED, pack(dict(place)))
+            position = named(item)
+            if position is not None:
+                return msgpack.ExtType(_NAMED, pack(dict(position)))
             if item.dtype.hasobject:
                 raise TypeError("an array of objects cannot go to another process")
             file = io.BytesIO()

@@ -37,11 +37,11 @@ def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
         # At the marginal rate between the last two points.
         marginal = max(0.0, (y[-1] - y[-2]) / (x[-1] - x[-2]))
         return y[-1] + (at - x[-1]) * (marginal or y[-1] / x[-1])
-    place = next(number for number in range(1, len(x)) if at <= x[number])
-    slope = (log(y[place]) - log(y[place - 1])) / (log(x[place]) - log(x[place - 1]))
+    position = next(number for number in range(1, len(x)) if at <= x[number])
+    slope = (log(y[position]) - log(y[position - 1])) / (log(x[position]) - log(x[position - 1]))
     if at < x[0]:
         slope = min(1.0, max(0.0, slope))
-    return exp(log(y[place]) + slope * (log(at) - log(x[place])))
+    return exp(log(y[position]) + slope * (log(at) - log(x[position])))
 
 
 class TransferCosts(_Measured):

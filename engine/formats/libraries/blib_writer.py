@@ -137,7 +137,7 @@ def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...
         peaks = slice(entries.offsets[i], entries.offsets[i + 1])
         # BiblioSpec has no termini: their modifications are assigned to the adjacent residues.
         at = np.clip(placed.position[sites], 1, len(sequence)).tolist()
-        noted = [(number, place, placed.masses[kind]) for place, kind in zip(at, placed.kind[sites].tolist(), strict=True)]
+        noted = [(number, position, placed.masses[kind]) for position, kind in zip(at, placed.kind[sites].tolist(), strict=True)]
         is_known = not np.isnan(score[i])
         spectrum = (
             number,
@@ -162,8 +162,8 @@ def _modified(sequence: str, noted: list[tuple[int, int, float]]) -> str:
     if not noted:
         return sequence
     masses: dict[int, float] = {}
-    for _, place, mass in noted:
-        masses[place] = masses.get(place, 0.0) + mass
+    for _, position, mass in noted:
+        masses[position] = masses.get(position, 0.0) + mass
     return "".join(f"{residue}[{masses[at]:+.1f}]" if at in masses else residue for at, residue in enumerate(sequence, 1))
 
 

@@ -120,12 +120,12 @@ def msp_modifications(sequence: pa.StringArray, placed: EntryModifications) -> p
     lengths = pa.compute.utf8_length(sequence).to_numpy(zero_copy_only=False).astype(np.int64)
     owner = np.repeat(np.arange(len(count)), count)
     is_first, is_last = placed.position == 0, placed.position == lengths[owner] + 1
-    place = np.where(is_first, -1, np.where(is_last, -2, placed.position - 1))
+    position = np.where(is_first, -1, np.where(is_last, -2, placed.position - 1))
     starts = np.cumsum(lengths) - lengths
     residues = np.frombuffer(text_bytes(sequence), np.uint8)[starts[owner] + np.clip(placed.position, 1, lengths[owner]) - 1]
     symbols = pa.array([chr(code) for code in range(128)]).take(pa.array(residues.astype(np.int64)))
     names = [tag(name, mass).replace("/", "|").replace('"', "'") for name, mass in zip(placed.names, placed.masses, strict=True)]
-    parts = [number_texts(place), symbols, pa.array(names, pa.string()).take(pa.array(placed.kind))]
+    parts = [number_texts(position), symbols, pa.array(names, pa.string()).take(pa.array(placed.kind))]
     noted = pa.compute.binary_join_element_wise("/", pa.compute.binary_join_element_wise(*parts, ","), "")
     return pa.compute.binary_join_element_wise(
         number_texts(count), pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(placed.offsets, pa.int32()), noted), ""), ""

@@ -80,10 +80,10 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
             entry.charge, entry.precursor_mz, entry.is_decoy = int(charge[row]), float(precursor_mz[row]), bool(is_decoy[row])
             entry.issue = "its peptide cannot be read" if parsed is None else "a number or a row of it cannot be read" if broken else ""
             entries.append(entry)
-        places = bounds[begin : begin + _BATCH + 1]
-        fragments = order[places[0] : places[-1]]
+        positions = bounds[begin : begin + _BATCH + 1]
+        fragments = order[positions[0] : positions[-1]]
         source.unfolding.add(ENTRIES, len(entries))
-        library.add(entries, places - places[0], mz[fragments], intensity[fragments])
+        library.add(entries, positions - positions[0], mz[fragments], intensity[fragments])
 
 
 def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:

@@ -190,7 +190,7 @@ def collect_matches(
     fixed = tuple(parse_modification(name) for name in fixed_modifications)
     peptides, is_known, unknown = listed_peptides(identifications.peptides, fixed, enzyme)
     progress.check()
-    places, row_offsets, row_pairs = _places(identifications, peptides.sequences, database, progress)
+    positions, row_offsets, row_pairs = _places(identifications, peptides.sequences, database, progress)
     has_protein = np.diff(row_offsets) > 0
     has_mass = np.isfinite(peptides.mass)
     spectrum_row = np.maximum(in_spectra.spectrum, 0)
@@ -223,9 +223,9 @@ def collect_matches(
         observed,
         isotope,
         offsets,
-        places.protein[pairs],
-        places.start[pairs],
-        places,
+        positions.protein[pairs],
+        positions.start[pairs],
+        positions,
         left_out,
         tuple(reasons[number][1] for number in code[left_out].tolist()),
         {way: int(n) for way, n in zip(WAYS, ways.tolist(), strict=True) if n},
@@ -292,24 +292,24 @@ def _places(
     keys = np.repeat(sequence, counts) * n_proteins + identifications.protein
     distinct = np.unique(keys)
     offsets = run_offsets(np.bincount(distinct // n_proteins, minlength=len(codes)))
-    places = place_peptides(tuple(codes), offsets, distinct % n_proteins, identifications.accessions, database, progress)
+    positions = place_peptides(tuple(codes), offsets, distinct % n_proteins, identifications.accessions, database, progress)
     # Pairs of sequences that were found in the database lie between and after the other pairs.
-    n_accessions = max(1, len(places.accessions))
-    placed = np.repeat(np.arange(len(codes)), np.diff(places.offsets)) * n_accessions + places.protein
+    n_accessions = max(1, len(positions.accessions))
+    placed = np.repeat(np.arange(len(codes)), np.diff(positions.offsets)) * n_accessions + positions.protein
     order = np.argsort(placed)
     named = (
         order[np.searchsorted(placed[order], np.repeat(sequence, counts) * n_accessions + identifications.protein)] if len(keys) else keys
     )
     nameless = np.flatnonzero(counts == 0)
-    n_named = np.diff(places.offsets)[sequence[nameless]]
+    n_named = np.diff(positions.offsets)[sequence[nameless]]
     per_row = counts.copy()
     per_row[nameless] = n_named
     row_offsets = run_offsets(per_row)
     pairs = np.empty(row_offsets[-1], np.int64)
     is_named = np.repeat(counts > 0, per_row)
     pairs[is_named] = named
-    _, pairs[~is_named] = ranges(places.offsets[sequence[nameless]], places.offsets[sequence[nameless] + 1])
-    return places, row_offsets, pairs
+    _, pairs[~is_named] = ranges(positions.offsets[sequence[nameless]], positions.offsets[sequence[nameless] + 1])
+    return positions, row_offsets, pairs
 
 
 def _charges(identifications: Identifications, mass: Floats, spectrum: Integers, spectra: Spectra) -> Integers:

@@ -101,14 +101,14 @@ def listed_tables(
     row_of = np.empty(len(order), np.int64)
     row_of[order] = np.arange(len(order))
     lengths = np.diff(matches.peptides.residue_offsets)[matches.peptide]
-    places = Places(matches.protein_offsets, matches.protein, matches.start, lengths)
-    psm_table = _psm_table(identifications, matches, ranked, spectra, places, database, peptides.q_value[peptide_of_row]).take(
+    positions = Places(matches.protein_offsets, matches.protein, matches.start, lengths)
+    psm_table = _psm_table(identifications, matches, ranked, spectra, positions, database, peptides.q_value[peptide_of_row]).take(
         pa.array(order)
     )
     psm_table = psm_table.set_column(psm_table.column_names.index("psm_id"), "psm_id", pa.array(np.arange(len(order))))
     by_first = np.argsort(row_of[peptides.best_row], kind="stable")
     peptide_table = peptides.table(psm_table.take(pa.array(row_of[peptides.best_row]))).take(pa.array(by_first))
-    groups, source, proteins = _protein_table(matches, ranked, peptides, places, database)
+    groups, source, proteins = _protein_table(matches, ranked, peptides, positions, database)
     fdr, ratio = ranked.settings.fdr, ranked.settings.decoy_ratio
     counted = {
         "psms": AcceptanceCounts.of(np.where(ranked.rank == 1, ranked.rates.q_value, np.nan), ranked.is_decoy, fdr, ratio),
@@ -173,14 +173,14 @@ def _psm_table(
     matches: ListedMatches,
     ranked: RankedMatches,
     spectra: Spectra,
-    places: Places,
+    positions: Places,
     database: Proteins | None,
     peptide_q_value: Floats,
 ) -> pa.Table:
     peptides, at = matches.peptides, pa.array(matches.peptide)
     site, offsets = take_runs(peptides.sites, peptides.offsets, matches.peptide)
     modification, _ = take_runs(peptides.modification, peptides.offsets, matches.peptide)
-    row = np.maximum(matches.places.row[places.protein], 0)
+    row = np.maximum(matches.places.row[positions.protein], 0)
     missing = ("delta_score", "search_score", "expectation", *(kind.column for kind in SCORE_KINDS))
     columns: dict[str, Any] = {
         **spectrum_columns(spectra, matches.spectrum),
@@ -203,7 +203,7 @@ def _psm_table(
         "psm_id": np.arange(len(matches)),
         "peptide_q_value": finite_or_null(peptide_q_value),
         **modification_columns(offsets, site, modification, peptides.modifications),
-        **places.columns(taken(matches.places.accessions, places.protein), database, row, np.zeros(len(row), np.int64)),
+        **positions.columns(taken(matches.places.accessions, positions.protein), database, row, np.zeros(len(row), np.int64)),
     }
     described = {name: scores for name, scores in identifications.scores.items() if name in IMPORTED_PSMS.by_name}
     stored = tuple(column for name, column in IMPORTED_PSMS.by_name.items() if name in columns or name in described)
@@ -216,7 +216,7 @@ def _psm_table(
 
 
 def _protein_table(
-    matches: ListedMatches, ranked: RankedMatches, peptides: PeptideRows, places: Places, database: Proteins | None
+    matches: ListedMatches, ranked: RankedMatches, peptides: PeptideRows, positions: Places, database: Proteins | None
 ) -> tuple[ProteinGroups, str, pa.Table]:
     """Return the protein groups, the source of the q-values, and the table of protein groups.
 
@@ -224,7 +224,7 @@ def _protein_table(
     """
     is_decoy, accessions = _decoy_proteins(matches, ranked), matches.places.accessions
     partner = _partners(accessions, is_decoy, ranked.settings.decoy_prefixes)
-    groups, evidence = peptides.group_proteins(places, is_decoy, partner, ranked.settings)
+    groups, evidence = peptides.group_proteins(positions, is_decoy, partner, ranked.settings)
     n, source, q_value = len(groups), "none", np.full(len(groups), np.nan)
     if ranked.is_decoy.any() and peptides.source != "none":
         source, q_value = "decoys", groups.q_value
@@ -233,7 +233,7 @@ def _protein_table(
         source, q_value = "best match", _minimum_by_group(razor[razor >= 0], least[razor >= 0], n)
     is_scored = bool(ranked.title) & (np.abs(groups.score) < 1e300)
     groups = replace(groups, q_value=q_value, score=np.where(is_scored, groups.score, np.nan))
-    placed, row = places.take(peptides.best_row[evidence]), matches.places.row[groups.members[groups.member_offsets[:-1]]]
+    placed, row = positions.take(peptides.best_row[evidence]), matches.places.row[groups.members[groups.member_offsets[:-1]]]
     described: dict[str, Any] = {
         "description": [None] * n,
         "coverage": pa.nulls(n, pa.float64()),

@@ -205,12 +205,12 @@ def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription)
         yield "</Peptide>\n"
     pattern = search.decoy_pattern
     by_name = f" OR regexp_matches(accession, {text_literal(pattern)})" if pattern else ""
-    for form, place, protein, start, end, before, after, is_decoy in rows(
+    for form, index, protein, start, end, before, after, is_decoy in rows(
         connection,
         f"SELECT form, place, protein, start, start + length - 1, before, after, is_decoy{by_name} FROM evidence ORDER BY form, place",
     ):
         yield (
-            f'<PeptideEvidence id="PE_{form}_{place}" peptide_ref="Pep_{form}" dBSequence_ref="DBSeq_{protein}"'
+            f'<PeptideEvidence id="PE_{form}_{index}" peptide_ref="Pep_{form}" dBSequence_ref="DBSeq_{protein}"'
             f"{attributes(start=start, end=end, pre=before, post=after, isDecoy=bool(is_decoy))}/>\n"
         )
     yield "</SequenceCollection>\n"
@@ -448,8 +448,8 @@ def _item(psm: _Psm) -> Iterator[str]:
         f'experimentalMassToCharge="{psm.precursor_mz:.6f}" calculatedMassToCharge="{mz(psm.calculated_mass, psm.charge):.6f}" '
         f'passThreshold="{"true" if psm.passes else "false"}">\n'
     )
-    for place in range(1, psm.n_proteins + 1):
-        yield f'<PeptideEvidenceRef peptideEvidence_ref="PE_{psm.form}_{place}"/>\n'
+    for position in range(1, psm.n_proteins + 1):
+        yield f'<PeptideEvidenceRef peptideEvidence_ref="PE_{psm.form}_{position}"/>\n'
     yield f'<cvParam cvRef="PSI-MS" accession="MS:1001121" name="number of matched peaks" value="{psm.matched_ions}"/>\n'
     yield f'<userParam name="predicted ions" value="{psm.total_ions}"/>\n'
 
@@ -502,11 +502,11 @@ def _protein_groups(connection: duckdb.DuckDBPyConnection, search: SearchDescrip
         q_value, is_decoy, score, coverage, n_peptides = supports[0][6:]
         passes = q_value is not None and q_value <= search.threshold and not is_decoy
         yield f'<ProteinAmbiguityGroup id="PAG_{group}">\n'
-        for (member, protein), places in groupby(supports, key=itemgetter(1, 2)):
+        for (member, protein), positions in groupby(supports, key=itemgetter(1, 2)):
             placed = attributes(id=f"PDH_{group}_{member}", dBSequence_ref=f"DBSeq_{protein}", passThreshold=passes)
             yield f"<ProteinDetectionHypothesis{placed}>\n"
-            for (form, place), psms in groupby(places, key=itemgetter(3, 4)):
-                yield f'<PeptideHypothesis peptideEvidence_ref="PE_{form}_{place}">\n'
+            for (form, position), psms in groupby(positions, key=itemgetter(3, 4)):
+                yield f'<PeptideHypothesis peptideEvidence_ref="PE_{form}_{position}">\n'
                 for support in psms:
                     yield f'<SpectrumIdentificationItemRef spectrumIdentificationItem_ref="SII_{support[5]}"/>\n'
                 yield "</PeptideHypothesis>\n"

@@ -201,13 +201,13 @@ def _interrupt_when_cancelled(connection: duckdb.DuckDBPyConnection, progress: P
 
 
 def _as_our_error(tables: IdentificationTables, error: Exception) -> ProteoscopeError:
-    place = tables.psms.parent if isinstance(tables.psms, Path) else Path("the tables")
+    position = tables.psms.parent if isinstance(tables.psms, Path) else Path("the tables")
     text = str(error).splitlines()[0]
     if is_out_of_memory(text):
         return ProteoscopeError("the memory is not enough to write the tables. Close other programs, or export on a machine with more.")
     if "No space left" in text or "out of disk" in text.lower() or "max_temp_directory_size" in text:
         return StorageError(f"{tempfile.gettempdir()}: the disk for temporary files is full. Free some space and try again.")
-    return InputError(place, f"cannot be read as the tables of an identification ({text})", remedy="Run the identification again")
+    return InputError(position, f"cannot be read as the tables of an identification ({text})", remedy="Run the identification again")
 
 
 def columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
