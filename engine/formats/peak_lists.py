@@ -651,7 +651,7 @@ def _take_masses(
     """
     selected_mz, sign = table.precursor_mz.tolist(), chr(decimal).encode()
     candidates: dict[int, list[tuple[float, int]]] = {}
-    is_other = set()
+    differing = set()
     for spectrum, line, charges, word in masses:
         try:
             mass = read_number(word, decimal)
@@ -677,8 +677,8 @@ def _take_masses(
         if mz > 0:
             candidates.setdefault(spectrum, []).append((mz, charges))
             if mz != selected:
-                is_other.add(spectrum)
-    for spectrum in sorted(is_other):
+                differing.add(spectrum)
+    for spectrum in sorted(differing):
         table.take_precursors(spectrum, candidates[spectrum])
 
 

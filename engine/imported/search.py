@@ -238,11 +238,11 @@ def _warn_of_masses(identifications: Identifications, matches: ListedMatches, pr
     difference = identifications.calculated_mass[matches.row] - matches.calculated_mass
     # Some files contain the mass of the singly protonated ion.
     apart = np.minimum(np.abs(difference), np.abs(identifications.calculated_mass[matches.row] - 1.007276 - matches.calculated_mass))
-    is_other = np.isfinite(apart) & (apart > 0.02)
-    if is_other.any():
+    differs = np.isfinite(apart) & (apart > 0.02)
+    if differs.any():
         progress.message(
-            f"{int(is_other.sum()):,} peptides weigh another mass in the results than their residues and modifications do (most "
-            f"{float(np.median(difference[is_other])):+.4f} Da): a modification that the file leaves unsaid goes into fixed_modifications",
+            f"{int(differs.sum()):,} peptides weigh another mass in the results than their residues and modifications do (most "
+            f"{float(np.median(difference[differs])):+.4f} Da): a modification that the file leaves unsaid goes into fixed_modifications",
             "warning",
         )
     is_far = np.abs(matches.observed_mass - matches.calculated_mass) > _FAR

@@ -98,8 +98,8 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     is_direction = pa.compute.equal(pa.compute.utf8_lower(cells.text("SpecId", "PSMId")), "defaultdirection").to_numpy(zero_copy_only=False)
     ids = cells.required("PSMId", "SpecId", "PSM ID")
     truth = pa.compute.utf8_lower(cells.text("Label"))
-    is_target, is_other = (pa.compute.is_in(truth, value_set=pa.array(some)).to_numpy(zero_copy_only=False) for some in (_TARGETS, _DECOYS))
-    label = is_target.astype(np.int64) - is_other
+    is_target, is_decoy = (pa.compute.is_in(truth, value_set=pa.array(some)).to_numpy(zero_copy_only=False) for some in (_TARGETS, _DECOYS))
+    label = is_target.astype(np.int64) - is_decoy
     parts = _parts_of_ids(ids)
     run = cells.text("filename", "file", "file_name") if any(map(cells.has, ("filename", "file", "file_name"))) else parts["run"]
     scan = cells.whole("ScanNr", "scan", missing=-1)

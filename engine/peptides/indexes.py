@@ -298,8 +298,8 @@ def _without_own_decoys(
     )
     if own_decoys is None:
         return proteins, contaminants, 0
-    is_left = ~own_decoys.is_decoy
-    if not is_left[: len(searched)].any():
+    is_target = ~own_decoys.is_decoy
+    if not is_target[: len(searched)].any():
         raise InputError(databases.proteins[0], "every protein is a decoy", remedy="Give a database with targets too")
     if parameters.decoys_in_database == "refuse":
         is_contaminant = own_decoys.example >= len(searched)
@@ -310,9 +310,9 @@ def _without_own_decoys(
             remedy=_remedy(own_decoys, parameters, can_be_used=not is_existing and contaminants is None),
         )
     is_retained = is_used.copy()
-    is_retained[numbers] = is_left[: len(searched)]
+    is_retained[numbers] = is_target[: len(searched)]
     if contaminants is not None:
-        remaining = np.flatnonzero(is_left[len(searched) :])
+        remaining = np.flatnonzero(is_target[len(searched) :])
         contaminants = contaminants.take(remaining) if len(remaining) else None
     return proteins.take(np.flatnonzero(is_retained)), contaminants, len(own_decoys)
 

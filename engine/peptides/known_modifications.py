@@ -167,14 +167,14 @@ def annotated_sites(
     numbers = np.array([-1 if modification is None else number.get(modification, -1) for modification in named], np.int64)
     is_searched = numbers >= 0
     counts = np.ones(len(rows), np.bool_) if is_counted is None else is_counted[owners]
-    is_other = counts & ~is_searched
+    is_unsearched = counts & ~is_searched
     return _sorted(
         position[is_searched],
         numbers[is_searched],
         tuple(modifications),
         n_sites=int((counts & is_searched).sum()),
-        n_others=int(is_other.sum()),
-        n_glycans=int((is_other & (features.kind[rows] == _GLYCANS)).sum()),
+        n_others=int(is_unsearched.sum()),
+        n_glycans=int((is_unsearched & (features.kind[rows] == _GLYCANS)).sum()),
     )
 
 

@@ -130,8 +130,8 @@ def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Labe
     for channel, expected in enumerate(kit.mz.tolist()):
         others = np.delete(kit.mz, channel)
         peak = reporter_peaks(regions, rows, np.array([expected]), near, "most-intense").mz[:, 0]
-        is_other = (np.abs(peak[:, None] - others) <= tolerance.width(others)).any(axis=1)
-        result[:, channel] = np.where(is_other, np.nan, peak - expected)
+        is_near_other = (np.abs(peak[:, None] - others) <= tolerance.width(others)).any(axis=1)
+        result[:, channel] = np.where(is_near_other, np.nan, peak - expected)
     return result
 
 

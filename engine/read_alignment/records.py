@@ -369,8 +369,8 @@ def _fill_mates(
     positions[:, 4] = np.where(is_missing[other], start, start[other])
     is_together = ~is_missing & ~is_missing[other] & (text == text[other])
     length = np.maximum(end, end[other]) - np.minimum(start, start[other]) + 1
-    is_left = (start < start[other]) | ((start == start[other]) & (np.arange(len(text)) < other))
-    positions[:, 5] = np.where(is_together, np.where(is_left, length, -length), 0)
+    is_leftmost = (start < start[other]) | ((start == start[other]) & (np.arange(len(text)) < other))
+    positions[:, 5] = np.where(is_together, np.where(is_leftmost, length, -length), 0)
 
 
 def _paf_names(names: Texts) -> Texts:

@@ -565,8 +565,8 @@ class _Sam(_Writer):
         batch = hits.part(slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 0))
         subjects = self._subjects.names(batch.subject_index, batch.subject)
         self._lengths.update(zip(subjects, batch.subject_length.tolist(), strict=True))
-        is_other = np.zeros(n, np.bool_)
-        is_other[is_hit] = batch.rank > 1
+        is_secondary = np.zeros(n, np.bool_)
+        is_secondary[is_hit] = batch.rank > 1
         where, clips = np.tile(np.array(NO_PLACE, np.int64), (n, 1)), np.zeros((n, 2), np.int64)
         where[is_hit, 0], where[is_hit, 1], where[is_hit, 2] = np.arange(len(batch)), batch.subject_start, NO_QUALITY
         clips[is_hit] = np.stack([batch.query_start - 1, batch.query_length - batch.query_end], axis=1)
@@ -577,8 +577,8 @@ class _Sam(_Writer):
             *_lists(batch, "bit_score", "e_value"),
         )
         cigars, written = (_spread(texts, is_hit) for texts in (batch.cigar, Texts.from_strings(tags)))
-        flags = np.where(is_hit, np.where(is_other, SECONDARY, 0), UNPLACED)
-        return SamRecords(names.take(query), flags, where, cigars, clips, written, np.where(is_other, empty, query)), Texts.from_strings(
+        flags = np.where(is_hit, np.where(is_secondary, SECONDARY, 0), UNPLACED)
+        return SamRecords(names.take(query), flags, where, cigars, clips, written, np.where(is_secondary, empty, query)), Texts.from_strings(
             subjects
         )
 

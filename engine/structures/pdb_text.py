@@ -305,7 +305,7 @@ class _Rewriting:
         lines = self._text.split(b"\n")
         for number, record in self._changed.items():
             lines[number] = record
-        return b"\n".join(line for line, is_left in zip(lines, self._left_out.tolist(), strict=True) if not is_left)
+        return b"\n".join(line for line, is_left_out in zip(lines, self._left_out.tolist(), strict=True) if not is_left_out)
 
 
 def _has_place(record: bytes, shift: int) -> bool:

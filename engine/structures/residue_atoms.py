@@ -87,8 +87,8 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
         if row not in wanted:
             continue
         for atom in list(residue)[:_MAXIMUM_ATOMS]:
-            is_left = atom.altloc not in ("\0", alternative) or atom.element.is_hydrogen or (not with_backbone and atom.name in BACKBONE)
-            if not is_left:
+            is_omitted = atom.altloc not in ("\0", alternative) or atom.element.is_hydrogen or (not with_backbone and atom.name in BACKBONE)
+            if not is_omitted:
                 names.append(atom.name[:8])
                 elements.append(atom.element.name)
                 positions.append((atom.pos.x, atom.pos.y, atom.pos.z))

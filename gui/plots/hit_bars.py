@@ -36,12 +36,12 @@ class HitBars(ScrolledDrawing):
 
     def show_bars(self, bars: QueryBars | None, text: str = "") -> None:
         """Show hits or a text; the selected hit is retained."""
-        is_other = bars is None or self.bars is None or bars.query != self.bars.query
+        is_new_query = bars is None or self.bars is None or bars.query != self.bars.query
         if bars is not None and not bars.bars:
             bars, text = None, text or "No hits to draw."
         self.bars = bars
         self.group_actions.offer(() if bars is None else {feature.group for feature in bars.features})
-        self._show(text, is_new=is_other)
+        self._show(text, is_new=is_new_query)
 
     def mark(self, row: int | None) -> None:
         """Mark the hit of a row of the table, and scroll to it; None removes the mark."""

@@ -125,15 +125,15 @@ class ChromatogramPage(QWidget):
             Precursor m/z in Th.
         """
         at = next((at for at in range(self.file.count()) if file and self.file.itemText(at) in (file, PurePath(file).name)), None)
-        is_other = at is not None and at != self.file.currentIndex()
-        if is_other and at is not None:
+        is_new_file = at is not None and at != self.file.currentIndex()
+        if is_new_file and at is not None:
             self.file.setCurrentIndex(at)
         self.plot.mark_time(None if seconds is None else seconds / 60)
         if mz is not None and not self.mz.hasFocus() and self.kind.currentData() != "extracted":
             self.mz.blockSignals(True)
             self.mz.setValue(round(mz, 4))
             self.mz.blockSignals(False)
-        if is_other:
+        if is_new_file:
             self._draw()
 
     def _show_fields(self) -> None:

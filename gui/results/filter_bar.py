@@ -73,11 +73,11 @@ class FilterBar(QWidget):
         needed = self._width_of_fields(is_high=False)
         is_wide = event.size().width() >= needed + self.text.minimumWidth() + self._lines.spacing()
         direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
-        is_other = direction != self._lines.direction()
+        has_changed = direction != self._lines.direction()
         for cell in self._cells:
-            is_other |= cell.place_label(is_high=event.size().width() < needed)
+            has_changed |= cell.place_label(is_high=event.size().width() < needed)
         self._lines.setDirection(direction)
-        if self._cells and is_other:
+        if self._cells and has_changed:
             # The parent layout is being activated and ignores a changed height until it is done.
             self._resized.start()
 

@@ -165,11 +165,11 @@ class ReadsView(RunView):
 
     def _choose_text(self, text: ShownText) -> None:
         """Show the depth of a reference."""
-        is_other = not text.is_same(self._drawn)
+        is_new_reference = not text.is_same(self._drawn)
         self._drawn = text
         with QSignalBlocker(self.texts):
             self.texts.setCurrentIndex(self._offer(text))
-        if is_other or self.coverage.shown is None:
+        if is_new_reference or self.coverage.shown is None:
             self._draw_depth(retains_range=False)
 
     def _draw_depth(self, *, retains_range: bool) -> None:

@@ -104,9 +104,9 @@ class _Uploaded:
         """Return the vertex indices, shape (k,), of triangles whose colours differ from the cached picture, three per triangle."""
         if self.drawn is None or self.drawn is self.body:
             return np.zeros(0, np.uint32)
-        is_other = (self.drawn.colours != self.body.colours).any(axis=1)
+        has_new_colour = (self.drawn.colours != self.body.colours).any(axis=1)
         triangles = self.body.mesh.triangles
-        return np.ascontiguousarray(triangles[is_other[triangles].any(axis=1)], np.uint32).ravel()
+        return np.ascontiguousarray(triangles[has_new_colour[triangles].any(axis=1)], np.uint32).ravel()
 
     def colour(self, body: Body) -> None:
         """Replace the colours by those of another body with the same mesh."""

@@ -112,10 +112,10 @@ def scan_fastq(text, is_last, headers, bases, qualities, offsets):
         if position < 0 and not (is_last and written == first):
             return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, 0
         if end > index:
-            is_other = end - index != stop - start and end - index != name - start
+            differs = end - index != stop - start and end - index != name - start
             for k in range(min(end - index, stop - start)):
-                is_other = is_other or text[index + k] != text[start + k]
-            if is_other:
+                differs = differs or text[index + k] != text[start + k]
+            if differs:
                 return n, consumed, lines, OTHER_NAME, index, line, 0
         length, had = written - first, 0
         while had < length:

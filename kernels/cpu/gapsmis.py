@@ -558,8 +558,8 @@ class _Block:
             return order
         longest = np.maximum.reduceat(text, groups) + 1.0, np.maximum.reduceat(pattern, groups) + 1.0
         cells = longest[0] * longest[1] * (self._rules.maximum_gaps + 1) * lanes
-        if traces and (is_left := cells > _TRACED_BYTES).any():
-            left, fits = order[np.repeat(is_left, lanes)[: len(order)]], order[np.repeat(~is_left, lanes)[: len(order)]]
+        if traces and (is_too_large := cells > _TRACED_BYTES).any():
+            left, fits = order[np.repeat(is_too_large, lanes)[: len(order)]], order[np.repeat(~is_too_large, lanes)[: len(order)]]
             more = yield from self._pass(fits, traces=True)
             return np.concatenate((left, more))
 

@@ -91,18 +91,18 @@ class LinkageRounds:
         self._divide(labels, component, sizes, ~is_done)
 
     def _divide(
-        self, labels: NDArray[np.integer], component: NDArray[np.int64], sizes: NDArray[np.int64], is_left: NDArray[np.bool_]
+        self, labels: NDArray[np.integer], component: NDArray[np.int64], sizes: NDArray[np.int64], is_remaining: NDArray[np.bool_]
     ) -> None:
-        """Replace the remaining vectors (`is_left`) of components that are too large by their clusters, for the next round."""
+        """Replace the remaining vectors (`is_remaining`) of components that are too large by their clusters, for the next round."""
         numbers = np.arange(len(labels))
-        clusters = np.bincount(component[is_left & (labels == numbers)], minlength=len(sizes))
+        clusters = np.bincount(component[is_remaining & (labels == numbers)], minlength=len(sizes))
         is_stuck = clusters * 10 > sizes * 9
         labels = np.where(is_stuck[component], numbers, labels)
-        is_head = is_left & (labels == numbers)
+        is_head = is_remaining & (labels == numbers)
         of_item = (np.cumsum(is_head) - 1)[labels]  # index of the remaining items
         self._items = of_item[self._items]
-        self._vectors = _sums(self._vectors, self._members[is_left], of_item[is_left], self._counts[is_left], int(is_head.sum()))
-        counts = np.bincount(of_item[is_left], self._counts[is_left], minlength=int(is_head.sum()))
+        self._vectors = _sums(self._vectors, self._members[is_remaining], of_item[is_remaining], self._counts[is_remaining], int(is_head.sum()))
+        counts = np.bincount(of_item[is_remaining], self._counts[is_remaining], minlength=int(is_head.sum()))
         self._counts, self._names, component = counts.astype(np.int64), self._names[is_head], component[is_head]
         self._members, self._starts = np.arange(len(component)), _starts_of_runs(component)
         self._is_last = is_stuck[component[self._starts[:-1]]]

@@ -57,10 +57,10 @@ def leave_out(
     random, resources = np.random.default_rng(seed), Resources(2)
     _, alike = np.unique([peptide.replace("I", "L") for peptide in identified.sequences], return_inverse=True)
     sequence = alike[identified.sequence[identified.peptide]]
-    is_left = (random.random(alike.max() + 1) < share)[sequence]
+    is_left_out = (random.random(alike.max() + 1) < share)[sequence]
     # Rows are sorted best first.
     _, first = np.unique(identified.peptide * 100 + identified.charge, return_index=True)
-    library = identified.take(np.sort(first[~is_left[first]]))
+    library = identified.take(np.sort(first[~is_left_out[first]]))
     rows = np.setdiff1d(np.arange(len(spectra)), library.spectrum)
     made = identified_library(spectra, library, "by", tolerance, parameters, resources)
     explanations = explained(spectra, rows, made, parameters, resources)
@@ -70,7 +70,7 @@ def leave_out(
     of = np.full(len(spectra), -1)
     of[identified.spectrum] = sequence
     left = np.zeros(len(spectra), np.bool_)
-    left[identified.spectrum] = is_left
+    left[identified.spectrum] = is_left_out
     joined = alike[identified.sequence[library.peptide[accepted.identified]]]
     own_sequence = of[accepted.spectrum]
     is_left_out = left[accepted.spectrum]

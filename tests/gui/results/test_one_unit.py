@@ -185,8 +185,8 @@ def test_shown_copied_and_saved_values_have_the_same_unit(
         unit = match[1] if (match := re.search(r"\((\S+)\)$", column.header)) else ""
         seen_units.add(unit)
         factor = UNITS.get(unit, 1)
-        is_other = factor != 1
-        assert saved[0][at] == column.name + ({"min": "_minutes", "%": "_percent"}[unit] if is_other else "")
+        is_converted = factor != 1
+        assert saved[0][at] == column.name + ({"min": "_minutes", "%": "_percent"}[unit] if is_converted else "")
         n_values = 0
         for row in range(len(stored)):
             value = stored[int(model.rows[row])][column.name]
