@@ -52,13 +52,13 @@ def read_reads(paths: Sequence[str]) -> None:
 
 def read_pairs(paths: Sequence[str]) -> None:
     """Read two files of mates, and compare their names."""
-    read_patterns = _module("read_alignment.sequences").read_patterns
+    load_reads = _module("read_alignment.sequences").load_reads
     ones, others = map(Path, paths)
-    if "parameters" in inspect.signature(read_patterns).parameters:
+    if "parameters" in inspect.signature(load_reads).parameters:
         parameters = _module("read_alignment.parameters").ReadAlignmentParameters()
-        read_patterns(ones, others, parameters, _progress())
+        load_reads(ones, others, parameters, _progress())
     else:
-        read_patterns(ones, others, _progress())
+        load_reads(ones, others, _progress())
 
 
 def read_structures(paths: Sequence[str]) -> None:

@@ -114,5 +114,5 @@ READ_ALIGNMENT = Search(
     ),
     demo=Demo({"texts": ("lambda_phage.fasta.gz",), "patterns": ("lambda_reads.fastq.gz",)}, "map-to-genome"),
     workload_estimator=lambda: read_alignment.workload.estimate_workload,
-    workload_types=(("reads", lambda: read_alignment.scoring.TextsAgainstPatterns),),
+    workload_types=(("reads", lambda: read_alignment.scoring.ReferencesAgainstReads),),
 )

@@ -88,7 +88,7 @@ def write_bam(
         except StorageError as error:
             # The message names the requested file instead of the temporary one.
             raise StorageError(str(error).replace(str(text), str(out))) from error
-        ending = ".csi" if aligned.text_lengths.max(initial=0) >= _LONGEST_OF_BAI else ".bai"
+        ending = ".csi" if aligned.reference_lengths.max(initial=0) >= _LONGEST_OF_BAI else ".bai"
         for former in (".bai", ".csi"):
             # An index left by an earlier file would be wrong.
             with contextlib.suppress(FileNotFoundError):
@@ -203,21 +203,21 @@ def _read_aligned(project: Project, run: str, spool: Path) -> Aligned:
     names = ("sequence", "qualities")
     columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
     with stored_table(project, run, PATTERNS, names, verify=False) as source:
-        for patterns in source.batches(names):
+        for reads in source.batches(names):
             for column, length, name in zip(columns, lengths, names, strict=True):
-                texts = _texts(patterns[name])
-                column.append(texts.used)
-                length.append(np.diff(texts.offsets))
+                references = _texts(reads[name])
+                column.append(references.used)
+                length.append(np.diff(references.offsets))
         symbols, qualities = (column.finish() for column in columns)
         n_bases, n_qualities = (length.finish() for length in lengths)
         has_qualities = len(qualities) > 0
         if has_qualities and not np.array_equal(n_bases, n_qualities):
             raise source.damaged("contains reads whose numbers of bases and qualities differ")
     with stored_table(project, run, TEXTS, verify=False) as source:
-        texts = source.read()
-    text_lengths = np.asarray(texts["length"].to_numpy(), np.int64)
+        references = source.read()
+    reference_lengths = np.asarray(references["length"].to_numpy(), np.int64)
     own_qualities = qualities if has_qualities else None
-    return Aligned(symbols, own_qualities, run_offsets(n_bases), _texts(texts["text"]), text_lengths, _ASCII)
+    return Aligned(symbols, own_qualities, run_offsets(n_bases), _texts(references["text"]), reference_lengths, _ASCII)
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:
@@ -241,6 +241,6 @@ def _check_rows(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile)
             placed = table.filter(pa.compute.is_valid(table["text_start"]))
             if placed["text_row"].null_count or placed["md"].null_count:
                 raise source.damaged("lacks the reference of an alignment", "text_row")
-            if not np.array_equal(aligned.text_lengths[placed["text_row"].to_numpy()], placed["text_length"].to_numpy()):
+            if not np.array_equal(aligned.reference_lengths[placed["text_row"].to_numpy()], placed["text_length"].to_numpy()):
                 raise source.damaged("says other lengths than the references have", "text_length")
         yield table

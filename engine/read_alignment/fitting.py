@@ -71,42 +71,42 @@ def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, An
     given : collection of str
         Parameters that the user set.
     """
-    texts, patterns = contents.get("texts"), contents.get("patterns")
-    if patterns is None or options.get("pairs") or _NAMES_A_PLACE.intersection(given):
+    references, reads = contents.get("texts"), contents.get("patterns")
+    if reads is None or options.get("pairs") or _NAMES_A_PLACE.intersection(given):
         return ""
-    if not _are_nucleotides(patterns) or (texts is not None and not _are_nucleotides(texts)):
+    if not _are_nucleotides(reads) or (references is not None and not _are_nucleotides(references)):
         return ""
-    if patterns.has_qualities or options.get("mates"):
+    if reads.has_qualities or options.get("mates"):
         return MAP_TO_GENOME
-    mean = patterns.count.n_residues / max(patterns.count.n_sequences, 1)
-    return MAP_TO_GENOME if texts is not None and are_far_longer(texts.count.n_residues, mean) else ""
+    mean = reads.count.n_residues / max(reads.count.n_sequences, 1)
+    return MAP_TO_GENOME if references is not None and are_far_longer(references.count.n_residues, mean) else ""
 
 
 def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
     """Return the reason why files, options and parameters do not fit together, in the words of the form; '' if they do."""
-    texts, patterns, values = contents.get("texts"), contents.get("patterns"), parameters.model_dump()
+    references, reads, values = contents.get("texts"), contents.get("patterns"), parameters.model_dump()
     are_pairs = bool(options.get("pairs"))
     if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):
         return f"Mates are for reads that are mapped: choose the preset {MAP_TO_GENOME}, without Align pair by pair"
     if are_pairs and values["mapping"] == "seeds":
         return "Pairwise alignment does not map reads: choose every in Mapping, or clear Align pair by pair"
-    if texts is None or patterns is None:
+    if references is None or reads is None:
         return ""
     if not are_pairs and are_exchanged(
-        texts.count.n_residues,
-        texts.count.n_sequences,
-        patterns.count.n_residues,
-        patterns.count.n_sequences,
-        texts_have_qualities=texts.has_qualities,
-        reads_do=patterns.has_qualities,
+        references.count.n_residues,
+        references.count.n_sequences,
+        reads.count.n_residues,
+        reads.count.n_sequences,
+        texts_have_qualities=references.has_qualities,
+        reads_do=reads.has_qualities,
     ):
         return "The references resemble reads, and the reads resemble references: exchange the two"
-    if are_pairs and texts.count.is_whole and patterns.count.is_whole and texts.count.n_sequences != patterns.count.n_sequences:
-        n_texts, n_reads = texts.count.n_sequences, patterns.count.n_sequences
+    if are_pairs and references.count.is_whole and reads.count.is_whole and references.count.n_sequences != reads.count.n_sequences:
+        n_texts, n_reads = references.count.n_sequences, reads.count.n_sequences
         return f"Align pair by pair needs as many references as reads; there are {n_texts:,} and {n_reads:,}"
-    if _are_nucleotides(texts) and _are_proteins(patterns):
+    if _are_nucleotides(references) and _are_proteins(reads):
         return "The reads are proteins, and the reference is of nucleotides: translate one of them"
-    if _are_proteins(texts) and _are_nucleotides(patterns):
+    if _are_proteins(references) and _are_nucleotides(reads):
         return "The reference is of proteins, and the reads are nucleotides: translate one of them"
     return ""
 

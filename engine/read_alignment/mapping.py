@@ -30,7 +30,7 @@ from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.minimisers import MinimiserIndex
 
-__all__ = ["MappingPlan", "QuietProgress", "are_mapped", "index_texts", "score_reads", "with_inserts"]
+__all__ = ["MappingPlan", "QuietProgress", "are_mapped", "index_references", "score_reads", "with_inserts"]
 
 _READS_OF_ROUND, _BASES_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
@@ -40,7 +40,7 @@ _SLACKS = 6, 16  # diagonals on each side of the window, tried in this order
 _CODES = np.array([SYMBOLS.index(base) for base in "ACGT"])
 
 
-def are_mapped(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
+def are_mapped(references: NamedSequences, reads: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
     """Return True if reads are mapped.
 
     This is the case on request, and by default for nucleotide references that are far longer than the reads, unless the mode ``prefix`` or
@@ -48,12 +48,12 @@ def are_mapped(texts: NamedSequences, patterns: NamedSequences, parameters: Read
     """
     if parameters.mapping != "auto":
         return parameters.mapping == "seeds"
-    total, longest = int(texts.lengths.sum()), int(patterns.lengths.max(initial=0))
-    are_nucleotides = texts.are_nucleotides and patterns.are_nucleotides
+    total, longest = int(references.lengths.sum()), int(reads.lengths.max(initial=0))
+    are_nucleotides = references.are_nucleotides and reads.are_nucleotides
     return are_far_longer(total, longest) and are_nucleotides and parameters.mode != "prefix" and not pairs
 
 
-def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, threads: int, progress: Progress) -> MinimiserIndex:
+def index_references(references: NamedSequences, parameters: ReadAlignmentParameters, threads: int, progress: Progress) -> MinimiserIndex:
     """Return the minimiser index of the references.
 
     Raises
@@ -61,9 +61,9 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     Cancelled
         If the user cancels.
     """
-    k, w, base_codes, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
-    starts, lengths = texts.sequences.offsets[:-1], texts.lengths
-    begins = starts + np.arange(len(texts)) * kernels.cpu.minimisers.SPACING
+    k, w, base_codes, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), references.sequences.codes
+    starts, lengths = references.sequences.offsets[:-1], references.lengths
+    begins = starts + np.arange(len(references)) * kernels.cpu.minimisers.SPACING
     chunks = [
         (text, first, min(length - k + 1, first + _WORDS_OF_BATCH))
         for text, length in enumerate(lengths.tolist())
@@ -92,7 +92,7 @@ class MappingPlan:
 
     Attributes
     ----------
-    texts, patterns : NamedSequences
+    references, reads : NamedSequences
         References and reads.
     index : MinimiserIndex
         Minimisers of the references.
@@ -104,8 +104,8 @@ class MappingPlan:
         Range of fragment lengths; None without mates.
     """
 
-    texts: NamedSequences
-    patterns: NamedSequences
+    references: NamedSequences
+    reads: NamedSequences
     index: MinimiserIndex
     rules: GapRules
     parameters: ReadAlignmentParameters
@@ -124,7 +124,7 @@ class MappingPlan:
 
     def rounds(self) -> Iterator[tuple[int, int]]:
         """Yield the ranges of reads (first, end) that are mapped together."""
-        offsets, n, first = self.patterns.sequences.offsets, len(self.patterns), 0
+        offsets, n, first = self.reads.sequences.offsets, len(self.reads), 0
         while first < n:
             last = int(np.searchsorted(offsets, offsets[first] + _BASES_OF_ROUND, side="right")) - 1
             # Mates stay together.
@@ -158,11 +158,11 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     Cancelled
         If the user cancels.
     """
-    reads = Sequences(plan.patterns.sequences.codes, plan.patterns.sequences.offsets[first : last + 1])
+    reads = Sequences(plan.reads.sequences.codes, plan.reads.sequences.offsets[first : last + 1])
     strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
     candidates = _candidates(plan, resources, reads)
     if plan.inserts is not None:
-        more = rescue_windows(candidates, lengths, plan.texts.lengths, plan.inserts, plan.parameters.mapping_tolerance)
+        more = rescue_windows(candidates, lengths, plan.references.lengths, plan.inserts, plan.parameters.mapping_tolerance)
         candidates = candidates.joined(more)
     windows = _windows(plan, candidates)
     with Executor(resources).session(build_workload(windows, strands, plan.rules)) as session:
@@ -172,21 +172,25 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     cells = int(((candidates.end - candidates.begin)[computed] * lengths[candidates.read[computed]]).sum()) * (plan.rules.maximum_gaps + 1)
     n, read = last - first, candidates.read[chosen]
     rows, window_of = Alignments.none(n, plan.rules.maximum_gaps), np.zeros(n, np.int64)
-    text_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
+    reference_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
     # Scores of zero or less count as no alignment.
     is_placed = result.score > 0
     chosen, read = chosen[is_placed], read[is_placed]
     for column, values in zip(rows, result, strict=True):
         column[read] = values[is_placed]
-    window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_reverse[chosen] == 1
+    window_of[read], reference_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_reverse[chosen] == 1
     qualities[read] = quality[is_placed]
-    cigars = kernels.cpu.cigars.cigars_of(windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET, plan.texts.unknown)
+    cigars = kernels.cpu.cigars.cigars_of(
+        windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET, plan.references.unknown
+    )
     for column in (rows.text_start, rows.text_end):
         column[read] += candidates.begin[chosen].astype(np.int32)
     is_proper = None
-    if plan.patterns.are_mates:
-        is_proper = proper_pairs(text_of, rows, is_reverse, plan.inserts)
-    return ScoredRound.of(AlignmentRows(text_of, np.arange(first, last), rows, is_reverse, cigars, qualities, is_proper), cells, session)
+    if plan.reads.are_mates:
+        is_proper = proper_pairs(reference_of, rows, is_reverse, plan.inserts)
+    return ScoredRound.of(
+        AlignmentRows(reference_of, np.arange(first, last), rows, is_reverse, cigars, qualities, is_proper), cells, session
+    )
 
 
 def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
@@ -213,8 +217,8 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
 def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
     """Return the sections of the references around candidate positions."""
     offsets = run_offsets(candidates.end - candidates.begin)
-    codes, texts = np.empty(offsets[-1], np.int8), plan.texts.sequences
-    kernels.cpu.strands.copy_runs(texts.codes, texts.offsets[candidates.text] + candidates.begin, offsets, codes)
+    codes, references = np.empty(offsets[-1], np.int8), plan.references.sequences
+    kernels.cpu.strands.copy_runs(references.codes, references.offsets[candidates.text] + candidates.begin, offsets, codes)
     return Sequences(codes, offsets)
 
 
@@ -263,13 +267,13 @@ def _trace(
     """
     slacks = () if resources.has_gpus else _SLACKS
     lengths = np.diff(strands.offsets)
-    pattern_of = candidates.read[chosen] + candidates.is_reverse[chosen] * (len(lengths) // 2)
+    read_of = candidates.read[chosen] + candidates.is_reverse[chosen] * (len(lengths) // 2)
 
     def sure(part: slice) -> tuple[Alignments, NDArray[np.bool_]]:
-        result, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, plan.rules, chosen[part], pattern_of[part])
+        result, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, plan.rules, chosen[part], read_of[part])
         for slack in slacks:
             others = np.flatnonzero(~is_sure)
-            pairs = chosen[part][others], pattern_of[part][others]
+            pairs = chosen[part][others], read_of[part][others]
             near, is_near = kernels.cpu.banded.align_where_near(windows, strands, plan.rules, *pairs, _CODES, slack)
             for column, values in zip(result, near, strict=True):
                 column[others[is_near]] = values[is_near]

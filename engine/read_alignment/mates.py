@@ -54,7 +54,7 @@ def learn_insert_sizes(rows: AlignmentRows) -> InsertSizes:
     sure = (
         (quality[first_mates] >= _MINIMUM_QUALITY)
         & (quality[other] >= _MINIMUM_QUALITY)
-        & (rows.text_of[first_mates] == rows.text_of[other])
+        & (rows.reference_of[first_mates] == rows.reference_of[other])
     )
     lengths = _fragments(result, rows.is_reverse)
     lengths = lengths[sure & (rows.is_reverse[first_mates] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MAXIMUM_LEARNT)]
@@ -73,7 +73,7 @@ def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray
 
 
 def proper_pairs(
-    text_of: NDArray[np.int64], alignments: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertSizes | None
+    reference_of: NDArray[np.int64], alignments: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertSizes | None
 ) -> NDArray[np.bool_]:
     """Return True for each read of a proper pair.
 
@@ -81,7 +81,7 @@ def proper_pairs(
 
     Parameters
     ----------
-    text_of : ndarray of int64, shape (reads,)
+    reference_of : ndarray of int64, shape (reads,)
         Index of the reference of each read, -1 if unmapped.
     alignments : Alignments
         Alignment of each read.
@@ -92,8 +92,12 @@ def proper_pairs(
     """
     first_mates, other = slice(0, None, 2), slice(1, None, 2)
     if inserts is None:
-        return np.zeros(len(text_of), np.bool_)
-    are_placed = (text_of[first_mates] >= 0) & (text_of[first_mates] == text_of[other]) & (is_reverse[first_mates] != is_reverse[other])
+        return np.zeros(len(reference_of), np.bool_)
+    are_placed = (
+        (reference_of[first_mates] >= 0)
+        & (reference_of[first_mates] == reference_of[other])
+        & (is_reverse[first_mates] != is_reverse[other])
+    )
     return np.repeat(are_placed & inserts.hold(_fragments(alignments, is_reverse)), 2)
 
 
@@ -106,7 +110,7 @@ def _find_first_places(positions: CandidatePlaces, n: int) -> NDArray[np.int64]:
 
 
 def rescue_windows(
-    positions: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
+    positions: CandidatePlaces, lengths: NDArray[np.int64], reference_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
 ) -> CandidatePlaces:
     """Return windows where the mate of a mapped read is expected, for reads without a candidate in that window.
 
@@ -118,7 +122,7 @@ def rescue_windows(
         Candidates, ordered by read and then by decreasing votes; reads 2 i and 2 i + 1 are mates.
     lengths : ndarray of int64, shape (reads,)
         Length of each read in bases.
-    text_lengths : ndarray of int64, shape (references,)
+    reference_lengths : ndarray of int64, shape (references,)
         Length of each reference in bases.
     inserts : InsertSizes
         Range of fragment lengths.
@@ -143,7 +147,7 @@ def rescue_windows(
     begin = np.where(is_after, positions.begin[mate_place] + inserts.least - length, positions.end[mate_place] - inserts.most) - tolerance
     end = np.where(is_after, positions.begin[mate_place] + inserts.most, positions.end[mate_place] - inserts.least + length) + tolerance
     text = positions.text[mate_place]
-    begin, end = np.maximum(0, begin), np.minimum(text_lengths[text], end)
+    begin, end = np.maximum(0, begin), np.minimum(reference_lengths[text], end)
     retained = np.flatnonzero(2 * (end - begin) > length)
     result = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, positions.votes[mate_place])
     return result.some(retained)

@@ -26,7 +26,7 @@ class PairingPlan:
 
     Attributes
     ----------
-    texts, patterns : NamedSequences
+    references, reads : NamedSequences
         References and reads.
     strands : Sequences
         Reads to align, followed by their reverse complements if `is_of_both`.
@@ -38,8 +38,8 @@ class PairingPlan:
         True to report the better alignment of a read and its reverse complement.
     """
 
-    texts: NamedSequences
-    patterns: NamedSequences
+    references: NamedSequences
+    reads: NamedSequences
     strands: Sequences
     rules: GapRules
     are_pairs: bool
@@ -48,23 +48,23 @@ class PairingPlan:
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
         """Yield a function that scores rounds; references and reads remain on the devices during the `with` block."""
-        with Executor(resources).session(build_workload(self.texts.sequences, self.strands, self.rules)) as session:
+        with Executor(resources).session(build_workload(self.references.sequences, self.strands, self.rules)) as session:
             yield lambda first, last: _score(self, session, resources, first, last)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
         """Yield the ranges of pairs (first, end) that are aligned together."""
-        n = len(self.patterns) if self.are_pairs else len(self.texts) * len(self.patterns)
-        mean = (1 + self.texts.lengths.mean()) * (1 + self.patterns.lengths.mean()) * (self.rules.maximum_gaps + 1)
+        n = len(self.reads) if self.are_pairs else len(self.references) * len(self.reads)
+        mean = (1 + self.references.lengths.mean()) * (1 + self.reads.lengths.mean()) * (self.rules.maximum_gaps + 1)
         size = max(1, min(_PAIRS_OF_ROUND, int(_CELLS_OF_ROUND / mean)))
         return ((first, min(n, first + size)) for first in range(0, n, size))
 
 
-def plan_pairs(texts: NamedSequences, patterns: NamedSequences, rules: GapRules, *, are_pairs: bool, both_strands: bool) -> PairingPlan:
+def plan_pairs(references: NamedSequences, reads: NamedSequences, rules: GapRules, *, are_pairs: bool, both_strands: bool) -> PairingPlan:
     """Return the plan by which pairs of reads and references are aligned.
 
     Parameters
     ----------
-    texts, patterns : NamedSequences
+    references, reads : NamedSequences
         References and reads.
     rules : GapRules
         Scores and limits of the alignments.
@@ -73,9 +73,9 @@ def plan_pairs(texts: NamedSequences, patterns: NamedSequences, rules: GapRules,
     both_strands : bool
         True to align also the reverse complements of nucleotide reads.
     """
-    is_of_both = both_strands and patterns.are_nucleotides
-    strands = with_other_strands(patterns.sequences) if is_of_both else patterns.sequences
-    return PairingPlan(texts, patterns, strands, rules, are_pairs, is_of_both)
+    is_of_both = both_strands and reads.are_nucleotides
+    strands = with_other_strands(reads.sequences) if is_of_both else reads.sequences
+    return PairingPlan(references, reads, strands, rules, are_pairs, is_of_both)
 
 
 def _score(plan: PairingPlan, session: Session, resources: Resources, first: int, last: int) -> ScoredRound:
@@ -86,17 +86,17 @@ def _score(plan: PairingPlan, session: Session, resources: Resources, first: int
     Cancelled
         If the user cancels.
     """
-    texts, patterns, numbers = plan.texts, plan.patterns, np.arange(first, last)
-    text_of, pattern_of = (numbers, numbers) if plan.are_pairs else (numbers % len(texts), numbers // len(texts))
+    references, reads, numbers = plan.references, plan.reads, np.arange(first, last)
+    reference_of, read_of = (numbers, numbers) if plan.are_pairs else (numbers % len(references), numbers // len(references))
     layers = (plan.rules.maximum_gaps + 1) * (1 + plan.is_of_both)
-    cells = int((texts.lengths[text_of] * patterns.lengths[pattern_of]).sum()) * layers
+    cells = int((references.lengths[reference_of] * reads.lengths[read_of]).sum()) * layers
     resources.progress.stage("Aligning", cells // STEP_CELLS)
     n, is_reverse = last - first, np.zeros(last - first, np.bool_)
     if plan.is_of_both:
-        both = align_pairs(session, np.concatenate([text_of, text_of]), np.concatenate([pattern_of, pattern_of + len(patterns)]))
+        both = align_pairs(session, np.concatenate([reference_of, reference_of]), np.concatenate([read_of, read_of + len(reads)]))
         result, is_reverse = better_strands(Alignments(*(column[:n] for column in both)), Alignments(*(column[n:] for column in both)))
     else:
-        result = align_pairs(session, text_of, pattern_of)
-    aligned = pattern_of + is_reverse * len(patterns)
-    cigars = kernels.cpu.cigars.cigars_of(texts.sequences, plan.strands, text_of, aligned, result, ALPHABET, texts.unknown)
-    return ScoredRound.of(AlignmentRows(text_of, pattern_of, result, is_reverse, cigars), cells, session)
+        result = align_pairs(session, reference_of, read_of)
+    aligned = read_of + is_reverse * len(reads)
+    cigars = kernels.cpu.cigars.cigars_of(references.sequences, plan.strands, reference_of, aligned, result, ALPHABET, references.unknown)
+    return ScoredRound.of(AlignmentRows(reference_of, read_of, result, is_reverse, cigars), cells, session)

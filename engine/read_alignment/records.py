@@ -59,9 +59,9 @@ class Aligned:
         Qualities of all reads as characters; may be mapped from a file.
     offsets : ndarray of int64, shape (reads + 1,)
         Start of each read in `codes` and `qualities`, followed by their length.
-    text_names : Texts
+    reference_names : Texts
         Names of the references.
-    text_lengths : ndarray of int64, shape (references,)
+    reference_lengths : ndarray of int64, shape (references,)
         Lengths of the references in bases.
     alphabet : ndarray of uint8
         ASCII character of each code.
@@ -70,15 +70,15 @@ class Aligned:
     codes: NDArray[Any]
     qualities: NDArray[np.uint8] | None
     offsets: NDArray[np.int64]
-    text_names: Texts
-    text_lengths: NDArray[np.int64]
+    reference_names: Texts
+    reference_lengths: NDArray[np.int64]
     alphabet: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, texts: NamedSequences, patterns: NamedSequences) -> Aligned:
-        """Return the reads (`patterns`) and references (`texts`) of alignments."""
-        codes, offsets = patterns.sequences
-        return cls(codes, patterns.qualities, offsets, texts.names, texts.lengths, ALPHABET)
+    def of(cls, references: NamedSequences, reads: NamedSequences) -> Aligned:
+        """Return the data of references and reads that records of their alignments need."""
+        codes, offsets = reads.sequences
+        return cls(codes, reads.qualities, offsets, references.names, references.lengths, ALPHABET)
 
 
 def write_sam(
@@ -111,12 +111,12 @@ def write_sam(
     Cancelled
         If the user cancels.
     """
-    numbers = np.arange(len(aligned.text_names))
+    numbers = np.arange(len(aligned.reference_names))
     names = SamNames()
-    texts = Texts.from_strings(names.names(numbers, aligned.text_names))
+    references = Texts.from_strings(names.names(numbers, aligned.reference_names))
     names.warn(progress, "reference")
-    header = sam_header(texts.strings(), aligned.text_lengths.tolist(), is_sorted=is_sorted)
-    written = _SamLines(aligned, texts)
+    header = sam_header(references.strings(), aligned.reference_lengths.tolist(), is_sorted=is_sorted)
+    written = _SamLines(aligned, references)
     parts = _batches(_whole_reads(tables))
     if is_sorted:
         _write_sorted(out, header, parts, written.lines, progress, threads)
@@ -258,12 +258,12 @@ class _SamLines:
     ----------
     aligned : Aligned
         Reads and references of the rows.
-    texts : Texts
+    references : Texts
         Names of the references as written in SAM.
     """
 
-    def __init__(self, aligned: Aligned, texts: Texts) -> None:
-        self._texts, self._aligned = texts, aligned
+    def __init__(self, aligned: Aligned, references: Texts) -> None:
+        self._texts, self._aligned = references, aligned
         self._alphabet = np.where(aligned.alphabet == ord("*"), np.uint8(ord("X")), aligned.alphabet)
         self.n_escaped = self.n_cut = 0
         self._lock = threading.Lock()
@@ -294,8 +294,8 @@ class _SamLines:
             Sort key of each line: reference and position; unmapped records have the maximum.
         """
         chunk, is_primary = _records(rows)
-        n, is_missing, is_reverse, patterns = len(chunk), _is_missing(chunk), _is_reverse(chunk), _numbers(chunk, "pattern_row")
-        are_mates = n > 0 and chunk["mate"][0].is_valid and np.array_equal(patterns, patterns[0] + np.arange(n)) and n % 2 == 0
+        n, is_missing, is_reverse, reads = len(chunk), _is_missing(chunk), _is_reverse(chunk), _numbers(chunk, "pattern_row")
+        are_mates = n > 0 and chunk["mate"][0].is_valid and np.array_equal(reads, reads[0] + np.arange(n)) and n % 2 == 0
         text = np.where(is_missing, -1, _numbers(chunk, "text_row", -1))
         start, end = np.where(is_missing, 0, _numbers(chunk, "text_start")), _numbers(chunk, "text_end")
         flags = UNPLACED * is_missing + _IS_REVERSE * is_reverse + SECONDARY * ~is_primary
@@ -312,13 +312,13 @@ class _SamLines:
         before = _numbers(chunk, "pattern_start", 1) - 1
         after = _numbers(chunk, "pattern_length") - _numbers(chunk, "pattern_end")
         clips = np.where(is_reverse[:, None], np.stack([after, before], axis=1), np.stack([before, after], axis=1))
-        names, is_escaped, is_cut = _read_names(_texts(chunk, "pattern"), patterns, are_mates=are_mates)
+        names, is_escaped, is_cut = _read_names(_texts(chunk, "pattern"), reads, are_mates=are_mates)
         with self._lock:
-            self.n_escaped += len(np.unique(patterns[is_escaped]))
-            self.n_cut += len(np.unique(patterns[is_cut]))
+            self.n_escaped += len(np.unique(reads[is_escaped]))
+            self.n_cut += len(np.unique(reads[is_cut]))
         cigars = _texts(chunk, "cigar")
-        first, last = (int(patterns[0]), int(patterns[-1]) + 1) if n else (0, 0)
-        records = SamRecords(names, flags, positions, cigars, clips, _tags(chunk, is_missing), patterns - first)
+        first, last = (int(reads[0]), int(reads[-1]) + 1) if n else (0, 0)
+        records = SamRecords(names, flags, positions, cigars, clips, _tags(chunk, is_missing), reads - first)
         lines, ends = sam_lines(records, self._texts, self._sequences(first, last))
         keys = np.where(positions[:, 0] < 0, _NOWHERE, positions[:, 0] << 32 | positions[:, 1])
         return lines, ends, keys
@@ -335,14 +335,14 @@ def _tags(table: pa.Table, is_missing: NDArray[np.bool_]) -> Texts:
 
 def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
     """Return the rows that become records, and True for the primary record of each read; `rows` do not divide reads."""
-    patterns, is_missing = _numbers(rows, "pattern_row"), _is_missing(rows)
+    reads, is_missing = _numbers(rows, "pattern_row"), _is_missing(rows)
     scores = np.where(is_missing, np.iinfo(np.int64).min, _numbers(rows, "score"))
-    starts = np.flatnonzero(np.diff(patterns, prepend=-1))
+    starts = np.flatnonzero(np.diff(reads, prepend=-1))
     if len(starts) == len(rows):
         return rows, np.ones(len(rows), np.bool_)
     best = np.repeat(np.maximum.reduceat(scores, starts), np.diff(np.append(starts, len(rows))))
     candidates = np.flatnonzero(scores == best)
-    is_primary = true_at(len(rows), candidates[np.unique(patterns[candidates], return_index=True)[1]])
+    is_primary = true_at(len(rows), candidates[np.unique(reads[candidates], return_index=True)[1]])
     retained = np.flatnonzero(is_primary | ~is_missing)
     return rows.take(retained).combine_chunks(), is_primary[retained]
 
@@ -382,7 +382,7 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     """Return lines of PAF for the rows of mapped reads."""
     chunk = rows.take(np.flatnonzero(~_is_missing(rows))).combine_chunks()
     text = _numbers(chunk, "text_row", -1)
-    text_names = _paf_names(aligned.text_names)
+    reference_names = _paf_names(aligned.reference_names)
     columns = [
         _numbers(chunk, "pattern_length"),
         _numbers(chunk, "pattern_start") - 1,
@@ -394,12 +394,12 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
         _numbers(chunk, "mapping_quality", NO_QUALITY),
     ]
     names, cigars = _paf_names(_texts(chunk, "pattern")), _texts(chunk, "cigar")
-    longest = int(np.diff(text_names.offsets).max(initial=0))
+    longest = int(np.diff(reference_names.offsets).max(initial=0))
     workspace = len(names.used) + len(cigars.used) + len(chunk) * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + longest)
     lines, ends = np.empty(workspace, np.uint8), np.zeros(len(chunk), np.int64)
     kernels.cpu.alignment_lines.write_paf_lines(
         text_arrays(names),
-        text_arrays(text_names),
+        text_arrays(reference_names),
         _is_reverse(chunk),
         np.ascontiguousarray(np.stack(columns, axis=1)),
         _numbers(chunk, "score"),

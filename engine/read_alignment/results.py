@@ -56,8 +56,8 @@ class AlignmentRows(NamedTuple):
         True for reads of a proper pair; None without mates.
     """
 
-    text_of: NDArray[np.int64]
-    pattern_of: NDArray[np.int64]
+    reference_of: NDArray[np.int64]
+    read_of: NDArray[np.int64]
     alignments: Alignments
     is_reverse: NDArray[np.bool_]
     cigars: Cigars
@@ -104,7 +104,7 @@ class AlignmentTotals:
         """Add the counts of a round, whose alignments are also given as a table."""
         is_aligned = scored.rows.alignments.score != NO_ALIGNMENT
         identity = table["identity"].to_numpy()[is_aligned].astype(np.float32)
-        np.maximum.at(self.best_identity, scored.rows.pattern_of[is_aligned], identity)
+        np.maximum.at(self.best_identity, scored.rows.read_of[is_aligned], identity)
         self.n_rows += len(table)
         self.n_aligned += int(is_aligned.sum())
         self.cells += scored.cells
@@ -125,19 +125,19 @@ def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments
     return Alignments(*chosen), is_reverse
 
 
-def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: AlignmentRows) -> pa.Table:
+def alignment_rows(references: NamedSequences, reads: NamedSequences, rows: AlignmentRows) -> pa.Table:
     """Return the rows of the table ``alignments``.
 
     Parameters
     ----------
-    texts, patterns : NamedSequences
+    references, reads : NamedSequences
         References and reads.
     rows : AlignmentRows
         Alignments.
     """
-    text_of, pattern_of, result, is_reverse, cigars, mapping_quality, is_proper_pair = rows
-    is_missing, has_text = result.score == NO_ALIGNMENT, text_of >= 0
-    text_length, pattern_length = texts.lengths[text_of], patterns.lengths_of(pattern_of)
+    reference_of, read_of, result, is_reverse, cigars, mapping_quality, is_proper_pair = rows
+    is_missing, has_text = result.score == NO_ALIGNMENT, reference_of >= 0
+    text_length, pattern_length = references.lengths[reference_of], reads.lengths_of(read_of)
     start, end = result.pattern_start.astype(np.int64), result.pattern_end.astype(np.int64)
     # Positions in the given read where its reverse complement is aligned.
     given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
@@ -157,41 +157,41 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
     written = {"strand": signs, "cigar": Texts(cigars.cigars, cigars.cigar_offsets), "md": Texts(cigars.mds, cigars.md_offsets)}
     for name, column in written.items():
         columns_of_place[name] = pa.compute.if_else(pa.array(is_missing), empty, column.arrow())
-    names = texts.names.take(np.maximum(0, text_of)).arrow()
+    names = references.names.take(np.maximum(0, reference_of)).arrow()
     columns_of_place["text"] = names if has_text.all() else pa.compute.if_else(pa.array(has_text), names, empty)
-    columns_of_place["pattern"] = patterns.names.take(pattern_of).arrow()
+    columns_of_place["pattern"] = reads.names.take(read_of).arrow()
     columns_of_place["text_length"] = pa.array(text_length, pa.int32(), mask=~has_text)
     columns_of_place["pattern_length"] = pa.array(pattern_length, pa.int32())
-    nothing = pa.nulls(len(text_of), pa.int32())
+    nothing = pa.nulls(len(reference_of), pa.int32())
     columns_of_place["mapping_quality"] = nothing if mapping_quality is None else pa.array(mapping_quality, pa.int32())
-    columns_of_place["mate"] = pa.array(patterns.mates(pattern_of), pa.int32()) if patterns.are_mates else nothing
-    columns_of_place["pattern_row"], columns_of_place["text_row"] = pa.array(pattern_of), pa.array(text_of, mask=~has_text)
-    columns_of_place["is_proper_pair"] = pa.nulls(len(text_of), pa.bool_()) if is_proper_pair is None else pa.array(is_proper_pair)
+    columns_of_place["mate"] = pa.array(reads.mates(read_of), pa.int32()) if reads.are_mates else nothing
+    columns_of_place["pattern_row"], columns_of_place["text_row"] = pa.array(read_of), pa.array(reference_of, mask=~has_text)
+    columns_of_place["is_proper_pair"] = pa.nulls(len(reference_of), pa.bool_()) if is_proper_pair is None else pa.array(is_proper_pair)
     return ALIGNMENTS.arrow(columns_of_place)
 
 
-def write_sequences(run: Run, texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Write the tables ``texts`` (references) and ``patterns`` (reads), to which the rows of alignments refer."""
-    run.write_table("texts", TEXTS.arrow({"text": texts.names.arrow(), "length": texts.lengths}))
-    offsets, begin = patterns.sequences.offsets, 0
+def write_sequences(run: Run, references: NamedSequences, reads: NamedSequences) -> None:
+    """Write the tables ``references`` (references) and ``reads`` (reads), to which the rows of alignments refer."""
+    run.write_table("texts", TEXTS.arrow({"text": references.names.arrow(), "length": references.lengths}))
+    offsets, begin = reads.sequences.offsets, 0
     with run.table_writer("patterns", PATTERNS.schema()) as writer:
-        while begin < len(patterns):
+        while begin < len(reads):
             end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _BASES, side="right")) - 1)
             for first in range(begin, end, ROW_GROUP):
-                writer.write(_pattern_table(patterns, first, min(end, first + ROW_GROUP)))
+                writer.write(_read_table(reads, first, min(end, first + ROW_GROUP)))
             begin = end
 
 
-def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
-    """Return the rows `first:last` of the table ``patterns``."""
-    codes, offsets = patterns.sequences
+def _read_table(reads: NamedSequences, first: int, last: int) -> pa.Table:
+    """Return the rows `first:last` of the table ``reads``."""
+    codes, offsets = reads.sequences
     positions = offsets[first : last + 1]
     symbols = Texts(ALPHABET[codes[positions[0] : positions[-1]]], positions - positions[0])
     no_qualities = Texts(np.empty(0, np.uint8), np.zeros(last - first + 1, np.int64))
-    qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, positions)
-    mates = pa.array(patterns.mates(np.arange(first, last)), pa.int32()) if patterns.are_mates else pa.nulls(last - first, pa.int32())
-    columns = [patterns.names[first:last].arrow(), symbols.arrow(), qualities.arrow(), mates]
-    patterns.release()
+    qualities = no_qualities if reads.qualities is None else Texts(reads.qualities, positions)
+    mates = pa.array(reads.mates(np.arange(first, last)), pa.int32()) if reads.are_mates else pa.nulls(last - first, pa.int32())
+    columns = [reads.names[first:last].arrow(), symbols.arrow(), qualities.arrow(), mates]
+    reads.release()
     return pa.table(columns, schema=PATTERNS.schema())
 
 

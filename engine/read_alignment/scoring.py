@@ -18,7 +18,7 @@ from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alig
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.gapsmis import ReadSearch
 
-__all__ = ["KIND", "STEP_CELLS", "TextsAgainstPatterns", "align_pairs", "build_workload", "cells", "reached"]
+__all__ = ["KIND", "STEP_CELLS", "ReferencesAgainstReads", "align_pairs", "build_workload", "cells", "reached"]
 
 KIND = "reads"
 STEP_CELLS = 1_000_000
@@ -31,21 +31,21 @@ _MATCH, _MISMATCH, _GAPS = 2, -3, 2
 _WINDOW = 2.0  # traced reference bases before the end of an alignment, per base of the read
 
 
-def build_workload(texts: Sequences, patterns: Sequences, rules: GapRules) -> Workload:
-    """Return the workload of aligning pairs of references (`texts`) and reads (`patterns`)."""
+def build_workload(references: Sequences, reads: Sequences, rules: GapRules) -> Workload:
+    """Return the workload of aligning pairs of references and reads."""
     settings = rules._asdict()
     matrix = settings.pop("matrix")
-    return Workload(KIND, {"texts": texts._asdict(), "patterns": patterns._asdict(), "matrix": {"scores": matrix}}, settings)
+    return Workload(KIND, {"texts": references._asdict(), "patterns": reads._asdict(), "matrix": {"scores": matrix}}, settings)
 
 
-def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Alignments:
+def align_pairs(session: Session, reference_of: NDArray[np.int64], read_of: NDArray[np.int64], *, traces: bool = True) -> Alignments:
     """Return the alignments of pairs of references and reads.
 
     Parameters
     ----------
     session : Session
         Session of a workload from `build_workload`.
-    text_of, pattern_of : ndarray of int64, shape (n,)
+    reference_of, read_of : ndarray of int64, shape (n,)
         Index of the reference and of the read of each pair.
     traces : bool
         True to compute also gaps and starts, False to compute only scores and ends.
@@ -55,12 +55,12 @@ def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArra
     Cancelled
         If the user cancels.
     """
-    state = {"text": text_of, "pattern": pattern_of, "traces": traces}
+    state = {"text": reference_of, "pattern": read_of, "traces": traces}
     # Items are given explicitly because the pairs of rounds differ, so no pair is assigned to a device in advance.
-    return Alignments(**session.run(state, np.arange(len(text_of)), step_cost=STEP_CELLS))
+    return Alignments(**session.run(state, np.arange(len(reference_of)), step_cost=STEP_CELLS))
 
 
-def reached(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules) -> NDArray[np.int64]:
+def reached(references: NDArray[np.int64], reads: NDArray[np.int64], rules: GapRules) -> NDArray[np.int64]:
     """Return the number of reference bases that an optimal alignment can reach, shape (n,).
 
     In the mode PREFIX, the gap before later bases would cost more than an alignment can score; in other modes, this is the length of the
@@ -68,20 +68,20 @@ def reached(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRul
 
     Parameters
     ----------
-    texts, patterns : ndarray of int64, shape (n,)
+    references, reads : ndarray of int64, shape (n,)
         Lengths of the references and reads.
     rules : GapRules
         Scores and limits of the alignments.
     """
     if rules.mode != PREFIX or not rules.gap_extend:
-        return texts
+        return references
     reached: NDArray[np.int64] = np.minimum(
-        texts, patterns + (patterns * rules.maximum_gain + rules.maximum_loss(patterns)) // rules.gap_extend
+        references, reads + (reads * rules.maximum_gain + rules.maximum_loss(reads)) // rules.gap_extend
     )
     return reached
 
 
-def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:
+def cells(references: NDArray[np.int64], reads: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:
     """Return the estimated CPU time of pairs with the given lengths, in units of one matrix cell that is only scored, shape (n,).
 
     A cell takes longer if the path of the alignment is traced too. Short references are traced at once; others are first scored, and then
@@ -89,23 +89,23 @@ def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules
 
     Parameters
     ----------
-    texts, patterns : ndarray of int64, shape (n,)
+    references, reads : ndarray of int64, shape (n,)
         Lengths of the references and reads.
     rules : GapRules
         Scores and limits of the alignments.
     traces : bool
         True if the alignments are traced.
     """
-    rows = (patterns + 1.0) * (rules.maximum_gaps + 1)
-    scored = (texts + 1.0) * rows
+    rows = (reads + 1.0) * (rules.maximum_gaps + 1)
+    scored = (references + 1.0) * rows
     if not traces:
         return scored
     times, more = SINGLE_PASS
-    at_once = (texts <= times * patterns + more) & (rules.mode != LOCAL)
-    return np.where(at_once, _TRACED * scored, scored + _TRACED * rows * np.minimum(texts + 1.0, _WINDOW * patterns + 1.0))
+    at_once = (references <= times * reads + more) & (rules.mode != LOCAL)
+    return np.where(at_once, _TRACED * scored, scored + _TRACED * rows * np.minimum(references + 1.0, _WINDOW * reads + 1.0))
 
 
-class TextsAgainstPatterns(PredictableWorkloadType):
+class ReferencesAgainstReads(PredictableWorkloadType):
     """Workload type whose items are the pairs of a reference and a read in a round; its state contains these pairs."""
 
     def samples(self, size: float, seed: int) -> Sample:
@@ -115,36 +115,36 @@ class TextsAgainstPatterns(PredictableWorkloadType):
         """
         rng = np.random.default_rng(seed)
         n = max(8, round(_PAIRS * size))
-        texts = _CODES[rng.integers(0, 4, (min(n, _DRAWN), _TEXT))]
-        patterns = texts[:, :_PATTERN].copy()
-        is_wrong = rng.random(patterns.shape) < 0.02
-        patterns[is_wrong] = _CODES[rng.integers(0, 4, int(is_wrong.sum()))]
-        texts, patterns = (np.resize(every, (n, every.shape[1])) for every in (texts, patterns))
+        references = _CODES[rng.integers(0, 4, (min(n, _DRAWN), _TEXT))]
+        reads = references[:, :_PATTERN].copy()
+        is_wrong = rng.random(reads.shape) < 0.02
+        reads[is_wrong] = _CODES[rng.integers(0, 4, int(is_wrong.sum()))]
+        references, reads = (np.resize(every, (n, every.shape[1])) for every in (references, reads))
         matrix = np.full((32, 32), _MISMATCH, np.int32)
         np.fill_diagonal(matrix, _MATCH)
-        texts_of, patterns_of = (Sequences(every.ravel(), np.arange(n + 1) * every.shape[1]) for every in (texts, patterns))
+        texts_of, patterns_of = (Sequences(every.ravel(), np.arange(n + 1) * every.shape[1]) for every in (references, reads))
         pairs = np.arange(n)
         work = build_workload(texts_of, patterns_of, GapRules(matrix, 5, 2, _GAPS))
         return Sample(work, [{"text": pairs, "pattern": pairs, "traces": True}])
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Return the number of matrix cells of each pair in all layers."""
-        texts, patterns = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
-        cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
+        references, reads = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
+        cells: NDArray[np.float64] = references[state["text"]] * reads[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells
 
     def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the operations (see `PredictableWorkloadType`): `cells` on the CPU, predicted nanoseconds on a GPU."""
-        texts, patterns = (
+        references, reads = (
             np.diff(work.sources[name]["offsets"])[state[column]] for name, column in (("texts", "text"), ("patterns", "pattern"))
         )
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
-        texts = reached(texts, patterns, rules)
+        references = reached(references, reads, rules)
         if gpu is None:
-            return float(cells(texts, patterns, rules, traces=bool(state["traces"])).sum())
+            return float(cells(references, reads, rules, traces=bool(state["traces"])).sum())
 
         properties = Properties(gpu.multiprocessors, gpu.capability, gpu.shared_bytes)
-        return 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=bool(state["traces"]))
+        return 1e9 * predicted_seconds(references, reads, rules, properties, traces=bool(state["traces"]))
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
@@ -156,8 +156,8 @@ class TextsAgainstPatterns(PredictableWorkloadType):
             If they do not fit into the memory of the device, or the scores into its integers; other devices then align the pairs.
         """
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
-        texts, patterns = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
-        yield _Computation(backend_module(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.maximum_gaps)
+        references, reads = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
+        yield _Computation(backend_module(device, "gapsmis").ReadSearch(device, references, reads, rules), rules.maximum_gaps)
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return `n` rows for pairs without an alignment."""

@@ -15,16 +15,16 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.read_alignment.export import check_format, write_as
-from proteoscope.engine.read_alignment.mapping import MappingPlan, QuietProgress, are_mapped, index_texts, with_inserts
+from proteoscope.engine.read_alignment.mapping import MappingPlan, QuietProgress, are_mapped, index_references, with_inserts
 from proteoscope.engine.read_alignment.pairwise import PairingPlan, plan_pairs
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.records import Aligned
 from proteoscope.engine.read_alignment.results import AlignmentTotals, alignment_rows, write_sequences
 from proteoscope.engine.read_alignment.sequences import (
     AlignedSequences,
-    check_sorts,
+    check_sequence_types,
     gap_rules,
-    read_patterns,
+    load_reads,
     read_sequences,
     with_interleaved_mates,
 )
@@ -49,7 +49,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     Parameters
     ----------
     request : SearchRequest
-        Inputs ``texts`` (references) and ``patterns`` (reads), each a FASTA or FASTQ file of nucleotides or proteins, optionally gzipped;
+        Inputs ``references`` (references) and ``reads`` (reads), each a FASTA or FASTQ file of nucleotides or proteins, optionally gzipped;
         `ReadAlignmentParameters`. `out` is a file for the alignments in `format` (``tsv``, ``sam``, ``bam``, ``sorted-sam``, ``sorted-bam``
         or ``paf``), or None; `project` is a project to which a run with its tables is added, or None. Options: ``sorted`` to sort ``sam``
         and ``bam``; ``pairs`` to align the i-th read only with the i-th reference; ``mates``, a file with the other read of each fragment,
@@ -68,20 +68,20 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     is_sorted, pairs, mates = request.flag("sorted"), request.flag("pairs"), request.path("mates")
     check_format(format, is_sorted=is_sorted)
     own_matrix = [parameters.matrix] if parameters.matrix and parameters.matrix not in matrix_names() else []
-    texts, patterns = request.files("texts"), request.files("patterns")
+    references, reads = request.files("texts"), request.files("patterns")
     spec = RunSpec(
         "reads",
         request,
         {"texts": "REFERENCE.fasta", "patterns": "READS.fasta"},
-        {"texts": texts, "patterns": patterns, "mates": [] if mates is None else [mates], "matrix": own_matrix},
+        {"texts": references, "patterns": reads, "mates": [] if mates is None else [mates], "matrix": own_matrix},
         request.outputs(),
         are_distinct=False,
         kernels="reads",
     )
 
     def read(progress: Progress, threads: int) -> AlignedSequences:
-        result = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, parameters, progress, spec.spool)
-        check_sorts(*result)
+        result = read_sequences(references[0], progress), load_reads(reads[0], mates, parameters, progress, spec.spool)
+        check_sequence_types(*result)
         if not pairs:
             check_roles(*result)
         rules = gap_rules(parameters, of_nucleotides=result[0].are_nucleotides or result[1].are_nucleotides)
@@ -95,20 +95,20 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         opening = run.begin(run.resources)  # opening a GPU takes as long as reading the files
         sequences = run.read()
         with run.step("index"):
-            index = index_texts(sequences.texts, parameters, run.threads, run.progress) if sequences.has_places else None
+            index = index_references(sequences.references, parameters, run.threads, run.progress) if sequences.has_places else None
         with run.step("plan"):
             resources = opening().reporting_to(run.progress)
             run.load_writers()
             plan, resources = _plan(sequences, parameters, resources, index, are_pairs=pairs)
-        totals = AlignmentTotals(np.full(len(sequences.patterns), -1.0, np.float32))
+        totals = AlignmentTotals(np.full(len(sequences.reads), -1.0, np.float32))
         if run.run is not None:
-            write_sequences(run.run, sequences.texts, sequences.patterns)
+            write_sequences(run.run, sequences.references, sequences.reads)
         with ExitStack() as stack:
             tables = stack.enter_context(closing(_scored_tables(run, sequences, plan, resources, totals, are_pairs=pairs)))
             if run.run is not None:
                 tables = _store(tables, stack.enter_context(run.run.table_writer("alignments", ALIGNMENTS.schema())).write)
             if request.out is not None:
-                aligned = Aligned.of(sequences.texts, sequences.patterns)
+                aligned = Aligned.of(sequences.references, sequences.reads)
                 progress_of_file = QuietProgress(run.progress)
                 write_as(Path(request.out), format, tables, aligned, progress_of_file, is_sorted=is_sorted, threads=run.threads)
             else:
@@ -122,12 +122,12 @@ def _plan(
     sequences: AlignedSequences, parameters: ReadAlignmentParameters, resources: Resources, index: MinimiserIndex | None, *, are_pairs: bool
 ) -> tuple[PairingPlan | MappingPlan, Resources]:
     """Return the plan of pairs to align or of reads to map, and its resources."""
-    texts, patterns, rules, _ = sequences
+    references, reads, rules, _ = sequences
     if index is None:
-        return plan_pairs(texts, patterns, rules, are_pairs=are_pairs, both_strands=parameters.strands == "both"), resources
+        return plan_pairs(references, reads, rules, are_pairs=are_pairs, both_strands=parameters.strands == "both"), resources
     resources.progress.message("Each read is mapped by minimisers; mapping=every aligns it with every reference")
-    plan, quiet = MappingPlan(texts, patterns, index, rules, parameters), resources.reporting_to(QuietProgress(resources.progress))
-    return with_inserts(plan, quiet) if patterns.are_mates else plan, quiet
+    plan, quiet = MappingPlan(references, reads, index, rules, parameters), resources.reporting_to(QuietProgress(resources.progress))
+    return with_inserts(plan, quiet) if reads.are_mates else plan, quiet
 
 
 def _scored_tables(
@@ -140,17 +140,17 @@ def _scored_tables(
     are_pairs: bool,
 ) -> Generator[pa.Table, None, None]:
     """Yield the rows of the table ``alignments`` of each round."""
-    texts, patterns, _, has_places = sequences
+    references, reads, _, has_places = sequences
     if has_places:
-        run.progress.stage("Placing reads", len(patterns))
+        run.progress.stage("Placing reads", len(reads))
     with plan.scoring(resources) as score:
         for first, last in plan.rounds():
             with run.step("score"):
                 scored = score(first, last)
             with run.step("report"):
-                table = alignment_rows(texts, patterns, scored.rows)
+                table = alignment_rows(references, reads, scored.rows)
                 totals.add(scored, table)
-            patterns.release()
+            reads.release()
             yield table
             if has_places:
                 run.progress.advance(last - first)
@@ -171,8 +171,8 @@ def _summary(
     """Write the record of the run, and return its summary."""
     run.device = "+".join(totals.devices) or "cpu"  # the CPU computes alignments without gaps
     counts = {
-        "texts": len(sequences.texts),
-        "patterns": len(sequences.patterns),
+        "texts": len(sequences.references),
+        "patterns": len(sequences.reads),
         "pairs": totals.n_rows,
         "aligned": totals.n_aligned,
     }

@@ -26,12 +26,12 @@ __all__ = [
     "AlignedSequences",
     "NamedSequences",
     "bases",
-    "check_sorts",
+    "check_sequence_types",
     "complement_table",
     "gap_rules",
+    "load_reads",
     "nucleotide_matrix",
     "other_strand",
-    "read_patterns",
     "read_sequences",
     "with_interleaved_mates",
     "with_other_strands",
@@ -123,7 +123,7 @@ class AlignedSequences(NamedTuple):
 
     Attributes
     ----------
-    texts, patterns : NamedSequences
+    references, reads : NamedSequences
         References and reads.
     rules : GapRules
         Scores and limits of the alignments.
@@ -131,13 +131,13 @@ class AlignedSequences(NamedTuple):
         True if reads are mapped onto the references.
     """
 
-    texts: NamedSequences
-    patterns: NamedSequences
+    references: NamedSequences
+    reads: NamedSequences
     rules: GapRules
     has_places: bool
 
 
-def read_patterns(
+def load_reads(
     path: Path, mates: Path | None, parameters: ReadAlignmentParameters, progress: Progress, spool: Path | None = None
 ) -> NamedSequences:
     """Read reads; if there is a second file, each read is followed by its mate.
@@ -176,7 +176,7 @@ def read_patterns(
     if (ones.qualities is None) != (others.qualities is None):
         plain, other = (ones, others) if ones.qualities is None else (others, ones)
         raise InputError(plain.path, f"has no qualities, and {other.path.name} has", remedy="Give two FASTQ files, or two of FASTA")
-    check_sorts(ones, others)
+    check_sequence_types(ones, others)
     _warn_other_names(ones, others, progress)
     both = ones.sequences, others.sequences
     codes, offsets = _alternating((both[0].codes, both[1].codes), (both[0].offsets, both[1].offsets), spool)
@@ -189,13 +189,13 @@ def read_patterns(
 
 
 def with_interleaved_mates(
-    patterns: NamedSequences, parameters: ReadAlignmentParameters, progress: Progress, *, can_be_mates: bool
+    reads: NamedSequences, parameters: ReadAlignmentParameters, progress: Progress, *, can_be_mates: bool
 ) -> NamedSequences:
     """Return the reads of one FASTQ file, marked as mates if they follow each other in pairs, and report that.
 
     Parameters
     ----------
-    patterns : NamedSequences
+    reads : NamedSequences
         Reads.
     parameters : ReadAlignmentParameters
         Parameters of the search.
@@ -212,34 +212,34 @@ def with_interleaved_mates(
         If interleaved mates are requested and the number of reads is odd.
     """
     wanted = parameters.interleaved
-    if patterns.are_mates and wanted == "yes":
+    if reads.are_mates and wanted == "yes":
         raise ParameterError("interleaved=yes is for one file that holds both mates; leave out --mates")
-    if patterns.are_mates or wanted == "no":
-        return patterns
+    if reads.are_mates or wanted == "no":
+        return reads
     if wanted == "yes":
-        if len(patterns) % 2:
-            reason = f"holds {len(patterns):,} reads, an odd number: {_get_name(patterns, len(patterns) - 1)}, the last, has no mate"
-            raise InputError(patterns.path, reason, remedy="Interleaved files hold both mates of each fragment; or give interleaved=no")
-        ones, others = (replace(patterns, names=patterns.names.take(np.arange(end, len(patterns), 2))) for end in (0, 1))
+        if len(reads) % 2:
+            reason = f"holds {len(reads):,} reads, an odd number: {_get_name(reads, len(reads) - 1)}, the last, has no mate"
+            raise InputError(reads.path, reason, remedy="Interleaved files hold both mates of each fragment; or give interleaved=no")
+        ones, others = (replace(reads, names=reads.names.take(np.arange(end, len(reads), 2))) for end in (0, 1))
         _warn_other_names(ones, others, progress)
-        return replace(patterns, are_mates=True)
-    if patterns.qualities is None or not can_be_mates:
-        return patterns
-    result = inspect_interleaving(patterns.names)
+        return replace(reads, are_mates=True)
+    if reads.qualities is None or not can_be_mates:
+        return reads
+    result = inspect_interleaving(reads.names)
     if result.are_pairs:
         progress.message(
-            f"{patterns.path.name}: {len(patterns) // 2:,} pairs of mates follow each other (interleaved) and are aligned as pairs;"
+            f"{reads.path.name}: {len(reads) // 2:,} pairs of mates follow each other (interleaved) and are aligned as pairs;"
             " interleaved=no aligns each read on its own"
         )
     elif result.looks_so:
         n, k = result.n_alone, result.first_alone
-        alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_get_name(patterns, k)}"
+        alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_get_name(reads, k)}"
         progress.message(
-            f"{patterns.path.name}: is probably interleaved, but {alone}; all reads are aligned as single reads. Remove reads without"
+            f"{reads.path.name}: is probably interleaved, but {alone}; all reads are aligned as single reads. Remove reads without"
             " a mate to align pairs, or give interleaved=no",
             "warning",
         )
-    return replace(patterns, are_mates=result.are_pairs)
+    return replace(reads, are_mates=result.are_pairs)
 
 
 def _get_name(reads: NamedSequences, row: int) -> str:
@@ -413,7 +413,7 @@ def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int
     raise ValueError("none of these characters occurs")
 
 
-def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
+def check_sequence_types(references: NamedSequences, reads: NamedSequences) -> None:
     """Raise InputError unless references and reads are both nucleotides or both proteins.
 
     Raises
@@ -421,8 +421,8 @@ def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
     InputError
         If one file contains nucleotides and the other proteins.
     """
-    if texts.are_nucleotides != patterns.are_nucleotides and len(texts.sequences.codes) and len(patterns.sequences.codes):
-        proteins, others = (patterns, texts) if texts.are_nucleotides else (texts, patterns)
+    if references.are_nucleotides != reads.are_nucleotides and len(references.sequences.codes) and len(reads.sequences.codes):
+        proteins, others = (reads, references) if references.are_nucleotides else (references, reads)
         reason = f"holds proteins, and {others.path.name} nucleotides"
         raise InputError(proteins.path, reason, remedy="Translate one of them: both must be of one sort")
 

@@ -23,7 +23,7 @@ _TIMES_LONGER = 2
 """Factor by which a reference is longer than reads that are not aligned with it from end to end."""
 
 
-def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
+def check_roles(references: NamedSequences, reads: NamedSequences) -> None:
     """Raise InputError for exchanged reads and references, whose alignments would be missing or meaningless.
 
     Raises
@@ -31,20 +31,26 @@ def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
     InputError
         If the two files seem to be exchanged.
     """
-    counts = len(texts.sequences.codes), len(texts), len(patterns.sequences.codes), len(patterns)
-    if are_exchanged(*counts, texts_have_qualities=texts.qualities is not None, reads_do=patterns.qualities is not None):
-        reason = f"resembles reads, and {patterns.path.name} their references"
-        raise InputError(texts.path, reason, remedy="Exchange the two: the reference comes first")
+    counts = len(references.sequences.codes), len(references), len(reads.sequences.codes), len(reads)
+    if are_exchanged(*counts, texts_have_qualities=references.qualities is not None, reads_do=reads.qualities is not None):
+        reason = f"resembles reads, and {reads.path.name} their references"
+        raise InputError(references.path, reason, remedy="Exchange the two: the reference comes first")
 
 
 def check_sequences(
-    texts: NamedSequences, patterns: NamedSequences, rules: GapRules, parameters: ReadAlignmentParameters, *, pairs: bool, has_places: bool
+    references: NamedSequences,
+    reads: NamedSequences,
+    rules: GapRules,
+    parameters: ReadAlignmentParameters,
+    *,
+    pairs: bool,
+    has_places: bool,
 ) -> None:
     """Raise an error for sequences that cannot be aligned as the parameters require.
 
     Parameters
     ----------
-    texts, patterns : NamedSequences
+    references, reads : NamedSequences
         References and reads.
     rules : GapRules
         Scores and limits of the alignments.
@@ -62,26 +68,26 @@ def check_sequences(
     InputError
         If proteins, or too many or too long sequences, are to be mapped.
     """
-    longest = int(patterns.lengths.max(initial=0))
+    longest = int(reads.lengths.max(initial=0))
     if not score_bits(rules, longest):
         raise ParameterError(f"scores of reads of {longest:,} bases could exceed 32 bits; scale the scores and the gap costs down")
-    if pairs and len(texts) != len(patterns):
+    if pairs and len(references) != len(reads):
         raise ParameterError(
-            f"--pairs: {texts.path.name} has {len(texts):,} sequences and {patterns.path.name} {len(patterns):,}; "
+            f"--pairs: {references.path.name} has {len(references):,} sequences and {reads.path.name} {len(reads):,}; "
             "give as many references as reads"
         )
-    if patterns.are_mates and (not has_places or parameters.strands != "both"):
+    if reads.are_mates and (not has_places or parameters.strands != "both"):
         raise ParameterError("mates need mapped reads: give --mapping seeds, --strands both and no --pairs")
     if has_places and pairs:
         raise ParameterError("--pairs assigns a reference to each read; leave out --pairs or --mapping seeds")
-    if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
-        raise InputError(texts.path, "contains proteins, which are not mapped", remedy="Give places = every")
-    if has_places and len(texts) > kernels.cpu.minimisers.MAXIMUM_TEXTS:
-        reason = f"holds {len(texts):,} sequences; reads are mapped to up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
-        raise InputError(texts.path, reason, remedy="Give fewer, or places = every")
+    if has_places and len(references.sequences.codes) and not references.are_nucleotides:
+        raise InputError(references.path, "contains proteins, which are not mapped", remedy="Give places = every")
+    if has_places and len(references) > kernels.cpu.minimisers.MAXIMUM_TEXTS:
+        reason = f"holds {len(references):,} sequences; reads are mapped to up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
+        raise InputError(references.path, reason, remedy="Give fewer, or places = every")
     if has_places and longest > kernels.cpu.minimisers.LONGEST_READ:
         raise InputError(
-            patterns.path,
+            reads.path,
             f"a read has {longest:,} bases; reads are mapped up to {kernels.cpu.minimisers.LONGEST_READ:,}",
             remedy="Give places = every",
         )
@@ -95,14 +101,14 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
     InputError
         If reads that seem to require mapping are aligned with the beginning of a reference.
     """
-    best, texts = totals.best_identity[totals.best_identity >= 0], sequences.texts
-    if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[texts.are_nucleotides]:
+    best, references = totals.best_identity[totals.best_identity >= 0], sequences.references
+    if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[references.are_nucleotides]:
         return
     reason = f"half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are"
-    remedy = "choose the preset map-to-genome" if texts.are_nucleotides else "choose mode within"
+    remedy = "choose the preset map-to-genome" if references.are_nucleotides else "choose mode within"
     if not are_pairs and _are_at_the_beginning(sequences):
         reason = f"{reason}: mode prefix puts each at the beginning of a reference"
-        raise InputError(sequences.patterns.path, reason, remedy=f"To map them, {remedy}, or give another reference")
+        raise InputError(sequences.reads.path, reason, remedy=f"To map them, {remedy}, or give another reference")
     progress.message(
         f"{reason.capitalize()}: they do not belong where they are aligned. To map them, {remedy}, or give another reference",
         "warning",
@@ -111,8 +117,8 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
 
 def _are_at_the_beginning(sequences: AlignedSequences) -> bool:
     """Return True if reads that are probably genomic were aligned with the beginning of the reference."""
-    texts, patterns, rules, has_places = sequences
-    n_residues, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
-    is_single = len(texts) == 1 and n_residues >= _TIMES_LONGER * mean
-    is_like_a_genome = patterns.qualities is not None or is_single or are_far_longer(n_residues, mean)
+    references, reads, rules, has_places = sequences
+    n_residues, mean = len(references.sequences.codes), len(reads.sequences.codes) / max(len(reads), 1)
+    is_single = len(references) == 1 and n_residues >= _TIMES_LONGER * mean
+    is_like_a_genome = reads.qualities is not None or is_single or are_far_longer(n_residues, mean)
     return not has_places and rules.mode == PREFIX and is_like_a_genome

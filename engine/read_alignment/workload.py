@@ -31,9 +31,9 @@ def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> Exp
         operations = pairs * float(cells(of_text, pattern_length, rules, traces=True)[0])
         if gpu is not None:
             n = int(max(1.0, min(pairs, _PAIRS_OF_PLAN)))
-            texts, patterns = (np.repeat(length, n) for length in (of_text, pattern_length))
+            references, reads = (np.repeat(length, n) for length in (of_text, pattern_length))
             properties = Properties(gpu.multiprocessors, gpu.capability, gpu.shared_bytes)
-            operations = 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=True) * pairs / n
+            operations = 1e9 * predicted_seconds(references, reads, rules, properties, traces=True) * pairs / n
         return WorkSize(operations, int(pairs), pairs * (text + pattern + 32), pairs * _ROW_BYTES)
 
     return ExpectedWork(KIND, size)
@@ -42,21 +42,21 @@ def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> Exp
 def estimate_workload(request: SearchRequest) -> Expectation:
     """Return the estimated workload of a read alignment (see `proteoscope.engine.estimates`)."""
     parameters = request.parameters_as(ReadAlignmentParameters)
-    texts, patterns = input_size(request.files("texts")), input_size(request.files("patterns"))
+    references, reads = input_size(request.files("texts")), input_size(request.files("patterns"))
     is_placed = parameters.mapping == "seeds" or (
         parameters.mapping == "auto"
         and parameters.mode != "prefix"
         and not request.flag("pairs")
-        and are_far_longer(int(texts.residues), int(max(patterns.lengths, default=1)))
+        and are_far_longer(int(references.residues), int(max(reads.lengths, default=1)))
     )
     strands = 2.0 if parameters.strands == "both" else 1.0
     if is_placed:
-        rows, pairs, text = patterns.records, patterns.records * _CANDIDATES * 2, patterns.mean_length + _MARGIN
-        host = {"index": texts.residues * _INDEX, "score": rows * _PLACE}
+        rows, pairs, text = reads.records, reads.records * _CANDIDATES * 2, reads.mean_length + _MARGIN
+        host = {"index": references.residues * _INDEX, "score": rows * _PLACE}
     else:
-        rows = min(texts.records, patterns.records) if request.flag("pairs") else texts.records * patterns.records
-        pairs, text, host = rows * strands, texts.mean_length, {}
-    work = _aligning(pairs, text, patterns.mean_length, gap_rules(parameters, of_nucleotides=True))
-    host |= {"read": (texts.unpacked + patterns.unpacked) * _READ, "report": rows * _ROW}
-    counts = {"texts": texts.records, "patterns": patterns.records, "pairs": pairs}
-    return Expectation((work,), host, counts, 3 * texts.unpacked + 2 * patterns.unpacked + min(rows, 1e6) * 400)
+        rows = min(references.records, reads.records) if request.flag("pairs") else references.records * reads.records
+        pairs, text, host = rows * strands, references.mean_length, {}
+    work = _aligning(pairs, text, reads.mean_length, gap_rules(parameters, of_nucleotides=True))
+    host |= {"read": (references.unpacked + reads.unpacked) * _READ, "report": rows * _ROW}
+    counts = {"texts": references.records, "patterns": reads.records, "pairs": pairs}
+    return Expectation((work,), host, counts, 3 * references.unpacked + 2 * reads.unpacked + min(rows, 1e6) * 400)

@@ -578,9 +578,9 @@ class _Sam(_Writer):
         )
         cigars, written = (_spread(texts, is_hit) for texts in (batch.cigar, Texts.from_strings(tags)))
         flags = np.where(is_hit, np.where(is_secondary, SECONDARY, 0), UNPLACED)
-        return SamRecords(names.take(query), flags, where, cigars, clips, written, np.where(is_secondary, empty, query)), Texts.from_strings(
-            subjects
-        )
+        return SamRecords(
+            names.take(query), flags, where, cigars, clips, written, np.where(is_secondary, empty, query)
+        ), Texts.from_strings(subjects)
 
     def finish(self) -> None:
         self._file.write(sam_header(self._lengths, self._lengths.values()))

@@ -101,7 +101,9 @@ class LinkageRounds:
         is_head = is_remaining & (labels == numbers)
         of_item = (np.cumsum(is_head) - 1)[labels]  # index of the remaining items
         self._items = of_item[self._items]
-        self._vectors = _sums(self._vectors, self._members[is_remaining], of_item[is_remaining], self._counts[is_remaining], int(is_head.sum()))
+        self._vectors = _sums(
+            self._vectors, self._members[is_remaining], of_item[is_remaining], self._counts[is_remaining], int(is_head.sum())
+        )
         counts = np.bincount(of_item[is_remaining], self._counts[is_remaining], minlength=int(is_head.sum()))
         self._counts, self._names, component = counts.astype(np.int64), self._names[is_head], component[is_head]
         self._members, self._starts = np.arange(len(component)), _starts_of_runs(component)

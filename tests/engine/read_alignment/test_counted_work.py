@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.read_alignment.scoring import TextsAgainstPatterns, build_workload, cells, reached
+from proteoscope.engine.read_alignment.scoring import ReferencesAgainstReads, build_workload, cells, reached
 from proteoscope.kernels.cpu.gapsmis import ReadSearch
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules, Sequences
@@ -54,6 +54,6 @@ def test_alignment_operations_are_summed_over_pairs():
     texts, patterns = Sequences(np.zeros(2100, np.int8), np.array([0, 2000, 2100])), Sequences(np.zeros(30, np.int8), np.array([0, 10, 30]))
     state = {"text": lengths(0, 1, 1), "pattern": lengths(1, 0, 1), "traces": False}
     work = build_workload(texts, patterns, rules(WITHIN))
-    assert TextsAgainstPatterns().operations(work, state, None) == 3 * (2001 * 21 + 101 * 11 + 101 * 21)
+    assert ReferencesAgainstReads().operations(work, state, None) == 3 * (2001 * 21 + 101 * 11 + 101 * 21)
     of_prefix = build_workload(texts, patterns, rules(PREFIX))
-    assert TextsAgainstPatterns().operations(of_prefix, state, None) < 0.2 * 3 * 2001 * 21
+    assert ReferencesAgainstReads().operations(of_prefix, state, None) < 0.2 * 3 * 2001 * 21

@@ -85,7 +85,7 @@ def test_mapped_reads_are_equal_on_gpu_and_cpu(genome, tmp_path, mode):
     reads, _ = simulated(genome, 30, np.random.default_rng(SEED))
     parameters, progress = ReadAlignmentParameters().changed(mode=mode), Progress()
     texts, patterns = (read_sequences(path, progress) for path in (fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)))
-    index, rules = mapping.index_texts(texts, parameters, 1, progress), gap_rules(parameters, of_nucleotides=True)
+    index, rules = mapping.index_references(texts, parameters, 1, progress), gap_rules(parameters, of_nucleotides=True)
     here, there = (
         mapping.score_reads(
             mapping.MappingPlan(texts, patterns, index, rules, parameters), Resources(1, gpus=gpus, progress=progress), 0, 30

@@ -16,7 +16,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.read_alignment import mapping, records, results, sequences
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
-from proteoscope.engine.read_alignment.sequences import read_patterns
+from proteoscope.engine.read_alignment.sequences import load_reads
 from proteoscope.engine.spectra import spooling
 from tests.engine.read_alignment.test_search import BASES, SEED
 from tests.searching import align_reads
@@ -93,9 +93,7 @@ def test_read_alignment_memory_hardly_grows_with_reads(genome, tmp_path):
 @pytest.mark.parametrize("pairing", ["order", "name"])
 def test_read_columns_are_memory_mapped_with_a_spool_folder(genome, tmp_path, pairing):
     path = reads_of(genome, tmp_path / "reads.fq", 200)
-    mapped, held = (
-        read_patterns(path, path, ReadAlignmentParameters(mate_pairing=pairing), Progress(), spool) for spool in (tmp_path, None)
-    )
+    mapped, held = (load_reads(path, path, ReadAlignmentParameters(mate_pairing=pairing), Progress(), spool) for spool in (tmp_path, None))
     for column, other_column in (
         (mapped.sequences.codes, held.sequences.codes),
         (mapped.qualities, held.qualities),

@@ -8,7 +8,13 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
-from proteoscope.engine.read_alignment.sequences import check_sorts, gap_rules, nucleotide_matrix, read_sequences, with_other_strands
+from proteoscope.engine.read_alignment.sequences import (
+    check_sequence_types,
+    gap_rules,
+    nucleotide_matrix,
+    read_sequences,
+    with_other_strands,
+)
 from proteoscope.engine.sequences.matrices import SYMBOLS, read_matrix
 from proteoscope.kernels.gapsmis_layouts import Sequences
 
@@ -49,8 +55,8 @@ def test_read_alignment_rejects_proteins_against_nucleotides(tmp_path):
     assert not proteins.are_nucleotides
     for pair in ((proteins, bases), (bases, proteins)):
         with pytest.raises(InputError, match=r"holds proteins, and bases\.fasta nucleotides"):
-            check_sorts(*pair)
-    check_sorts(bases, bases)
+            check_sequence_types(*pair)
+    check_sequence_types(bases, bases)
 
 
 @pytest.mark.parametrize(("match", "mismatch"), [(2, -3), (5, -4), (1, -1)])
