@@ -251,8 +251,8 @@ def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParame
         together = 1.0 / sum(1.0 / max(prediction.seconds, 1e-9) for prediction in alone) if alone else _WITHOUT_SECONDS
         if alone:
             fastest = min(alone, key=lambda prediction: prediction.seconds)
-            share = together / max(fastest.seconds, 1e-9)
-            total = Prediction(*(before + share * part for before, part in zip(total, fastest, strict=True)))
+            fraction = together / max(fastest.seconds, 1e-9)
+            total = Prediction(*(before + fraction * part for before, part in zip(total, fastest, strict=True)))
         seconds[work.kind] = seconds.get(work.kind, 0.0) + together
     return _OnDevices(total, seconds, gpu_bytes, missing)
 

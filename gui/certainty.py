@@ -28,8 +28,8 @@ def share_text(low: float, high: float, locale: QLocale) -> str:
     return f"{_percent(low, locale)}–{_percent(high, locale)} %"
 
 
-def _percent(share: float, locale: QLocale) -> str:
-    percent = 100 * share
+def _percent(fraction: float, locale: QLocale) -> str:
+    percent = 100 * fraction
     if percent == 0 or percent >= 9.95:
         return locale.toString(percent, "f", 0)
     return locale.toString(percent, "f", 1) if percent >= 0.05 else locale.toString(percent, "g", 1)

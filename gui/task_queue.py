@@ -108,10 +108,10 @@ class TaskQueue(QObject):
             self._times[job.id] = StageTimes(self.stage_seconds.get(task.search.kind, {}))
 
     def _on_progress(self, job: Job, event: ProgressEvent) -> None:
-        share = f" {100 * event.done // event.total} %" if event.total > 0 else ""
+        fraction = f" {100 * event.done // event.total} %" if event.total > 0 else ""
         waiting = len(self.jobs.waiting)
         if job is self.jobs.running:
-            self.progressed.emit(f"{event.stage}{share}" + (f", {waiting} queued" if waiting else ""))
+            self.progressed.emit(f"{event.stage}{fraction}" + (f", {waiting} queued" if waiting else ""))
         if event.stage != self.stages.get(job.id):
             self.stages[job.id] = event.stage
             if job.id in self._times:

@@ -83,10 +83,10 @@ def cluster_tables(
         "label_share": pa.nulls(len(groups), pa.float64()),
     }
     if labels is not None:
-        names, of, share = labels
+        names, of, fraction = labels
         unknown = of[groups] < 0
         columns["label"] = pa.array(names, pa.string()).take(pa.array(of[groups], mask=unknown))
-        columns["label_share"] = pa.array(share[groups], mask=unknown)
+        columns["label_share"] = pa.array(fraction[groups], mask=unknown)
     return CLUSTERS.arrow(columns), members
 
 

@@ -40,9 +40,9 @@ class ClusteringSummary(Summary):
 
     def lines(self) -> list[str]:
         """Return lines about the clusters and their agreement with labels."""
-        share = self.n_clustered / max(1, self.n_spectra) * 100
+        fraction = self.n_clustered / max(1, self.n_spectra) * 100
         clusters, spectra = counted(self.n_clusters, "cluster holds", "clusters hold"), counted(self.n_spectra, "spectrum", "spectra")
-        lines = [f"{clusters} {self.n_clustered:,} of {spectra} ({share:.1f} %); the others are alone"]
+        lines = [f"{clusters} {self.n_clustered:,} of {spectra} ({fraction:.1f} %); the others are alone"]
         if self.quality is not None:
             result = self.quality
             lines.append(

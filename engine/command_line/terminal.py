@@ -275,10 +275,10 @@ class TerminalProgress:
     def _draw(self, event: ProgressEvent, stream: TextIO) -> None:
         text = stage = printable(event.stage)
         if event.total:
-            share = min(1.0, event.done / event.total)
-            text = f"{stage:<28} [{'#' * round(share * _BAR):<{_BAR}}] {share * 100:3.0f} %"
+            fraction = min(1.0, event.done / event.total)
+            text = f"{stage:<28} [{'#' * round(fraction * _BAR):<{_BAR}}] {fraction * 100:3.0f} %"
             left = event.seconds_left
-            if left is not None and left >= 1 and share < 1:
+            if left is not None and left >= 1 and fraction < 1:
                 text += f"  {left:.0f} s left"
         width = shutil.get_terminal_size().columns - 1
         print(f"\r{text[:width]:<{width}}", end="", file=stream, flush=True)

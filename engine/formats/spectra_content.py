@@ -196,10 +196,10 @@ def fragment_exactness(peaks: list[tuple[NDArray[np.float64], NDArray[np.int64]]
     n_near = np.count_nonzero(off < _NEAR)
     if n_near < _ENOUGH_GAPS:
         return ""
-    share, apart = np.count_nonzero(off < _TIGHT) / n_near, np.count_nonzero(gap < _APART) / len(gap)
-    if share >= _EXACT_SHARE and apart >= _EXACT_APART:
+    fraction, apart = np.count_nonzero(off < _TIGHT) / n_near, np.count_nonzero(gap < _APART) / len(gap)
+    if fraction >= _EXACT_SHARE and apart >= _EXACT_APART:
         return "exact"
-    return "ion trap" if share <= _TRAP_SHARE and apart <= _TRAP_APART else ""
+    return "ion trap" if fraction <= _TRAP_SHARE and apart <= _TRAP_APART else ""
 
 
 def precursor_exactness(precursor_mz: NDArray[np.float64], charge_mask: NDArray[np.uint32]) -> Exactness:

@@ -75,8 +75,8 @@ class ImportSummary(Summary):
             more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
             lines += [count.line(text) for count, text in zip(self.counts(), more, strict=True)]
         for accession, description, n_peptides, coverage in self.top_proteins:
-            share = "" if coverage is None else f"{coverage * 100:5.1f} %  "
-            lines.append(f"  {accession:<30.30} {counted(n_peptides, 'peptide'):>13}  {share}{description or '':.60}")
+            fraction = "" if coverage is None else f"{coverage * 100:5.1f} %  "
+            lines.append(f"  {accession:<30.30} {counted(n_peptides, 'peptide'):>13}  {fraction}{description or '':.60}")
         return lines
 
     def record(self) -> dict[str, Any]:

@@ -183,20 +183,20 @@ class FragmentIndexSearch:
             peptides, modifications = self._peptides, self._modifications
             heaviest = float(peptides.mass.max(initial=0.0) + modifications.combination_mass.max())
             forms, residues = np.zeros((2, int(heaviest / _BUCKET_WIDTH) + 1), np.int64)
-            shares = equal_partitions(
+            partitions = equal_partitions(
                 np.full(len(peptides.mass), len(modifications.combination_mass)), self._threads, maximum_cost=_MAXIMUM_FORMS_COUNTED
             )
             self._progress.stage("Counting forms", len(peptides.mass))
             lock = Lock()
 
-            def count(share: Partition) -> None:
+            def count(partition: Partition) -> None:
                 of_share = np.zeros((2, len(forms)), np.int64)
-                count_peptidoforms(peptides, modifications, share.first, share.last, _BUCKET_WIDTH, *of_share)
+                count_peptidoforms(peptides, modifications, partition.first, partition.last, _BUCKET_WIDTH, *of_share)
                 with lock:
                     forms[:] += of_share[0]
                     residues[:] += of_share[1]
 
-            run_on_threads(count, shares, self._threads, self._progress, steps=lambda share: share.last - share.first)
+            run_on_threads(count, partitions, self._threads, self._progress, steps=lambda partition: partition.last - partition.first)
             reached = np.zeros(len(forms) + 1, np.int64)
             windows = self._windows(np.arange(len(forms)) * _BUCKET_WIDTH)
             np.add.at(reached, windows[..., 0].ravel(), 1)

@@ -162,8 +162,8 @@ class AcceptanceCounts(NamedTuple):
     def certainty(self) -> dict[str, float]:
         """Return the counts, and the 95 % confidence interval of the false fraction of the targets."""
         low, high = false_share_interval(self.targets, self.decoys, self.decoy_ratio)
-        share = {"false_share_low": round(low, 6), "false_share_high": round(high, 6)}
-        return {"targets": self.targets, "decoys": self.decoys, **share, "targets_at_5_percent": self.targets_at_5_percent}
+        interval = {"false_share_low": round(low, 6), "false_share_high": round(high, 6)}
+        return {"targets": self.targets, "decoys": self.decoys, **interval, "targets_at_5_percent": self.targets_at_5_percent}
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,9 @@ def estimate_error_rates(
     scale = None if by_count else SEARCH_SCORE_SCALE
     tier, distance = _likelihoods(psms, matches, mass, indexes, parameters)
     if not by_count:
-        share = _log_fractions(psms, matches, tier, first)
-        key = matches.key + worth_of_share(share, matches.theta) - worth_of_share(matches.nearness, matches.theta)
-        psms = replace(psms, expectation=psms.expectation + share - matches.nearness)
+        fraction = _log_fractions(psms, matches, tier, first)
+        key = matches.key + worth_of_share(fraction, matches.theta) - worth_of_share(matches.nearness, matches.theta)
+        psms = replace(psms, expectation=psms.expectation + fraction - matches.nearness)
         score = initial = search_score(psms)
         if has_decoys:
             features = _features(psms, matches.is_shifted, tier, distance, confident)

@@ -243,8 +243,8 @@ def _ranked_forms(
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
     tail, near = _Tail.of(placed, usual), _count_at_least_as_close(mass, peptides, peptide, n_plain, n_all)
     is_plain = np.isfinite(placed.plain)
-    share = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
-    share_of_shift = np.where(is_plain, share, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
+    fraction = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
+    share_of_shift = np.where(is_plain, fraction, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
     # A small shift of a peptide with the precursor mass, such as deamidation, has as many possible forms as residues.
     positions = np.where(is_plain, np.log10(peptides.length[peptide]), 0.0)
     if by_count:
@@ -252,11 +252,11 @@ def _ranked_forms(
         has_form = is_plain, np.isfinite(placed.shifted) & ~is_plain
         keys = [np.where(is_there, counts, -np.inf) for is_there in has_form]
     else:
-        keys = [tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(positions)]
+        keys = [tail.key(placed.plain, fraction), tail.key(placed.shifted, share_of_shift) - tail.score_of(positions)]
     query, column, *ranked = _ranked(index.queries.spectrum[part], np.tile(peptide, 2), np.hstack(keys), top)
-    expectation = np.hstack((tail.expectation(placed.plain) + share, tail.expectation(placed.shifted) + share_of_shift + positions))
+    expectation = np.hstack((tail.expectation(placed.plain) + fraction, tail.expectation(placed.shifted) + share_of_shift + positions))
     n_candidates = np.where(column < peptide.shape[1], n_plain[query], n_all[query])
-    nearness = np.hstack((share, share_of_shift))[query, column]
+    nearness = np.hstack((fraction, share_of_shift))[query, column]
     more = tail.theta[query], nearness, expectation[query, column], n_candidates
     return _Peptidoforms._make((query + part.start, column, *ranked, *more))
 
@@ -307,9 +307,9 @@ def _usual_theta(placed: PlacedArrays) -> float:
     return float(np.median(lead)) if len(lead) else 1.0
 
 
-def worth_of_share(share: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the score bonus in the choice between candidates for a fraction `share` (log10) of candidates that are at least as close."""
-    worth: NDArray[np.float64] = np.minimum(-share * (theta * _LN_10), _MAXIMUM_NEARNESS)
+def worth_of_share(fraction: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the score bonus in the choice between candidates for the fraction (log10) of candidates that are at least as close."""
+    worth: NDArray[np.float64] = np.minimum(-fraction * (theta * _LN_10), _MAXIMUM_NEARNESS)
     return worth
 
 
@@ -333,9 +333,9 @@ class _Tail(NamedTuple):
         lead = np.where(np.isfinite(value), value, 0.0) - self.median[:, None]
         return np.where(np.isfinite(value), np.log10(self.number)[:, None] - lead / (self.theta[:, None] * _LN_10), np.inf)
 
-    def key(self, score: NDArray[np.float32], share: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores (q, k) plus the bonus for proximity; `share` is log10 of the fraction of candidates at least as close."""
-        return score.astype(np.float64) + worth_of_share(share, self.theta[:, None])
+    def key(self, score: NDArray[np.float32], fraction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores (q, k) plus the bonus for proximity; `fraction` is log10 of the fraction of candidates at least as close."""
+        return score.astype(np.float64) + worth_of_share(fraction, self.theta[:, None])
 
     def score_of(self, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score difference equivalent to a factor of E, given as log10, (q, k)."""

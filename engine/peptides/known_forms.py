@@ -35,7 +35,7 @@ _RULES = 1
 _FILE, _MOST = "known_forms.json", "maximum_modifications"
 _SITE_COLUMNS = ("known_site", "known_modification")
 _BYTES_PER_ENTRY = 100  # while a mass range is sorted and merged: its columns twice, and the order
-_SHARES_OF_THREAD = 16
+_PARTITIONS_OF_THREAD = 16
 _NONE = 255
 
 
@@ -184,19 +184,21 @@ class _Listing:
             forms.rules(),
         )
         self._peptides, self._most, self._resources = peptides, forms.maximum_modifications, resources
-        self._shares = sorted(equal_partitions(np.ones(n), _SHARES_OF_THREAD * resources.threads), key=lambda share: share.first)
+        self._partitions = sorted(
+            equal_partitions(np.ones(n), _PARTITIONS_OF_THREAD * resources.threads), key=lambda partition: partition.first
+        )
         heaviest = float(peptides.mass[-1]) + forms.maximum_modifications * float(
             proteins.known_modifications.added_mass(digestion).max(initial=0.0)
         )
-        self._counts = np.zeros((len(self._shares), int(max(heaviest, 0.0)) + 2), np.int64)
+        self._counts = np.zeros((len(self._partitions), int(max(heaviest, 0.0)) + 2), np.int64)
 
     def count(self) -> None:
         """Count the forms with masses in each interval of one dalton."""
         nothing = KnownForms.empty(0, self._most)
 
-        def count(share: int) -> None:
-            part = self._shares[share]
-            list_known_forms(self._sources, part.first, part.last, -np.inf, np.inf, self._counts[share], False, 0, nothing)
+        def count(number: int) -> None:
+            part = self._partitions[number]
+            list_known_forms(self._sources, part.first, part.last, -np.inf, np.inf, self._counts[number], False, 0, nothing)
 
         self._on_threads(count)
 
@@ -219,18 +221,18 @@ class _Listing:
         first = 0 if low == -np.inf else int(low)
         last = self._counts.shape[1] if high == np.inf else int(high)
         ends = np.concatenate(([0], np.cumsum(self._counts[:, first:last].sum(axis=1))))
-        new_forms, ignored = KnownForms.empty(int(ends[-1]), self._most), np.zeros((len(self._shares), 1), np.int64)
+        new_forms, ignored = KnownForms.empty(int(ends[-1]), self._most), np.zeros((len(self._partitions), 1), np.int64)
 
-        def fill(share: int) -> None:
-            part = self._shares[share]
-            list_known_forms(self._sources, part.first, part.last, low, high, ignored[share], True, int(ends[share]), new_forms)
+        def fill(number: int) -> None:
+            part = self._partitions[number]
+            list_known_forms(self._sources, part.first, part.last, low, high, ignored[number], True, int(ends[number]), new_forms)
 
         self._on_threads(fill)
         return new_forms
 
     def _on_threads(self, work: Any) -> None:
         resources = self._resources
-        run_on_threads(work, range(len(self._shares)), resources.threads, resources.progress, steps=lambda _: 0)
+        run_on_threads(work, range(len(self._partitions)), resources.threads, resources.progress, steps=lambda _: 0)
 
 
 def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications: int) -> FormColumns:

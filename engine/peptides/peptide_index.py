@@ -38,8 +38,8 @@ __all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]
 
 _UNIT = 1e9  # integer masses are in 1e-9 Da
 _BYTES_PER_ENTRY = 48  # while building: 26 for the unsorted entry, and dictionary, inverted lists and NumPy copies of a few runs
-_RUNS, _SHARES = 32, 16  # mass ranges of peptides ("runs") and shares of proteins per thread
-_PEPTIDES_OF_A_RUN, _RESIDUES_OF_A_SHARE = 1 << 14, 1 << 15  # minimum sizes, below which the overhead dominates
+_RUNS, _RANGES = 32, 16  # mass ranges of peptides ("runs") and ranges of proteins per thread
+_PEPTIDES_OF_A_RUN, _RESIDUES_OF_A_RANGE = 1 << 14, 1 << 15  # minimum sizes, below which the overhead dominates
 _CONCURRENT_RUNS = 8  # runs per thread in a batch
 _RESIDUES_FOR_A_GPU = 1 << 21  # minimum number; threads count fewer residues faster than a GPU receives them
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
@@ -326,15 +326,15 @@ class _Digest:
         )
         self.n_buckets = round(digestion.maximum_mass * _UNIT) // _BUCKET_WIDTH + 1
         self._is_left_out = _outside(windows, self.n_buckets)
-        n_shares = max(1, min(_SHARES * self._threads, int(offsets[-1]) // _RESIDUES_OF_A_SHARE))
-        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_shares + 1).astype(np.int64)[1:-1]).tolist()
+        n_ranges = max(1, min(_RANGES * self._threads, int(offsets[-1]) // _RESIDUES_OF_A_RANGE))
+        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_ranges + 1).astype(np.int64)[1:-1]).tolist()
         self._counts = np.zeros((0, self.n_buckets), np.int64)
-        self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
+        self._protein_ranges = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
 
     def count(self) -> NDArray[np.int64]:
         """Count the peptides in each mass bucket, shape (buckets,), in the first pass over the digest."""
-        bounds = np.array([first for first, _ in self._shares] + [len(self._offsets) - 1])
-        self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
+        bounds = np.array([first for first, _ in self._protein_ranges] + [len(self._offsets) - 1])
+        self._counts = np.zeros((len(self._protein_ranges), self.n_buckets), np.int64)
 
         def count(device: Device) -> None:
             counting = backend_module(device, "digestion").count_peptides(
@@ -373,11 +373,11 @@ class _Digest:
         cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
         entries = PeptideEntries.empty(int(run_offsets[-1]))
 
-        def fill(share: int) -> None:
-            bounds = self._shares[share]
-            digest_proteins(self._residues, self._offsets, *bounds, self._rules, run_of_bucket, cursors[share], True, entries)
+        def fill(number: int) -> None:
+            bounds = self._protein_ranges[number]
+            digest_proteins(self._residues, self._offsets, *bounds, self._rules, run_of_bucket, cursors[number], True, entries)
 
-        run_on_threads(fill, range(len(self._shares)), self._threads, self._progress, steps=lambda _: 0)
+        run_on_threads(fill, range(len(self._protein_ranges)), self._threads, self._progress, steps=lambda _: 0)
         sizes = np.diff(run_offsets).tolist()
 
         def merge(run: int) -> dict[str, NDArray[Any]]:

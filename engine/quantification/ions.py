@@ -141,7 +141,7 @@ def traces_of_others(
     result = np.zeros(n, np.bool_)
     if n < 2:
         return result
-    share = ions.isotopes / ions.pattern.sum(axis=1, keepdims=True)
+    fraction = ions.isotopes / ions.pattern.sum(axis=1, keepdims=True)
     isotope = np.arange(n_isotopes)
     mz = ions.mz[:, None] + isotope * (ISOTOPE_SPACING / ions.charge[:, None])
     owner, position, flat = np.repeat(np.arange(n), n_isotopes), np.tile(isotope, n), mz.ravel()
@@ -161,7 +161,7 @@ def traces_of_others(
     near &= (sequence[first_ion] != sequence[second_ion]) & (is_lighter | (from_spectra[first_ion] > from_spectra[second_ion]))
     first_ion, second_ion, of_other = first_ion[near], second_ion[near], of_other[near]
     pair, which = np.unique(first_ion * np.int64(n) + second_ion, return_inverse=True)
-    height = np.bincount(which, values[second_ion, APEX] * share[second_ion, of_other], len(pair))
+    height = np.bincount(which, values[second_ion, APEX] * fraction[second_ion, of_other], len(pair))
     lost = pair[height >= _SHARE * values[pair // n, APEX]] // n
     result[lost] = True
     return result

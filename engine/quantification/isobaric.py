@@ -139,8 +139,8 @@ def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance)
     """Return a sentence that names channels whose peaks are outside the tolerance in most spectra, and a kit that fits; '' for none."""
     outside = np.abs(shifts) > tolerance.width(kit.mz)
     n_peaks = (~np.isnan(shifts)).sum(axis=0)
-    share = outside.sum(axis=0) / max(1, len(shifts))
-    off = np.flatnonzero(share >= _LEAST_SHIFTED)
+    fraction = outside.sum(axis=0) / max(1, len(shifts))
+    off = np.flatnonzero(fraction >= _LEAST_SHIFTED)
     if not len(off):
         return ""
     middle = np.array([float(np.nanmedian(shifts[:, i])) if n_peaks[i] else 0.0 for i in range(len(kit))])
@@ -151,7 +151,7 @@ def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance)
         and len(label(name)) == len(kit)
         and (np.abs(label(name).mz - kit.mz - middle)[n_peaks > 0] <= tolerance.width(kit.mz)[n_peaks > 0]).all()
     ]
-    names = ", ".join(f"{kit.channels[i]} ({1000 * middle[i]:+.1f} mDa, {100 * share[i]:.0f} % of the spectra)" for i in off.tolist())
+    names = ", ".join(f"{kit.channels[i]} ({1000 * middle[i]:+.1f} mDa, {100 * fraction[i]:.0f} % of the spectra)" for i in off.tolist())
     remedy = (
         f"these are the m/z of the kit {fitting[0]}: quantify with --label {fitting[0]}"
         if fitting

@@ -130,20 +130,20 @@ def _fitted(d: NDArray[np.float64], e: NDArray[np.float64], centre: float) -> tu
     offsets = np.concatenate([-_OFFSETS[::-1], _OFFSETS]) * scale
     spread = np.sqrt(e**2 + (_WIDTH * scale) ** 2)[:, None]
     uniform = np.full(len(d), 1 / (np.ptp(d) + scale))
-    share = np.concatenate([[0.6], np.full(len(offsets), 0.38 / len(offsets)), [0.02]])
+    fraction = np.concatenate([[0.6], np.full(len(offsets), 0.38 / len(offsets)), [0.02]])
     for _ in range(_MAXIMUM_ITERATIONS):
         near = np.exp(-0.5 * ((d - centre) / e) ** 2) / e
         far = np.exp(-0.5 * ((d[:, None] - centre - offsets) / spread) ** 2) / spread
-        part = np.column_stack([near, far, np.sqrt(2 * np.pi) * uniform]) * share
+        part = np.column_stack([near, far, np.sqrt(2 * np.pi) * uniform]) * fraction
         part /= part.sum(axis=1, keepdims=True)
-        share = part.mean(axis=0)
+        fraction = part.mean(axis=0)
         weight = part[:, 0] / e**2
         if not weight.sum() > 0:
             break
         before, centre = centre, float((weight * d).sum() / weight.sum())
         if abs(centre - before) < _CONVERGED * scale:
             break
-    return centre, share
+    return centre, fraction
 
 
 class Normalised(NamedTuple):

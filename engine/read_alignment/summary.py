@@ -43,11 +43,11 @@ class ReadAlignmentSummary(Summary):
         score = self.stages.get("score", {}).get("seconds", 0.0)
         speed = f", {self.cells / score / 1e6:,.0f} million cells a second" if score > 0 else ""
         if self.has_places:
-            share = f" ({self.n_aligned / self.n_patterns:.1%})" if self.n_patterns else ""
+            fraction = f" ({self.n_aligned / self.n_patterns:.1%})" if self.n_patterns else ""
             rate = f", {self.n_patterns / score:,.0f} a second" if score > 0 else ""
             return [
                 f"{reads.number:,} {reads.noun}, {references.number:,} {references.noun}{rate}",
-                f"{self.n_aligned:,} of them {'is' if self.n_aligned == 1 else 'are'} mapped{share}",
+                f"{self.n_aligned:,} of them {'is' if self.n_aligned == 1 else 'are'} mapped{fraction}",
             ]
         return [
             f"{reads.number:,} {reads.noun}, {references.number:,} {references.noun}: {pairs.number:,} {pairs.noun}{speed}",

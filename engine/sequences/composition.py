@@ -230,8 +230,8 @@ def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> 
 
 def _entropies() -> NDArray[np.int64]:
     """Return the entropy term of a residue that occurs 0, 1, … times in a window, as integers in units of 1 / `_ENTROPY_UNIT` bit."""
-    share = np.arange(1, _WINDOW + 1) / _WINDOW
-    return np.concatenate(([0], np.rint(-share * np.log2(share) * _ENTROPY_UNIT))).astype(np.int64)
+    fraction = np.arange(1, _WINDOW + 1) / _WINDOW
+    return np.concatenate(([0], np.rint(-fraction * np.log2(fraction) * _ENTROPY_UNIT))).astype(np.int64)
 
 
 _ENTROPIES = _entropies()

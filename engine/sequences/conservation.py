@@ -93,8 +93,8 @@ def information_content(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     ndarray of float64, shape (columns,)
     """
     n = counts.sum(0)
-    share = counts / np.maximum(n, 1)
-    entropy = -(share * np.log2(np.where(share > 0, share, 1.0))).sum(0)
+    fraction = counts / np.maximum(n, 1)
+    entropy = -(fraction * np.log2(np.where(fraction > 0, fraction, 1.0))).sum(0)
     correction = (len(counts) - 1) / (2 * np.log(2) * np.maximum(n, 1))
     return np.where(n > 0, np.maximum(np.log2(len(counts)) - entropy - correction, 0.0), 0.0)
 
@@ -116,11 +116,11 @@ def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     """
     counts = residue_counts(characters)
     n_kinds = (counts > 0).sum(0)
-    share = np.zeros((_OTHER + 1, characters.shape[1]))
-    np.divide(1.0, n_kinds * counts, where=counts > 0, out=share[:_OTHER])
+    fraction = np.zeros((_OTHER + 1, characters.shape[1]))
+    np.divide(1.0, n_kinds * counts, where=counts > 0, out=fraction[:_OTHER])
     weights = np.zeros(len(characters))
     for block in _blocks(characters):
-        weights += np.take_along_axis(share[:, block], residue_codes(characters[:, block]), axis=0).sum(1)
+        weights += np.take_along_axis(fraction[:, block], residue_codes(characters[:, block]), axis=0).sum(1)
     total = weights.sum()
     return weights / total if total > 0 else np.full(len(characters), 1 / max(1, len(characters)))
 

@@ -56,11 +56,11 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
         return np.ones(len(score))
     centre, decoys, total = _pool_scores(score, is_decoy)
     # Adding half a decoy and half a target, spread evenly, makes the logits finite where the classes do not overlap.
-    share = (decoys + 0.5 * total / total.sum()) / (total + total / total.sum())
+    fraction = (decoys + 0.5 * total / total.sum()) / (total + total / total.sum())
     if len(centre) > 2:
         with one_algebra_thread():
-            share = _expit(_smooth_logit(centre, share, total))
-    logit = _logit(_isotonic_regression(share, total))
+            fraction = _expit(_smooth_logit(centre, fraction, total))
+    logit = _logit(_isotonic_regression(fraction, total))
     return np.minimum(np.exp(_extrapolate(score, centre, logit)) / decoy_ratio, 1.0)  # d / (1 - d) is the exponential of d's logit
 
 
@@ -80,7 +80,7 @@ def _pool_scores(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Fl
     return centre, np.add.reduceat(is_decoy[order].astype(np.float64), begin), total
 
 
-def _smooth_logit(x: Floats, share: Floats, total: Floats) -> Floats:
+def _smooth_logit(x: Floats, fraction: Floats, total: Floats) -> Floats:
     """Return the logit of the decoy fraction at the ascending points x, by a natural cubic smoothing spline.
 
     The smoothness is selected by the Akaike criterion.
@@ -89,27 +89,27 @@ def _smooth_logit(x: Floats, share: Floats, total: Floats) -> Floats:
     roughness, modes = np.linalg.eigh(_roughness((x - x[0]) / (x[-1] - x[0])))
     roughness, modes = np.maximum(roughness[:_MODES], 0.0), modes[:, :_MODES]
     best, lowest = np.zeros(len(x)), np.inf
-    curve = np.full(len(x), _logit(np.array([share @ total / total.sum()]))[0])
+    curve = np.full(len(x), _logit(np.array([fraction @ total / total.sum()]))[0])
     for smoothness in _SMOOTHNESS[::-1]:
-        curve, criterion = _penalised_logistic(curve, share, total, modes, smoothness * roughness)
+        curve, criterion = _penalised_logistic(curve, fraction, total, modes, smoothness * roughness)
         if criterion < lowest:
             best, lowest = curve, criterion
     return best
 
 
-def _penalised_logistic(curve: Floats, share: Floats, total: Floats, modes: Floats, penalty: Floats) -> tuple[Floats, float]:
+def _penalised_logistic(curve: Floats, fraction: Floats, total: Floats, modes: Floats, penalty: Floats) -> tuple[Floats, float]:
     """Return the curve of logits fitted by Fisher scoring, and its Akaike criterion (deviance plus twice the effective parameters)."""
     for _ in range(30):
         fitted = _expit(curve)
         weight = np.maximum(total * fitted * (1 - fitted), 1e-6)
         information = (modes * weight[:, None]).T @ modes
-        response = modes.T @ (weight * curve + total * (share - fitted))
+        response = modes.T @ (weight * curve + total * (fraction - fitted))
         step = modes @ np.linalg.solve(information + np.diag(penalty), response) - curve
         curve = np.clip(curve + np.clip(step, -4, 4), -_LARGEST_LOGIT, _LARGEST_LOGIT)
         if np.abs(step).max() < 1e-3:
             break
     # log(share) and log(1 - share) of the fit, in a form that never takes the logarithm of a rounded 0.
-    deviance = 2 * float(total @ (share * np.logaddexp(0, -curve) + (1 - share) * np.logaddexp(0, curve)))
+    deviance = 2 * float(total @ (fraction * np.logaddexp(0, -curve) + (1 - fraction) * np.logaddexp(0, curve)))
     parameters = float(np.trace(np.linalg.solve(information + np.diag(penalty), information)))
     return curve, deviance + 2 * parameters
 
@@ -156,9 +156,9 @@ def _extrapolate(score: Floats, centre: Floats, logit: Floats) -> Floats:
     return np.maximum(value, -_LARGEST_LOGIT)
 
 
-def _logit(share: Floats) -> Floats:
+def _logit(fraction: Floats) -> Floats:
     """Return the log odds of a fraction."""
-    return np.log(share) - np.log1p(-share)
+    return np.log(fraction) - np.log1p(-fraction)
 
 
 def _expit(logit: Floats) -> Floats:

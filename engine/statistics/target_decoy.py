@@ -242,9 +242,9 @@ def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) ->
     if targets == 0:
         return 0.0, 1.0
     # P(d or fewer decoys of N) decreases with N, P(d or more) increases.
-    share, scale = decoy_ratio / (1 + decoy_ratio), max(1.0, 1 / decoy_ratio)
-    minimum = _bisect(lambda n: 1.0 - _at_most(decoys - 1, n, share) > _TAIL, decoys, int((2 * decoys + 1) * scale))
-    maximum = _bisect(lambda n: _at_most(decoys, n, share) <= _TAIL, decoys, int((4 * decoys + 64) * scale)) - 1
+    fraction, scale = decoy_ratio / (1 + decoy_ratio), max(1.0, 1 / decoy_ratio)
+    minimum = _bisect(lambda n: 1.0 - _at_most(decoys - 1, n, fraction) > _TAIL, decoys, int((2 * decoys + 1) * scale))
+    maximum = _bisect(lambda n: _at_most(decoys, n, fraction) <= _TAIL, decoys, int((4 * decoys + 64) * scale)) - 1
     return min(1.0, (minimum - decoys) / targets), min(1.0, (maximum - decoys) / targets)
 
 
@@ -259,15 +259,15 @@ def _bisect(holds: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def _at_most(k: int, n: int, share: float) -> float:
-    """Return the probability of at most `k` successes in `n` trials with success probability `share`."""
+def _at_most(k: int, n: int, fraction: float) -> float:
+    """Return the probability of at most `k` successes in `n` trials with success probability `fraction`."""
     if k < 0:
         return 0.0
     if k >= n:
         return 1.0
     steps = np.arange(1, k + 1, dtype=np.float64)
-    odds = np.log(share) - np.log1p(-share)
-    log_terms = np.concatenate(([0.0], np.cumsum(np.log(n - steps + 1) - np.log(steps) + odds))) + n * np.log1p(-share)
+    odds = np.log(fraction) - np.log1p(-fraction)
+    log_terms = np.concatenate(([0.0], np.cumsum(np.log(n - steps + 1) - np.log(steps) + odds))) + n * np.log1p(-fraction)
     return float(np.exp(log_terms).sum())
 
 

@@ -229,9 +229,9 @@ class Cells(Box):
         if self.values.dtype == np.uint8:
             # Four bytes as one number: NumPy looks it up several times faster than four separate bytes.
             return colours.view(np.uint32).ravel()[self.values].view(np.uint8).reshape(*self.values.shape, 4)
-        share = np.clip(np.nan_to_num(self.values), -1.0, 1.0)[..., None]
+        fraction = np.clip(np.nan_to_num(self.values), -1.0, 1.0)[..., None]
         back, low, high = (np.array((*rgb_of(Shade(part), palette), 255), np.float64) for part in (0.0, -1.0, 1.0))
-        mixed = np.where(share < 0, back + (low - back) * -share, back + (high - back) * share)
+        mixed = np.where(fraction < 0, back + (low - back) * -fraction, back + (high - back) * fraction)
         mixed[~np.isfinite(self.values)] = colours[1]
         cells: NDArray[np.uint8] = np.rint(mixed).astype(np.uint8, order="C")
         return cells

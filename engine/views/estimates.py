@@ -25,7 +25,7 @@ def estimate_text(estimate: Estimate) -> EstimateText:
     """Return an estimate as text."""
     details = [
         "steps: " + ", ".join(f"{step} {seconds_text(seconds)}" for step, seconds in estimate.steps.items() if seconds >= 0.0005),
-        "shares: " + ", ".join(f"{part} {100 * share:.1f} %" for part, share in estimate.shares().items()),
+        "shares: " + ", ".join(f"{part} {100 * fraction:.1f} %" for part, fraction in estimate.shares().items()),
         f"memory: {memory_text(estimate)}",
         "counted: " + ", ".join(f"{name} {count_text(value)}" for name, value in estimate.counts.items()),
         *(f"only {device}: about {seconds_text(seconds)}" for device, seconds in estimate.alternatives.items()),

@@ -139,9 +139,9 @@ def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> 
     free = bottom - top - gap * (len(rows) - 1) - sum(titles)
     width = (right - left - (n_columns - 1) * left) / n_columns
     areas = []
-    for row, share, above in zip(rows, shares, titles, strict=True):
+    for row, fraction, above in zip(rows, shares, titles, strict=True):
         top += above
-        end = top + free * share / sum(shares)
+        end = top + free * fraction / sum(shares)
         areas += [(left + at * (width + left), top, left + at * (width + left) + width, end) for at in range(len(row))]
         top = end + gap
     return areas
@@ -205,9 +205,9 @@ class PanelPlace:
         """Return the x and y axis values at a point of the page."""
         x, y = self.panel.x, self.panel.y
         (x_low, x_high), (low, high) = x.scaled([x.low, x.high]).tolist(), y.scaled([y.low, y.high]).tolist()
-        share = (self.bottom - down) / (self.bottom - self.top)
+        fraction = (self.bottom - down) / (self.bottom - self.top)
         at = x_low + (across - self.left) / (self.right - self.left) * (x_high - x_low)
-        return float(x.unscaled(at)), float(y.unscaled(low + share * (high - low)))
+        return float(x.unscaled(at)), float(y.unscaled(low + fraction * (high - low)))
 
     def picked(self, across: float, down: float) -> Picked | None:
         """Return the target and tooltip of the mark at a point of the page, or None."""

@@ -89,7 +89,7 @@ class HitFilter:
 
 def hit_conditions(chosen: HitFilter) -> list[Condition]:
     """Return the conditions of a filter on hits."""
-    least_identity, least_coverage = (share if share > 0 else None for share in (chosen.identity, chosen.coverage))
+    least_identity, least_coverage = (fraction if fraction > 0 else None for fraction in (chosen.identity, chosen.coverage))
     bounds = given(("e_value", "<=", chosen.e_value), ("identity", ">=", least_identity), ("query_coverage", ">=", least_coverage))
     return [*bounds, *contains_in(("subject", "description", "query"), chosen.text)]
 

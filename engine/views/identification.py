@@ -120,8 +120,8 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
     result = {}
     for row in rows:
         low, high = false_share_interval(row["targets"], row["decoys"], decoy_ratio)
-        share = {"false_share_low": low, "false_share_high": high}
-        certainty = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
+        interval = {"false_share_low": low, "false_share_high": high}
+        certainty = {"decoys": row["decoys"], **interval, "targets_at_5_percent": row["looser"]}
         name = _NAMES[row["name"]]
         result[row["name"]] = (
             Count.from_acceptance(row["targets"], *name, certainty, fdr) if has_decoys and has_error_rates else Count(row["targets"], *name)

@@ -160,8 +160,8 @@ PAPER = Palette("#ffffff", "#000000", "#4a4a4a", "#d5d5d5")
 def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
     """Return red, green and blue (0 to 255) of an ink on the surface of a palette."""
     if isinstance(ink, Shade):
-        share, full, back = min(abs(ink.part), 1.0), rgb_of(0 if ink.part < 0 else 1, palette), _rgb(palette.background)
-        red, green, blue = (round(low + (high - low) * share) for high, low in zip(full, back, strict=True))
+        fraction, full, back = min(abs(ink.part), 1.0), rgb_of(0 if ink.part < 0 else 1, palette), _rgb(palette.background)
+        red, green, blue = (round(low + (high - low) * fraction) for high, low in zip(full, back, strict=True))
         return red, green, blue
     if isinstance(ink, Ion):
         if ink.kind == UNMATCHED:
@@ -214,10 +214,10 @@ def opacity_below_text(ink: Ink, opacity: float, palette: Palette) -> float:
     text, back, colour = rgb_of("text", palette), rgb_of("background", palette), rgb_of(ink, palette)
     least = _HIGH_CONTRAST if palette.is_high_contrast else _TEXT_CONTRAST
     for step in range(_CONTRAST_STEPS):
-        share = opacity * (1 - step / _CONTRAST_STEPS)
-        red, green, blue = (round(low + (high - low) * share) for low, high in zip(back, colour, strict=True))
+        fraction = opacity * (1 - step / _CONTRAST_STEPS)
+        red, green, blue = (round(low + (high - low) * fraction) for low, high in zip(back, colour, strict=True))
         if contrast(text, (red, green, blue)) >= least:
-            return share
+            return fraction
     return 0.0
 
 

@@ -77,9 +77,9 @@ def report_page(parameters: DeviceParameters, problems: Mapping[str, Sequence[Co
         chunks += [svg(drawing).decode() for drawing in drawn]
         chunks.append(f"<table>{_row('th', _COLUMNS)}")
         for prediction in every:
-            share = (prediction.measured.transfer_in + prediction.measured.transfer_out) / max(1e-12, prediction.measured.seconds)
+            fraction = (prediction.measured.transfer_in + prediction.measured.transfer_out) / max(1e-12, prediction.measured.seconds)
             error = (prediction.predicted.seconds - prediction.measured.seconds) / max(1e-12, prediction.measured.seconds)
-            shares = f"{100 * prediction.predicted.transfer_share:.1f} %", f"{100 * share:.1f} %"
+            shares = f"{100 * prediction.predicted.transfer_share:.1f} %", f"{100 * fraction:.1f} %"
             seconds = f"{prediction.predicted.seconds:.3e}", f"{prediction.measured.seconds:.3e}"
             chunks.append(_row("td", (f"{prediction.n:,}", *seconds, f"{100 * error:+.1f} %", *shares)))
         chunks.append(f"</table><p>Growth from the smallest to the largest: {_growth(every)}</p>")

@@ -47,16 +47,16 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
     shares = matches.fragment_intensities.predicted_shares(peptidoform.sequence, int(row["charge"]))
     ions = fragment_ions(peptidoform.sequence, peptidoform.mass_deltas(), series="by", maximum_charge=2)
     column = 2 * (ions.series == SERIES.index("y")) + ions.charge - 1
-    share = shares[ions.position - 1, column]
-    expected = np.flatnonzero(share > 0)
+    fraction = shares[ions.position - 1, column]
+    expected = np.flatnonzero(fraction > 0)
     order = expected[np.argsort(ions.mz[expected], kind="stable")]
-    predicted = Peaks(ions.mz[order], share[order])
+    predicted = Peaks(ions.mz[order], fraction[order])
 
     result = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
     observed = np.zeros(len(ions))
     observed[result.ion] = peaks.intensity[result.peak]
-    weights = np.sqrt(observed[expected] * share[expected]).sum()
-    norm = np.sqrt(observed[expected].sum() * share[expected].sum())
+    weights = np.sqrt(observed[expected] * fraction[expected]).sum()
+    norm = np.sqrt(observed[expected].sum() * fraction[expected].sum())
     plain = replace(_PREDICTED, least_labelled=settings.least_labelled)
     lower = annotate_peptidoform(peptidoform, upper.precursor_mz, predicted, plain)
     return MirroredSpectra(

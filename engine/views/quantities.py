@@ -225,8 +225,8 @@ class Volcano:
         q, lowest, highest = self._steps
         wanted = float(np.log10(min(max(q_value, _TINY), 1.0)))
         at = int(np.searchsorted(q, wanted, side="right"))
-        share = (wanted - q[at - 1]) / (q[at] - q[at - 1])
-        return float(-(highest[at - 1] + share * (lowest[at] - highest[at - 1])))
+        fraction = (wanted - q[at - 1]) / (q[at] - q[at - 1])
+        return float(-(highest[at - 1] + fraction * (lowest[at] - highest[at - 1])))
 
     def q_value_at(self, height: float) -> float:
         """Return the q-value at a height; inverse of `height_at`.
@@ -236,8 +236,8 @@ class Volcano:
         q, lowest, highest = self._steps
         wanted = min(max(-height, float(lowest[0])), 0.0)
         at = min(max(int(np.searchsorted(lowest, wanted, side="right")), 1), len(q) - 1)
-        share = max(0.0, wanted - highest[at - 1]) / max(lowest[at] - highest[at - 1], _TINY)
-        return float(min(10.0 ** (q[at - 1] + share * (q[at] - q[at - 1])), 1.0))
+        fraction = max(0.0, wanted - highest[at - 1]) / max(lowest[at] - highest[at - 1], _TINY)
+        return float(min(10.0 ** (q[at - 1] + fraction * (q[at] - q[at - 1])), 1.0))
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -212,16 +212,16 @@ def _of_residues(colours: dict[str, tuple[int, int, int, int]]) -> Callable[[Sta
 
 
 def _hydropathy_colour(value: float) -> tuple[int, int, int, int]:
-    share = (value + 4.5) / 9
-    return round(255 * share), 0, round(255 * (1 - share)), 255
+    fraction = (value + 4.5) / 9
+    return round(255 * fraction), 0, round(255 * (1 - fraction)), 255
 
 
 def _by_identity(stack: Stack) -> Colours:
     is_same = (stack.symbols == stack.symbols[0]) & ~stack.is_opened
-    share = is_same.sum(0) / len(stack)
+    fraction = is_same.sum(0) / len(stack)
     of_column = np.zeros((2, stack.n_columns, 4), np.uint8)
     for least, colour in reversed(_SAME):
-        of_column[1, share >= least] = _rgba(colour)
+        of_column[1, fraction >= least] = _rgba(colour)
     colours: NDArray[np.uint8] = of_column[is_same.astype(np.int8), np.arange(stack.n_columns)]
     return colours
 

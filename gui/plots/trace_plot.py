@@ -199,8 +199,8 @@ class TracePlot(FigureView):
 
     def _seconds_at(self, position: int, at: QPointF) -> float:
         inner, (low, high) = self.inner(position), self.ranges[0]
-        share = (min(max(at.x(), inner.left()), inner.right()) - inner.left()) / inner.width()
-        return (low + share * (high - low)) * 60
+        fraction = (min(max(at.x(), inner.left()), inner.right()) - inner.left()) / inner.width()
+        return (low + fraction * (high - low)) * 60
 
 
 def _ends(trace: IonTrace, border: Border) -> tuple[float, float]:

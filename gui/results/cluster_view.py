@@ -107,12 +107,12 @@ class ClusterView(RunView):
         self._statistician.submit("summary", lambda: cluster_summary(source), self._show_summary, self._fail_softly)
 
     def _show_summary(self, summary: ClusterSummary) -> None:
-        alone, share = summary.n_spectra - summary.n_clustered, summary.n_clustered / summary.n_spectra if summary.n_spectra else 0.0
+        alone, fraction = summary.n_spectra - summary.n_clustered, summary.n_clustered / summary.n_spectra if summary.n_spectra else 0.0
         locale = QLocale()
         clusters = SummaryNumber(summary.n_clusters, "cluster", "clusters")
         self.header.show_counts(
             [clusters],
-            f"with {locale.toString(summary.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), "
+            f"with {locale.toString(summary.n_clustered)} spectra ({locale.toString(100 * fraction, 'f', 1)} %), "
             f"{locale.toString(alone)} unclustered",
             large=(clusters, SummaryNumber(summary.n_clustered, "spectrum clustered", "spectra clustered")),
         )

@@ -319,6 +319,6 @@ class IdentificationView(SpectraRunView):
 def _coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications) -> Coverage:
     """Return the sequence coverage of the protein group at `row`, with a title that includes the covered fraction."""
     result = read_group_coverage(source, row, fdr, fixed)
-    share = QLocale().toString(result.fraction * 100, "f", 1)
-    title = f"{result.title}: {share} % of {QLocale().toString(len(result.sequence))} residues. {result.description}".rstrip()
+    fraction = QLocale().toString(result.fraction * 100, "f", 1)
+    title = f"{result.title}: {fraction} % of {QLocale().toString(len(result.sequence))} residues. {result.description}".rstrip()
     return replace(result, title=title)

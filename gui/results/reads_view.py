@@ -186,9 +186,9 @@ class ReadsView(RunView):
         locale = QLocale()
         self.coverage.show_depth(depth, retains_range=retains_range)
         n = f"{locale.toString(depth.n_alignments)} alignment{'' if depth.n_alignments == 1 else 's'}"
-        share = locale.toString(100 * depth.covered, "f", 1)
+        fraction = locale.toString(100 * depth.covered, "f", 1)
         self.depth_label.set_text(
-            f"{locale.toString(depth.length)} bases, {share} % covered by {n}, depth {locale.toString(depth.mean, 'f', 1)} on average, "
+            f"{locale.toString(depth.length)} bases, {fraction} % covered by {n}, depth {locale.toString(depth.mean, 'f', 1)} on average, "
             f"{locale.toString(depth.most)} maximum"
         )
         self._mark_depth()

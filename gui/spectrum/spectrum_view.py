@@ -165,9 +165,9 @@ class SpectrumView(SpectrumPage):
             self.readout.setText(localised(peak_text(self.spectrum, peak)))
             return
         locale = self.locale()
-        share = locale.toString(self.spectrum.explained * 100, "f", 0)
+        fraction = locale.toString(self.spectrum.explained * 100, "f", 0)
         n_peaks, n_found = locale.toString(len(self.spectrum.peaks.mz)), locale.toString(len(self.spectrum.matches))
-        self.readout.setText(f"{n_found} of {n_peaks} peaks explained, {share} % of the intensity")
+        self.readout.setText(f"{n_found} of {n_peaks} peaks explained, {fraction} % of the intensity")
 
     def _show_ion(self, ion: int) -> None:
         if self.spectrum is None or ion < 0:

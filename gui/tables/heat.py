@@ -20,10 +20,10 @@ def paint_heat(painter: QPainter, area: QRect, values: Sequence[float | None], p
     width = inner.width() / len(values)
     surface, line = palette_of(palette), palette.color(QPalette.ColorRole.Mid)
     painter.save()
-    for position, share in enumerate(relative(values).tolist()):
+    for position, fraction in enumerate(relative(values).tolist()):
         box = QRectF(inner.left() + position * width, inner.top(), max(width - 1, 1.0), inner.height())
-        if share == share:
-            painter.fillRect(box, qt_colour(Shade(share / _FULL), surface))
-        painter.setPen(QPen(line, 1, Qt.PenStyle.SolidLine if share == share else Qt.PenStyle.DotLine))
+        if fraction == fraction:
+            painter.fillRect(box, qt_colour(Shade(fraction / _FULL), surface))
+        painter.setPen(QPen(line, 1, Qt.PenStyle.SolidLine if fraction == fraction else Qt.PenStyle.DotLine))
         painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
     painter.restore()

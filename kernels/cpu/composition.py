@@ -81,26 +81,26 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
     lambdas : (n,) float64
         Output.
     """
-    share, counted = np.empty(len(scores)), np.flatnonzero(prior)
+    fraction, counted = np.empty(len(scores)), np.flatnonzero(prior)
     for k in range(len(subject_counts)):
         total = 0.0
-        share[:] = 0.0
+        fraction[:] = 0.0
         for i in counted:
             for j in counted:
                 pairs = (query_counts[i] + prior[i]) * (subject_counts[k, j] + prior[j])
-                share[score_classes[i, j]] += pairs
+                fraction[score_classes[i, j]] += pairs
                 total += pairs
-        lambdas[k] = _lambda(share, total, scores, least, greatest)
+        lambdas[k] = _lambda(fraction, total, scores, least, greatest)
 
 
 @njit(nogil=True, error_model="numpy")
-def _lambda(share, total, scores, least, greatest):
+def _lambda(fraction, total, scores, least, greatest):
     """Return lambda by Newton's method from above; since the mean is convex, no step goes below the positive root."""
     value = greatest
     for _ in range(_MAXIMUM_STEPS):
         excess, slope = -1.0, 0.0
         for k in range(len(scores)):
-            term = share[k] / total * np.exp(value * scores[k])
+            term = fraction[k] / total * np.exp(value * scores[k])
             excess += term
             slope += scores[k] * term
         if excess <= 0.0 or slope <= 0.0:

@@ -84,21 +84,21 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
 
 
 @njit(nogil=True, cache=True)
-def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, count):
+def count_mean_peaks(peaks, member_offsets, members, width, fraction, first, last, count):
     """Write the number of peaks in the mean spectrum (see `mean_peaks`) of each of the clusters `first:last` to `count`, int64."""
     for cluster in range(first, last):
         peaks_mz, _, seen = _merged(peaks, members[member_offsets[cluster] : member_offsets[cluster + 1]], width)
-        least = _least(member_offsets[cluster + 1] - member_offsets[cluster], share)
+        least = _least(member_offsets[cluster + 1] - member_offsets[cluster], fraction)
         for i in range(len(peaks_mz)):
             count[cluster] += seen[i] >= least
 
 
 @njit(nogil=True, cache=True)
-def mean_peaks(peaks, member_offsets, members, width, share, first, last, means):
+def mean_peaks(peaks, member_offsets, members, width, fraction, first, last, means):
     """Write the mean spectra of the clusters `first:last`.
 
     The intensities of each member are scaled to a sum of 1. Peaks closer than half of `width` (thomson) are merged at their
-    intensity-weighted mean m/z, with the sum of intensities divided by the number of members. Peaks in fewer than a fraction `share` of the
+    intensity-weighted mean m/z, with the sum of intensities divided by the number of members. Peaks in less than `fraction` of the
     members are removed.
 
     Parameters
@@ -113,7 +113,7 @@ def mean_peaks(peaks, member_offsets, members, width, share, first, last, means)
     for cluster in range(first, last):
         of = members[member_offsets[cluster] : member_offsets[cluster + 1]]
         peaks_mz, height, seen = _merged(peaks, of, width)
-        least, at = _least(len(of), share), means.offsets[cluster]
+        least, at = _least(len(of), fraction), means.offsets[cluster]
         for i in range(len(peaks_mz)):
             if seen[i] >= least:
                 means.mz[at], means.intensity[at] = peaks_mz[i], height[i] / len(of)
@@ -121,8 +121,8 @@ def mean_peaks(peaks, member_offsets, members, width, share, first, last, means)
 
 
 @njit(nogil=True, cache=True)
-def _least(n_members, share):
-    return max(1, np.int64(np.ceil(share * n_members)))
+def _least(n_members, fraction):
+    return max(1, np.int64(np.ceil(fraction * n_members)))
 
 
 @njit(nogil=True, cache=True)

@@ -52,13 +52,13 @@ def count_peptides(
     nothing = PeptideEntries.empty(0)
 
     def count(first: int, last: int, stop: StopFlag) -> None:
-        for share in range(first, last):
-            begun, end = int(bounds[share]), int(bounds[share + 1])
+        for number in range(first, last):
+            begun, end = int(bounds[number]), int(bounds[number + 1])
             while begun < end and not stop[0]:
                 some = max(begun + 1, int(np.searchsorted(offsets, offsets[begun] + _RESIDUES_OF_LOOK, side="right")) - 1)
-                digest_proteins(residues, offsets, begun, min(some, end), rules, every_bucket, result[share], False, nothing)
+                digest_proteins(residues, offsets, begun, min(some, end), rules, every_bucket, result[number], False, nothing)
                 begun = some
 
-    for share in device.run(count, [Partition(share, share + 1, 1.0) for share in range(len(counts))], 0):
-        yield int(offsets[bounds[share]] - offsets[bounds[0]])
+    for number in device.run(count, [Partition(number, number + 1, 1.0) for number in range(len(counts))], 0):
+        yield int(offsets[bounds[number]] - offsets[bounds[0]])
     counts += result

@@ -79,11 +79,11 @@ def _nearness(typing: Any, x: Any, y: Any, z: Any, plus: Any, u: Any, v: Any, w:
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         floats = ir.VectorType(ir.FloatType(), x.count)
-        a, b, c, plus, d, e, f, total, share = (builder.bitcast(argument, floats) for argument in arguments)
+        a, b, c, plus, d, e, f, total, fraction = (builder.bitcast(argument, floats) for argument in arguments)
         total = builder.fadd(plus, total)
         for left, right in ((a, d), (b, e), (c, f)):
             total = builder.fsub(total, builder.fmul(left, right))
-        return builder.fptosi(builder.fdiv(share, total), x.llvm_type)
+        return builder.fptosi(builder.fdiv(fraction, total), x.llvm_type)
 
     return x(x, y, z, plus, u, v, w, plus_one, unit), code
 
@@ -141,10 +141,10 @@ def align(workspace, m, n, gap, by_states, by_distance):
     px, py, states_x, states_y, ways = workspace.x, workspace.y, workspace.states_x, workspace.states_y, workspace.ways
     earlier, before, values, after, opened = workspace.best_0, workspace.best_1, workspace.best_2, workspace.after_0, workspace.after_1
     row, columns, width = len(px) // 4, len(py) // 4, _width(m)
-    share = np.array([by_distance * UNIT], np.float32).view(np.int32)[0]
+    fraction = np.array([by_distance * UNIT], np.float32).view(np.int32)[0]
     state_share = np.int64(by_states * UNIT)
     axis_0, axis_1, axis_2 = spread(px, 0), spread(px, 1), spread(px, 2)
-    unit, cost, reward_of_state = spread(px, np.int64(share)), spread(px, np.int64(gap * UNIT)), spread(px, state_share)
+    unit, cost, reward_of_state = spread(px, np.int64(fraction)), spread(px, np.int64(gap * UNIT)), spread(px, state_share)
     for k in range(2):
         position = LANES - 1 + k
         earlier[position] = before[position] = after[position] = 0

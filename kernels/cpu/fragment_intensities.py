@@ -222,8 +222,8 @@ def _entropy(values, n, total):
     entropy = 0.0
     for i in range(n):
         if values[i] > 0.0:
-            share = values[i] / total
-            entropy -= share * logarithm(share)
+            fraction = values[i] / total
+            entropy -= fraction * logarithm(fraction)
     return entropy
 
 
@@ -258,14 +258,14 @@ def _measures(predicted, weight, n, a, b, mixed, out):
     dot, square_a, square_b = 0.0, 0.0, 0.0
     sum_x, sum_y = 0.0, 0.0
     for i in range(n):
-        share = np.float64(weight[i]) * weight[i]
+        fraction = np.float64(weight[i]) * weight[i]
         expected = max(power(2.0, predicted[i]) - FLOOR, 0.0)
         root = np.sqrt(expected)
         dot += root * weight[i]
         square_a += expected
-        square_b += share
-        a[i], b[i] = expected, share
-        predicted[i], mixed[i] = logarithm(expected + FLOOR), logarithm(share + FLOOR)
+        square_b += fraction
+        a[i], b[i] = expected, fraction
+        predicted[i], mixed[i] = logarithm(expected + FLOOR), logarithm(fraction + FLOOR)
         sum_x += predicted[i]
         sum_y += mixed[i]
     mean_x, mean_y = sum_x / n, sum_y / n

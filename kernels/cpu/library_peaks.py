@@ -145,8 +145,8 @@ def _weighted(position, height, n, rules, at, out_mz, out_weight):
     if rules.is_entropy:
         total, entropy = height[:n].sum(), 0.0
         for i in range(n):
-            share = height[i] / total
-            entropy -= share * logarithm(share)
+            fraction = height[i] / total
+            entropy -= fraction * logarithm(fraction)
         exponent = 1.0 if entropy >= _LOW_ENTROPY else _LEAST_POWER + _POWER_OF_ENTROPY * entropy
     base = height[:n].max()
     norm = 0.0

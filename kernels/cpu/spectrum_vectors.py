@@ -210,8 +210,8 @@ def _transformed(height, n, transform):
 
 
 @njit(nogil=True, cache=True)
-def _spread(bins, height, n, share, last_bin, value):
-    """Add a fraction `share` of each bin to its neighbours; return the number of bins. `bins` and `value` must have space for these."""
+def _spread(bins, height, n, fraction, last_bin, value):
+    """Add `fraction` of each bin to its neighbours; return the number of bins. `bins` and `value` must have space for these."""
     source_bins = bins[:n].copy()
     count = 0
     for i in range(n):
@@ -219,7 +219,7 @@ def _spread(bins, height, n, share, last_bin, value):
             b = source_bins[i] + step
             if b < 0 or b > last_bin:
                 continue
-            part = height[i] if step == 0 else share * height[i]
+            part = height[i] if step == 0 else fraction * height[i]
             # Neighbouring bins of this peak may already have been added for the last two peaks.
             position = count
             while position > 0 and bins[position - 1] > b:

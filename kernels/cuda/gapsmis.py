@@ -660,9 +660,9 @@ def _send(gpu: Gpu, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes
         return
     sent_bytes = values.view(np.uint8)
 
-    def work(share: int) -> None:
+    def work(sender: int) -> None:
         streams, workspaces = [gpu.stream() for _ in range(2)], [gpu.pinned(staged_bytes) for _ in range(2)]
-        for turn, begin in enumerate(range(share * staged_bytes, len(sent_bytes), _SENDERS * staged_bytes)):
+        for turn, begin in enumerate(range(sender * staged_bytes, len(sent_bytes), _SENDERS * staged_bytes)):
             stream, workspace = streams[turn % 2], workspaces[turn % 2]
             gpu.wait(stream)
             chunk = sent_bytes[begin : begin + staged_bytes]
