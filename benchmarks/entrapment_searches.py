@@ -19,7 +19,7 @@ from benchmarks.entrapment_databases import ENTRAPMENT, EntrapmentDatabase, writ
 from benchmarks.entrapment_estimators import count
 from proteoscope.engine.identification import passes
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.matches.tables import Scored, identified_proteins
+from proteoscope.engine.matches.tables import ScoredMatches, identified_proteins
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from tests.peers.peer_datasets import Dataset
@@ -79,7 +79,7 @@ def search(
         return {name: parquet.read_table(results / f"{name}.parquet", memory_map=False) for name in ("psms", "peptides", "proteins")}
 
 
-def _with_entrapment_partners(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
+def _with_entrapment_partners(scored: ScoredMatches, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
     """Return the result of `identified_proteins`, and the shuffled or original partner of each protein."""
     accessions = identified_proteins(scored, proteins, fdr)
     names = [proteins.proteins.accession(i) for i in range(proteins.n_targets)]

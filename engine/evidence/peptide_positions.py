@@ -13,11 +13,19 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
 from proteoscope.engine.peptides.occurrences import find_occurrences
 
-__all__ = ["Places", "ResidueEvidence", "Sites", "find_modified_residues", "find_peptide_places", "proven_proteins", "residue_evidence"]
+__all__ = [
+    "PeptidePositions",
+    "ResidueEvidence",
+    "Sites",
+    "find_modified_residues",
+    "find_peptide_positions",
+    "proven_proteins",
+    "residue_evidence",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class PeptidePositions:
     """Positions of peptides in proteins, p of them, ordered by protein, start and peptide.
 
     Attributes
@@ -113,7 +121,9 @@ class Sites:
         return len(self.protein)
 
 
-def find_peptide_places(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
+def find_peptide_positions(
+    peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None
+) -> PeptidePositions:
     """Return all positions of each peptide in all proteins; leucine and isoleucine match each other.
 
     Raises
@@ -134,19 +144,21 @@ def find_peptide_places(peptides: IdentifiedPeptides, proteins: Sequence[Protein
     protein, start = (np.repeat(column, np.diff(offsets)) for column in (result.sequence, result.start))
     end = start + np.array([len(sequence) for sequence in peptides.sequences], np.int64)[peptide]
     order = np.lexsort((peptide, start, protein))
-    return Places(peptide[order], protein[order], start[order], end[order])
+    return PeptidePositions(peptide[order], protein[order], start[order], end[order])
 
 
 def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
     """Return the proteins that have a q-value, and of the others those that contain an identified peptide."""
     unrated = [protein for protein in proteins if isnan(protein.q_value)]
     holding = (
-        {id(unrated[number]) for number in np.unique(find_peptide_places(peptides, unrated, progress).protein).tolist()} if unrated else ()
+        {id(unrated[number]) for number in np.unique(find_peptide_positions(peptides, unrated, progress).protein).tolist()}
+        if unrated
+        else ()
     )
     return [protein for protein in proteins if not isnan(protein.q_value) or id(protein) in holding]
 
 
-def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], positions: Places) -> ResidueEvidence:
+def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], positions: PeptidePositions) -> ResidueEvidence:
     """Return the evidence of each residue."""
     symbols = np.frombuffer("".join(protein.sequence for protein in proteins).encode(), np.uint8)
     offsets = run_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
@@ -167,7 +179,7 @@ def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEnt
 
 
 def find_modified_residues(
-    peptides: IdentifiedPeptides, residues: ResidueEvidence, positions: Places, fixed: FixedModifications = NONE_FIXED
+    peptides: IdentifiedPeptides, residues: ResidueEvidence, positions: PeptidePositions, fixed: FixedModifications = NONE_FIXED
 ) -> Sites:
     """Return the modified residues; terminal modifications belong to the first or last residue.
 

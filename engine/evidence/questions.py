@@ -11,17 +11,17 @@ from proteoscope.engine.chemistry.enzymes import ENZYMES, cleavage_sites
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
 from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows
-from proteoscope.engine.evidence.peptide_positions import Places, ResidueEvidence, Sites
+from proteoscope.engine.evidence.peptide_positions import PeptidePositions, ResidueEvidence, Sites
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = [
+    "MappedSites",
     "MissedStretches",
     "Pairs",
-    "PlacedSites",
     "SharedPeptides",
+    "mapped_sites",
     "missed_stretches",
     "near_pairs",
-    "placed_sites",
     "shared_peptides",
 ]
 
@@ -39,7 +39,7 @@ _BLOCK = 1 << 20  # distances computed in one batch
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedSites:
+class MappedSites:
     """Modified residues, n of them, on the nearest chain that has each.
 
     Attributes
@@ -132,9 +132,9 @@ class SharedPeptides:
     n_of_other: NDArray[np.int64]
 
 
-def placed_sites(
+def mapped_sites(
     sites: Sites, residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress
-) -> PlacedSites:
+) -> MappedSites:
     """Return each modified residue on the nearest chain that has this residue."""
     position = residues.offsets[sites.protein] + sites.position
     row = rows.first_of(len(residues.residue))[position]
@@ -160,7 +160,7 @@ def placed_sites(
             for at, name in zip(some.tolist(), names, strict=True):
                 ligand[at] = name
         progress.advance(1)
-    return PlacedSites(row, nearest, apart, tuple(ligand), to_ligand)
+    return MappedSites(row, nearest, apart, tuple(ligand), to_ligand)
 
 
 def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -356,7 +356,7 @@ def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[n
     return seen
 
 
-def shared_peptides(peptides: IdentifiedPeptides, positions: Places, n_proteins: int) -> SharedPeptides:
+def shared_peptides(peptides: IdentifiedPeptides, positions: PeptidePositions, n_proteins: int) -> SharedPeptides:
     """Return pairs of proteins that share peptides, with the numbers of shared and other peptides; leucine equals isoleucine."""
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)

@@ -17,21 +17,21 @@ from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows,
 from proteoscope.engine.evidence.nearest_chains import SimilarChain
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.evidence.peptide_positions import (
-    Places,
+    PeptidePositions,
     ResidueEvidence,
     Sites,
     find_modified_residues,
-    find_peptide_places,
+    find_peptide_positions,
     residue_evidence,
 )
 from proteoscope.engine.evidence.questions import (
+    MappedSites,
     MissedStretches,
     Pairs,
-    PlacedSites,
     SharedPeptides,
+    mapped_sites,
     missed_stretches,
     near_pairs,
-    placed_sites,
     shared_peptides,
 )
 from proteoscope.engine.execution.resources import Resources
@@ -59,13 +59,13 @@ class Evidence:
 
     proteins: Sequence[ProteinEntry]
     peptides: IdentifiedPeptides
-    places: Places
+    places: PeptidePositions
     residues: ResidueEvidence
     conservation: Conservation
     sites: Sites
     mapped: Sequence[MappedChain]
     rows: MappedRows
-    placed: PlacedSites
+    placed: MappedSites
     missed: MissedStretches
     pairs: Pairs
     shared: SharedPeptides
@@ -90,7 +90,7 @@ def collect_residue_evidence(
         If the user cancelled the search.
     """
     progress = resources.progress
-    positions = find_peptide_places(peptides, proteins, progress)
+    positions = find_peptide_positions(peptides, proteins, progress)
     residues = residue_evidence(peptides, proteins, positions)
     sites = find_modified_residues(peptides, residues, positions, fixed_modifications(peptides, tables, parameters, progress))
     mapped = mapped_chains(near, proteins, structures, resources)
@@ -104,7 +104,7 @@ def collect_residue_evidence(
         sites,
         mapped,
         rows,
-        placed_sites(sites, residues, mapped, rows, progress),
+        mapped_sites(sites, residues, mapped, rows, progress),
         missed_stretches(proteins, residues, mapped, rows, progress),
         near_pairs(residues, sites, mapped, rows, parameters.contact_distance, parameters.minimum_separation, progress),
         shared_peptides(peptides, positions, len(proteins)),
@@ -164,7 +164,7 @@ def evidence_tables(evidence: Evidence, surface: float) -> dict[str, pa.Table]:
         described.MISSED.name: _missed(evidence, columns),
         described.CONTACTS.name: _contacts(evidence, columns),
         described.PARALOGUES.name: _paralogues(evidence, columns),
-        described.PEPTIDE_PLACES.name: _peptide_places(evidence, columns),
+        described.PEPTIDE_PLACES.name: _peptide_positions(evidence, columns),
         described.RESIDUES.name: _residues(evidence),
         described.MAPPED_RESIDUES.name: _mapped_residues(evidence, columns),
     }
@@ -369,7 +369,7 @@ def _paralogues(evidence: Evidence, columns: _Columns) -> pa.Table:
     )
 
 
-def _peptide_places(evidence: Evidence, columns: _Columns) -> pa.Table:
+def _peptide_positions(evidence: Evidence, columns: _Columns) -> pa.Table:
     positions, peptides = evidence.places, evidence.peptides
     n_places = np.bincount(positions.peptide, minlength=len(peptides))
     return described.PEPTIDE_PLACES.arrow(

@@ -24,7 +24,7 @@ from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.sequence_type import character_counts
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["Direction", "FramePlace", "Translation", "parse_frame_name"]
+__all__ = ["Direction", "FramePosition", "Translation", "parse_frame_name"]
 
 Direction = Literal["none", "six-frame", "forward", "reverse"]
 _STRANDS = {"six-frame": (True, True), "forward": (True, False), "reverse": (False, True)}
@@ -35,7 +35,7 @@ _PLACE = re.compile(r"(.+):([1-9]\d{0,17})-([1-9]\d{0,17})\(([+-])\)")
 
 
 @dataclass(frozen=True)
-class FramePlace:
+class FramePosition:
     """Position of a reading frame.
 
     Attributes
@@ -54,7 +54,7 @@ class FramePlace:
     strand: str
 
 
-def parse_frame_name(accession: str) -> FramePlace | None:
+def parse_frame_name(accession: str) -> FramePosition | None:
     """Return the position in the name of a reading frame; None for other names.
 
     Examples
@@ -63,7 +63,7 @@ def parse_frame_name(accession: str) -> FramePlace | None:
     FramePlace(sequence='chr1', first=301, last=330, strand='-')
     """
     match = _PLACE.fullmatch(accession)
-    return None if match is None else FramePlace(match[1], int(match[2]), int(match[3]), match[4])
+    return None if match is None else FramePosition(match[1], int(match[2]), int(match[3]), match[4])
 
 
 @dataclass(frozen=True)

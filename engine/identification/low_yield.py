@@ -19,7 +19,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import PassPlan, plan_pass, quick_matches, quick_parameters
 from proteoscope.engine.jobs.progress import LimitedProgress, TimeOverError
-from proteoscope.engine.matches.tables import Scored
+from proteoscope.engine.matches.tables import ScoredMatches
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 
@@ -118,7 +118,7 @@ def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCl
     return ErrorCluster(median, spread, len(error)) if spread <= _NARROW * half_width else None
 
 
-def low_yield_run(scored: Scored, plan: PassPlan, seconds_per_candidate: float, folder: Path) -> LowYieldRun | None:
+def low_yield_run(scored: ScoredMatches, plan: PassPlan, seconds_per_candidate: float, folder: Path) -> LowYieldRun | None:
     """Return the data for finding causes if the run identified few spectra; otherwise None.
 
     Parameters

@@ -20,7 +20,7 @@ from proteoscope.engine.matches.pass_records import PassRecord, SearchedProteins
 from proteoscope.engine.matches.psms import Psms, collect_psms, search_score
 from proteoscope.engine.matches.scoring import ScoringBySeries, plan_by_series
 from proteoscope.engine.matches.scoring_settings import modification_arrays
-from proteoscope.engine.matches.tables import Scored, identified_proteins
+from proteoscope.engine.matches.tables import ScoredMatches, identified_proteins
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.peptides.known_forms import SearchedForms
@@ -164,7 +164,7 @@ def score_pass(plan: PassPlan) -> PassMatches:
 
 
 def plan_second_pass(
-    first: Scored,
+    first: ScoredMatches,
     spectra: SpectrumIndex,
     indexes: Indexes,
     folder: Path,

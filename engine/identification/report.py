@@ -9,7 +9,7 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.run_tables import RunTables
-from proteoscope.engine.matches.tables import AcceptanceCounts, Scored, score_statistics, with_second_pass, write_tables
+from proteoscope.engine.matches.tables import AcceptanceCounts, ScoredMatches, score_statistics, with_second_pass, write_tables
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.search_run import SearchRun
@@ -18,7 +18,7 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["certainty_of_counts", "rate_first_pass", "rate_second_pass", "write_report"]
 
 
-def rate_first_pass(psms: Psms, series: Sequence[str], parameters: IdentificationParameters, resources: Resources) -> Scored:
+def rate_first_pass(psms: Psms, series: Sequence[str], parameters: IdentificationParameters, resources: Resources) -> ScoredMatches:
     """Estimate the error rates of the matches of the first pass.
 
     Parameters
@@ -41,7 +41,7 @@ def rate_first_pass(psms: Psms, series: Sequence[str], parameters: Identificatio
         return score_statistics(psms, parameters, resources, series)
 
 
-def rate_second_pass(first: Scored, psms: Psms, parameters: IdentificationParameters, resources: Resources) -> Scored:
+def rate_second_pass(first: ScoredMatches, psms: Psms, parameters: IdentificationParameters, resources: Resources) -> ScoredMatches:
     """Estimate the error rates of the matches of both passes together, and report the matches added by the second pass.
 
     The false fraction of the added matches may exceed the false discovery rate of all matches, since few spectra of a second pass
@@ -57,14 +57,19 @@ def rate_second_pass(first: Scored, psms: Psms, parameters: IdentificationParame
     return scored
 
 
-def _second_pass_counts(scored: Scored, parameters: IdentificationParameters) -> AcceptanceCounts:
+def _second_pass_counts(scored: ScoredMatches, parameters: IdentificationParameters) -> AcceptanceCounts:
     assert scored.is_second is not None
     rates = np.where(scored.is_second, scored.q_value, np.nan)
     return AcceptanceCounts.of(rates, scored.psms.is_decoy, parameters.fdr, scored.psms.decoy_ratio)
 
 
 def write_report(
-    run: SearchRun[Spectra], results: Run, scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters
+    run: SearchRun[Spectra],
+    results: Run,
+    scored: ScoredMatches,
+    spectra: Spectra,
+    proteins: ProteinIndex,
+    parameters: IdentificationParameters,
 ) -> RunTables:
     """Infer the proteins, and write the tables of PSMs, peptides and protein groups to the run, and as text files to the project folder."""
     run.progress.stage("Writing results")
@@ -75,7 +80,7 @@ def write_report(
     return tables
 
 
-def certainty_of_counts(tables: RunTables, scored: Scored, parameters: IdentificationParameters) -> dict[str, dict[str, float]]:
+def certainty_of_counts(tables: RunTables, scored: ScoredMatches, parameters: IdentificationParameters) -> dict[str, dict[str, float]]:
     """Return `AcceptanceCounts.certainty` of ``psms``, ``peptides`` and ``proteins``, and of the PSMs of a ``second_pass``."""
     if scored.is_second is None:
         return tables.certainty

@@ -17,7 +17,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.pass_records import PassRecord
 from proteoscope.engine.matches.preset_advice import read_searched
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
-from proteoscope.engine.matches.tables import Scored
+from proteoscope.engine.matches.tables import ScoredMatches
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.spectra.columns import Spectra
@@ -122,7 +122,7 @@ def _summary(
     run: SearchRun[Spectra],
     n_spectra: int,
     indexes: Indexes,
-    scored: Scored,
+    scored: ScoredMatches,
     tables: RunTables,
     passes: tuple[PassRecord, ...],
     errors: PrecursorErrors,

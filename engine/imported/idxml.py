@@ -61,13 +61,17 @@ def _add_identification(
             of_precursor = {"retention_time": numbers.number(identification, "RT"), "precursor_mz": numbers.number(identification, "MZ")}
             scores, rates = _scores(identification, hit, numbers, matches)
         except UnreadableValueError as error:
-            matches.leave(error.reason, position=matches.next_place, peptide=text, value=error.value, **spectrum)
+            matches.leave(error.reason, position=matches.next_match_number, peptide=text, value=error.value, **spectrum)
             continue
         try:
             peptide = parse_peptide(text)
         except ValueError as error:
             matches.leave(
-                f"no peptide can be read from its text: {error}", position=matches.next_place, peptide=text, charge=charge, **spectrum
+                f"no peptide can be read from its text: {error}",
+                position=matches.next_match_number,
+                peptide=text,
+                charge=charge,
+                **spectrum,
             )
             continue
         references = (hit.get("protein_refs", "") or "").split()
@@ -78,7 +82,7 @@ def _add_identification(
             matches.peptide(peptide),
             proteins,
             scores,
-            place=matches.next_place,
+            place=matches.next_match_number,
             charge=charge,
             rank=int(rank) + 1 if rank.isdecimal() and rank == str(number - 1) else number,
             is_decoy=_DECOYS.get(params.get("target_decoy", ""), -1),

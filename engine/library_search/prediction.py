@@ -22,7 +22,7 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.matches.fragment_intensities import predicted_bonds
-from proteoscope.engine.matches.psms import taken_places
+from proteoscope.engine.matches.psms import occupied_sites
 from proteoscope.engine.matches.scoring_settings import modification_arrays
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
@@ -192,7 +192,7 @@ class PredictedLibrary:
         fixed: tuple[SearchModification, ...] = self._indexes.peptides.digestion.fixed
         carrier, at_slot = np.nonzero(modification != NO_MODIFICATION)
         variable = modification[carrier, at_slot].astype(np.int64)
-        taken = taken_places(carrier, site[carrier, at_slot].astype(np.int64), variable, self._variable, len(self._variable), length)
+        taken = occupied_sites(carrier, site[carrier, at_slot].astype(np.int64), variable, self._variable, len(self._variable), length)
         for number, fixed_modification in enumerate(fixed, len(self._variable)):
             if fixed_modification.position == "anywhere":
                 at = np.flatnonzero(np.isin(residues, [ord(symbol) for symbol in fixed_modification.residues]))

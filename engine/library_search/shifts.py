@@ -14,7 +14,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.match_lists.error_rates import ListParameters
 from proteoscope.engine.matches.match_lists.ions import count_ions
 from proteoscope.engine.matches.match_lists.matches import ListedPeptides
-from proteoscope.engine.matches.shift_names import ShiftPlaces, name_shifts
+from proteoscope.engine.matches.shift_names import ShiftPositions, name_shifts
 from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["NamedShifts", "carrying", "name_differences"]
@@ -95,7 +95,7 @@ def name_differences(
     score = _ions_by_place(peptides, peptide_of_row, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
     begin = peptides.residue_offsets[peptide_of_row]
     # Flanking residues are unknown: use the peptide as its own protein.
-    positions = ShiftPlaces(
+    positions = ShiftPositions(
         shift[rows],
         tolerance.width(mass[rows]),
         score,

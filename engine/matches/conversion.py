@@ -14,7 +14,7 @@ from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats.reading import read_spectra
 from proteoscope.engine.formats.writing import spectrum_format, write_spectrum_file
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.source_run import identified_places
+from proteoscope.engine.matches.source_run import identified_indices
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.outputs import check_distinct, check_outputs
 from proteoscope.engine.spectra.selection import SpectrumSelection
@@ -125,7 +125,7 @@ def _select_spectra(spectra: Spectra, request: ConversionRequest, progress: Prog
     rows, requested = request.selection.rows(spectra), request.identified
     if requested is None:
         return rows
-    run, positions = identified_places(requested.project, requested.run, requested.q_value)
+    run, positions = identified_indices(requested.project, requested.run, requested.q_value)
     is_identified = np.zeros(len(spectra), np.bool_)
     for number, file in enumerate(request.spectra):
         result = positions.get(file_digest(file, progress))

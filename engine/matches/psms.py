@@ -27,10 +27,10 @@ __all__ = [
     "SystematicErrors",
     "collect_psms",
     "joined_psms",
+    "occupied_sites",
     "peptide_families",
     "rescoring_features",
     "search_score",
-    "taken_places",
 ]
 
 _NO_MODIFICATION = 255
@@ -152,7 +152,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     offsets, index = ranges(position, position + length)
     residues = np.asarray(proteins.proteins.residues)[index]
     residue_row = np.repeat(np.arange(n), length)
-    taken = taken_places(rows[0], sites[0], which[0], (*variable, *modifications_of_database), n_variable, length)
+    taken = occupied_sites(rows[0], sites[0], which[0], (*variable, *modifications_of_database), n_variable, length)
     for number, modification in enumerate(fixed, start=n_variable + len(modifications_of_database)):
         if modification.position == "anywhere":
             carries = np.isin(residues, np.frombuffer(modification.residues.encode(), np.uint8))
@@ -205,7 +205,7 @@ def _bonds(matches: Matches, offsets: NDArray[np.int64], residues: NDArray[np.ui
     return MatchedBonds(offsets, residues, matches.bond_weights, matches.has_bonds)
 
 
-def taken_places(
+def occupied_sites(
     row: NDArray[np.int64],
     site: NDArray[np.int64],
     number: NDArray[np.int64],

@@ -36,7 +36,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.statistics.target_decoy import q_values
 
-__all__ = ["LearntScore", "Rescoring", "folds_by_peptide", "rescore"]
+__all__ = ["Rescoring", "RescoringModels", "folds_by_peptide", "rescore"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -54,7 +54,7 @@ _ROWS_SCORED = 1 << 16
 
 
 @dataclass(frozen=True)
-class LearntScore:
+class RescoringModels:
     """Models trained on a run, which score matches of the same run; their columns are f features and the initial score.
 
     Attributes
@@ -114,7 +114,7 @@ class Rescoring:
 
     score: Floats
     message: str
-    learnt: LearntScore | None = None
+    learnt: RescoringModels | None = None
 
 
 class RescoringSettings(NamedTuple):
@@ -233,7 +233,7 @@ def rescore(
         of_all = [_scores(learnt_from, weight) for weight in weights]
         models, shape = np.stack(weights), (divisions, folds)
         centre, width = np.array([scores.mean() for scores in of_all]), np.array([max(float(scores.std()), 1e-12) for scores in of_all])
-        unscaled = LearntScore(
+        unscaled = RescoringModels(
             mean, spread, models.reshape(*shape, -1), centre.reshape(shape), width.reshape(shape), 0.0, -1.0, settings.seed
         )
         total = unscaled.score(features, initial_score, peptide)

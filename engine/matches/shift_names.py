@@ -24,7 +24,7 @@ from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.chemistry.modifications import Position, SearchModification, unimod
 from proteoscope.engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE
 
-__all__ = ["END_TIER", "TIERS", "USUAL_TIER", "Named", "ShiftPlaces", "name_shifts", "tiers_of_shifts", "usual_shifts"]
+__all__ = ["END_TIER", "TIERS", "USUAL_TIER", "NamedShifts", "ShiftPositions", "name_shifts", "tiers_of_shifts", "usual_shifts"]
 
 _STANDARD = "ACDEFGHIKLMNPQRSTVWY"
 _SHORT = dict(
@@ -72,7 +72,7 @@ _PHOSPHATE, _SULFATE = "Phospho", "Sulfo"
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-class ShiftPlaces(NamedTuple):
+class ShiftPositions(NamedTuple):
     """Mass shifts of n peptides, and the score of each possible position of the shift.
 
     Attributes
@@ -101,9 +101,9 @@ class ShiftPlaces(NamedTuple):
     residues: NDArray[np.uint8]
     shortest: int
 
-    def part(self, rows: slice | NDArray[np.int64]) -> ShiftPlaces:
+    def part(self, rows: slice | NDArray[np.int64]) -> ShiftPositions:
         """Return the peptides with the given indices."""
-        return ShiftPlaces(
+        return ShiftPositions(
             self.shift[rows],
             self.tolerance[rows],
             self.score[rows],
@@ -130,7 +130,7 @@ class ShiftPlaces(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedShifts:
     """Names and positions of n shifts.
 
     Attributes
@@ -220,7 +220,7 @@ def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
     return np.unique([entry.mass for entry in _entries(fixed) if entry.tier == USUAL_TIER])
 
 
-def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def tiers_of_shifts(shifts: ShiftPositions, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the tier of the best name for each mass shift, and the distance of the shift from the nearest name in this tier.
 
     Returns
@@ -263,7 +263,9 @@ class _Fit(NamedTuple):
         return self.row, self.standing, round(self.error, 6), self.age
 
 
-def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme, loss: NDArray[np.int64] | None = None) -> Named:
+def name_shifts(
+    shifts: ShiftPositions, fixed: tuple[SearchModification, ...], enzyme: Enzyme, loss: NDArray[np.int64] | None = None
+) -> NamedShifts:
     """Name each mass shift, and choose the position of the modification.
 
     Parameters
@@ -299,7 +301,7 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
 
 
 def _fits_of_entries(
-    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64], loss: NDArray[np.int64]
+    shifts: ShiftPositions, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64], loss: NDArray[np.int64]
 ) -> Iterator[_Fit]:
     """Yield the modifications and substitutions that match; names supported by the precursor's neutral loss are preferred."""
     rows, which, positions = _fitting(shifts, entries, allowed, residue_bits)
@@ -316,7 +318,7 @@ def _fits_of_entries(
         yield _Fit(row, rank, far, age, _site(entry, position, shifts, row), modifications[number])
 
 
-def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
+def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> NamedShifts:
     """Return the preferred name of each row and all its names; `first` is the best position, used for rows without a name."""
     n = len(first)
     site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n
@@ -335,7 +337,7 @@ def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
             is_as_likely.setdefault(f"{fit.modification.name} ({fit.modification.mass:+.4f})", fit.standing == lead.standing)
         alike, others = ([text for text, holds in is_as_likely.items() if holds == wanted] for wanted in (True, False))
         possible[row] = "; ".join((" or ".join(alike), *others))
-    return Named(chosen, site, is_pair, tuple(modifications), possible)
+    return NamedShifts(chosen, site, is_pair, tuple(modifications), possible)
 
 
 def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -344,7 +346,7 @@ def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return masks
 
 
-def _residue_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
+def _residue_bits(shifts: ShiftPositions) -> NDArray[np.uint64]:
     """Return bit masks of the positions of each residue type and of any residue, (n, 27) uint64."""
     offsets, index = ranges(shifts.position, shifts.position + shifts.length)
     row = np.repeat(np.arange(len(shifts.shift)), shifts.length)
@@ -356,7 +358,7 @@ def _residue_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
 
 
 def _fitting(
-    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64]
+    shifts: ShiftPositions, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return pairs of a row and a matching name, and for each pair the best-scoring suitable residue (from 0)."""
     mass = np.array([entry.mass for entry in entries])
@@ -377,7 +379,7 @@ def _fitting(
     return rows, which, np.where(is_place, shifts.score[rows], -np.inf).argmax(axis=1)
 
 
-def _site(entry: _Entry, position: int, shifts: ShiftPlaces, row: int) -> int:
+def _site(entry: _Entry, position: int, shifts: ShiftPositions, row: int) -> int:
     """Return the site of a name at the residue with index `position`: the residue number from 1, or the terminus for terminal names."""
     if entry.residue == _ANY and entry.place.endswith("N-term"):
         return 0
@@ -394,7 +396,7 @@ class _End(NamedTuple):
     is_start: bool
 
 
-def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
+def _ends(shifts: ShiftPositions, allowed: NDArray[np.uint64]) -> Iterator[_End]:
     """Yield the rows whose shift equals the mass of residues added or removed at a terminus."""
     residues, mass = shifts.residues, np.append(RESIDUE_MASS, np.nan)
     stop = shifts.position + shifts.length
@@ -420,7 +422,7 @@ def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
                 yield _End(rows, sign * total[rows], k, sign, is_start)
 
 
-def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
+def _other_ends(shifts: ShiftPositions, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
     """Return the rows whose shift is explained by another terminus, with name, mass (Da) and site (0 or length + 1) of the change."""
     cuts = enzyme.cleavage_table()
     return [
@@ -431,7 +433,7 @@ def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme
 
 
 def _described(
-    shifts: ShiftPlaces, cuts: NDArray[np.bool_], row: int, k: int, sign: int, mass: float, *, is_start: bool
+    shifts: ShiftPositions, cuts: NDArray[np.bool_], row: int, k: int, sign: int, mass: float, *, is_start: bool
 ) -> tuple[int, str, float, int]:
     """Return row, name, mass (Da) and site of a terminus changed by `k` residues; a name is ``missed cleavage +AGK (C-terminus)``."""
     position, stop = int(shifts.position[row]), int(shifts.position[row] + shifts.length[row])
@@ -446,7 +448,7 @@ def _described(
     return row, f"{what} {'+' if sign > 0 else '-'}{text} ({end})", mass, 0 if is_start else int(shifts.length[row]) + 1
 
 
-def _pairs(shifts: ShiftPlaces, entries: list[_Entry], residue_bits: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
+def _pairs(shifts: ShiftPositions, entries: list[_Entry], residue_bits: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
     """Return the rows whose shift equals two common modifications of residues in the peptide, with name and mass (Da) of the pair."""
     usual: dict[tuple[str, float], list[_Entry]] = {}
     for entry in entries:
@@ -469,7 +471,7 @@ def _pairs(shifts: ShiftPlaces, entries: list[_Entry], residue_bits: NDArray[np.
     return [(int(row[i]), f"{keys[of_pair[i, 0]][0]} + {keys[of_pair[i, 1]][0]}", float(mass[which[i]])) for i in fits.tolist()]
 
 
-def _find_sites(entries: list[_Entry], shifts: ShiftPlaces, residue_bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _find_sites(entries: list[_Entry], shifts: ShiftPositions, residue_bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return bit masks of the residues that may carry a modification, (n,) uint64, regardless of the scores of positions."""
     at_end = np.uint64(1) << (shifts.length - 1).astype(np.uint64)
     bits = np.zeros(len(shifts.shift), np.uint64)

@@ -27,7 +27,7 @@ __all__ = [
     "accepted_targets",
     "explained_run",
     "explained_spectra",
-    "identified_places",
+    "identified_indices",
     "identified_run",
     "identified_spectra",
     "write_identified_proteins",
@@ -174,7 +174,7 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
     return np.unique(accepted_targets(table, maximum_q_value)["spectrum"].to_numpy())
 
 
-def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[str, dict[str, NDArray[np.int64]]]:
+def identified_indices(folder: Path, run: str, maximum_q_value: float) -> tuple[str, dict[str, NDArray[np.int64]]]:
     """Return the indices, in each spectrum file, of spectra with a rank 1 target PSM up to a q-value.
 
     Returns

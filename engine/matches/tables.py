@@ -28,7 +28,7 @@ from proteoscope.engine.matches.fragment_intensities import (
 from proteoscope.engine.matches.group_rates import group_rates
 from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from proteoscope.engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, joined_psms, rescoring_features, search_score
-from proteoscope.engine.matches.rescoring import LearntScore, RescoringSettings, rescore
+from proteoscope.engine.matches.rescoring import RescoringModels, RescoringSettings, rescore
 from proteoscope.engine.peptides.known_modifications import KnownModifications
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.results.arrow import finite_or_null, or_null
@@ -41,10 +41,10 @@ from proteoscope.kernels.score_kinds import SCORE_KINDS
 __all__ = [
     "FEWEST_FOR_EXPECTATION",
     "AcceptanceCounts",
+    "PeptidePositions",
     "PeptideRows",
-    "Places",
     "ReportSettings",
-    "Scored",
+    "ScoredMatches",
     "Tables",
     "TrainedScorer",
     "error_rates",
@@ -78,7 +78,7 @@ class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredMatches:
     """Matches (n) with scores and error rates.
 
     Attributes
@@ -117,7 +117,7 @@ class Scored:
     scale: ScoreScale | None = None
     learnt: TrainedScorer | None = None
 
-    def sorted(self) -> Scored:
+    def sorted(self) -> ScoredMatches:
         """Return the matches sorted by rank, then by descending score."""
         order = self.order
         return self if (order[1:] > order[:-1]).all() else self.take(order)
@@ -127,7 +127,7 @@ class Scored:
         """Row indices that sort the matches by rank, then by descending score, (n,)."""
         return np.lexsort((-self.score, self.psms.rank))
 
-    def take(self, order: NDArray[np.int64]) -> Scored:
+    def take(self, order: NDArray[np.int64]) -> ScoredMatches:
         """Return the matches with the given row indices, in this order."""
         features = {name: column[order] for name, column in self.features.items()}
         group = None if self.group is None else self.group[order]
@@ -200,7 +200,7 @@ class TrainedScorer(NamedTuple):
 
     systematic: SystematicErrors
     intensities: IntensityModel | None
-    rescoring: LearntScore | None
+    rescoring: RescoringModels | None
     usual: Mapping[str, float] = {}
 
     def features(self, psms: Psms, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], TrainedScorer]:
@@ -216,7 +216,7 @@ class TrainedScorer(NamedTuple):
         return features, learnt
 
 
-def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, series: Sequence[str] = ("by",)) -> Scored:
+def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, series: Sequence[str] = ("by",)) -> ScoredMatches:
     """Rescore the matches if there are enough for training, and estimate error rates from decoys among the best match of each spectrum.
 
     Parameters
@@ -236,7 +236,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     """
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
     if settings.decoys == "none":
-        return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
+        return ScoredMatches(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
     first = psms.rank == 1
     confident = np.zeros(len(psms), bool)
     rates = q_values(initial[first], psms.is_decoy[first], plus_one=settings.plus_one, decoy_ratio=psms.decoy_ratio)
@@ -252,10 +252,12 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     message = "; ".join(text for text in (message, intensities) if text)
     psms = replace(psms, bonds=None)  # no longer needed
     scale = None if learnt.rescoring is not None else SEARCH_SCORE_SCALE
-    return _with_error_rates(Scored(psms, score, unknown, unknown, _compact(features), message, scale=scale, learnt=learnt), settings)
+    return _with_error_rates(
+        ScoredMatches(psms, score, unknown, unknown, _compact(features), message, scale=scale, learnt=learnt), settings
+    )
 
 
-def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:
+def with_second_pass(first: ScoredMatches, second: Psms, settings: StatisticsSettings, resources: Resources) -> ScoredMatches:
     """Return the matches of both passes with scores and error rates.
 
     Models of the first pass score the matches of the second. Each spectrum retains the matches of the pass with the better best match, and
@@ -287,7 +289,7 @@ def _compact(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.f
     return {name: column.astype(np.float32) for name, column in features.items()}
 
 
-def _with_error_rates(scored: Scored, settings: ReportSettings) -> Scored:
+def _with_error_rates(scored: ScoredMatches, settings: ReportSettings) -> ScoredMatches:
     """Add q-values and posterior error probabilities of the best match of each spectrum."""
     psms, first = scored.psms, scored.psms.rank == 1
     if scored.learnt is None or not first.any():
@@ -374,13 +376,13 @@ def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -
     return np.flatnonzero((best[1] > best[0])[psms.spectrum] == (is_second == 1))
 
 
-def identified_proteins(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
+def identified_proteins(scored: ScoredMatches, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
     """Return the ascending indices of target proteins with a peptide accepted at the false discovery rate, (p,) int64."""
     rows = np.flatnonzero((scored.q_value <= fdr) & ~scored.psms.is_decoy)
     return np.unique(proteins.protein_of(scored.psms.take(rows).occurrences))
 
 
-def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, settings: ReportSettings) -> Tables:
+def write_tables(scored: ScoredMatches, spectra: Spectra, proteins: ProteinIndex, settings: ReportSettings) -> Tables:
     """Return the tables of PSMs, peptides and protein groups, after estimating error rates of peptides and groups."""
     scored = scored.sorted()
     psms = scored.psms
@@ -391,7 +393,9 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
     peptide_of_row = numbered(texts, psms.is_decoy)
     peptides = _peptides(scored, sequences, peptide_of_row, settings)
     holder = proteins.protein_of(psms.occurrences)
-    positions = Places(psms.occurrence_offsets, holder, psms.occurrences - np.asarray(proteins.proteins.offsets)[holder], psms.length)
+    positions = PeptidePositions(
+        psms.occurrence_offsets, holder, psms.occurrences - np.asarray(proteins.proteins.offsets)[holder], psms.length
+    )
     psm_table = _psm_table(scored, spectra, proteins, positions, sequences, texts, peptides.q_value[peptide_of_row])
     groups, protein_table = _protein_table(scored, peptides, positions, proteins, settings)
     counts = ((scored.q_value, psms.is_decoy), (peptides.q_value, peptides.is_decoy), (groups.q_value, groups.is_decoy))
@@ -404,7 +408,7 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
     )
 
 
-class Places(NamedTuple):
+class PeptidePositions(NamedTuple):
     """Positions of the peptides of n matches in proteins, m positions in total.
 
     Attributes
@@ -424,10 +428,10 @@ class Places(NamedTuple):
     start: NDArray[np.int64]
     length: NDArray[np.int64]
 
-    def take(self, rows: NDArray[np.int64]) -> Places:
+    def take(self, rows: NDArray[np.int64]) -> PeptidePositions:
         """Return the matches with the given indices, in this order."""
         protein, offsets = take_runs(self.protein, self.offsets, rows)
-        return Places(offsets, protein, take_runs(self.start, self.offsets, rows)[0], self.length[rows])
+        return PeptidePositions(offsets, protein, take_runs(self.start, self.offsets, rows)[0], self.length[rows])
 
     @property
     def stop(self) -> NDArray[np.int64]:
@@ -521,7 +525,7 @@ class PeptideRows:
 
     def group_proteins(
         self,
-        positions: Places,
+        positions: PeptidePositions,
         is_decoy: NDArray[np.bool_],
         partner: NDArray[np.int64],
         settings: ReportSettings,
@@ -645,7 +649,7 @@ def modification_columns(
     return {name: pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values) for name, values in items.items()}
 
 
-def _peptides(scored: Scored, sequences: list[str], peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> PeptideRows:
+def _peptides(scored: ScoredMatches, sequences: list[str], peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> PeptideRows:
     """Return the distinct peptidoforms of matches with scores and error rates."""
     n = int(peptide_of_row.max(initial=-1)) + 1
     # A peptidoform that is never rank 1 has a row without statistics.
@@ -681,10 +685,10 @@ def _sequences(psms: Psms, proteins: ProteinIndex) -> list[str]:
 
 
 def _psm_table(
-    scored: Scored,
+    scored: ScoredMatches,
     spectra: Spectra,
     proteins: ProteinIndex,
-    positions: Places,
+    positions: PeptidePositions,
     sequences: list[str],
     texts: list[str],
     peptide_q_value: NDArray[np.float64],
@@ -719,7 +723,7 @@ def _psm_table(
         ),
     }
     if proteins.known_modifications is not None:
-        columns[KNOWN_PLACES.name] = _known_places(psms, proteins, proteins.known_modifications)
+        columns[KNOWN_PLACES.name] = _database_modifications(psms, proteins, proteins.known_modifications)
     table = PSMS.arrow(columns, without=() if proteins.known_modifications is not None else (KNOWN_PLACES.name,))
     for name, column in scored.features.items():
         table = table.append_column(f"feature_{name}", pa.array(column.astype(np.float32)))
@@ -733,7 +737,7 @@ def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
 
 
 def _protein_table(
-    scored: Scored, peptides: PeptideRows, positions: Places, proteins: ProteinIndex, settings: ReportSettings
+    scored: ScoredMatches, peptides: PeptideRows, positions: PeptidePositions, proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
     """Return the protein groups and their table, from the best peptidoform of each accepted sequence (of each sequence without decoys)."""
     is_decoy, ratio = np.arange(len(proteins)) >= proteins.n_targets, scored.psms.decoy_ratio
@@ -757,7 +761,7 @@ def _protein_table(
     return groups, protein_table(groups, _accessions(proteins, groups.members), described, error)
 
 
-def _known_places(psms: Psms, proteins: ProteinIndex, modifications_of_database: KnownModifications) -> pa.ListArray:
+def _database_modifications(psms: Psms, proteins: ProteinIndex, modifications_of_database: KnownModifications) -> pa.ListArray:
     """Return the modifications of each match that the database lists at the modified residue, as texts such as ``accession:S15 Phospho``.
 
     The modifications may have been searched as variable or as known modifications. Residues of a sequence variant have the numbers of the

@@ -25,8 +25,8 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.group_rates import group_leads, group_rates
 from proteoscope.engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, collect_psms, rescoring_features, search_score
 from proteoscope.engine.matches.rescoring import RescoringSettings, rescore
-from proteoscope.engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, Named, ShiftPlaces, name_shifts, tiers_of_shifts
-from proteoscope.engine.matches.tables import Scored
+from proteoscope.engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, NamedShifts, ShiftPositions, name_shifts, tiers_of_shifts
+from proteoscope.engine.matches.tables import ScoredMatches
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.modified_search.ranking import ShiftedMatches, worth_of_share
 from proteoscope.engine.peptides.indexes import Indexes
@@ -58,7 +58,7 @@ class MassShifts:
     group : ndarray of int64, shape (n,)
         `PLAIN`, `NAMED`, `END` or `UNNAMED`.
     name, possible : ndarray of object (str), shape (n,)
-        Selected name, and all possible names (`proteoscope.engine.matches.shift_names.Named`); '' without a shift.
+        Selected name, and all possible names (`proteoscope.engine.matches.shift_names.NamedShifts`); '' without a shift.
     site : ndarray of int64, shape (n,)
         Residue number from 1, 0 for the N-terminus, length + 1 for the C-terminus; -1 without a shift.
     probability : ndarray of float64, shape (n,)
@@ -82,7 +82,7 @@ class MassShifts:
 class RankedMatches:
     """Matches with error rates and shifts; masses are recalibrated by `mass_error_ppm`."""
 
-    scored: Scored
+    scored: ScoredMatches
     shifts: MassShifts
     mass_error_ppm: float
 
@@ -140,7 +140,9 @@ def estimate_error_rates(
             decoy_ratio=psms.decoy_ratio,
             scale=scale,
         )
-    return RankedMatches(Scored(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error)
+    return RankedMatches(
+        ScoredMatches(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error
+    )
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -171,7 +173,7 @@ def _likelihoods(
     """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance in dalton from the nearest name in this tier."""
     rows = np.flatnonzero(matches.is_shifted)
     tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
-    positions = _shift_places(psms, matches, rows, mass, indexes, parameters)
+    positions = _shift_positions(psms, matches, rows, mass, indexes, parameters)
     tier[rows], distance[rows] = tiers_of_shifts(positions, indexes.peptides.digestion.fixed)
     return tier, distance
 
@@ -188,19 +190,19 @@ def _log_fractions(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64],
     return np.where(matches.is_shifted, np.minimum(likelihood, matches.nearness), matches.nearness)
 
 
-def _shift_places(
+def _shift_positions(
     psms: Psms,
     matches: ShiftedMatches,
     rows: NDArray[np.int64],
     mass: NDArray[np.float64],
     indexes: Indexes,
     parameters: ModifiedSearchParameters,
-) -> ShiftPlaces:
+) -> ShiftPositions:
     """Return the shifts of the given rows in the form from which names are determined."""
     offsets = np.asarray(indexes.proteins.proteins.offsets)
     protein = indexes.proteins.protein_of(psms.position[rows])
     tolerance = parameters.precursor_tolerance.width(psms.observed_mass[rows])
-    return ShiftPlaces(
+    return ShiftPositions(
         mass[rows],
         tolerance,
         matches.place_score[rows],
@@ -261,7 +263,7 @@ def _name_shifts(
     plain_error = (psms.mass_error_ppm - mass_error) * 1e-6 * psms.calculated_mass
     digestion = indexes.peptides.digestion
     named = name_shifts(
-        _shift_places(psms, matches, rows, mass, indexes, parameters), digestion.fixed, digestion.enzyme, matches.loss[rows]
+        _shift_positions(psms, matches, rows, mass, indexes, parameters), digestion.fixed, digestion.enzyme, matches.loss[rows]
     )
     which, modifications = _name_all_shifts(named, mass[rows])
     group, site, probability = _groups(matches.is_shifted, tier), np.full(n, -1), np.full(n, np.nan)
@@ -276,7 +278,7 @@ def _name_shifts(
     return _add_modifications(psms, rows, named.site, which, modifications, carried), shifts
 
 
-def _name_all_shifts(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
+def _name_all_shifts(named: NamedShifts, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
     """Return the index of each shift's modification, and the modifications; a shift without a name is named by its mass."""
     which = named.modification.copy()
     rows = np.flatnonzero(which < 0)

@@ -23,7 +23,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 __all__ = [
     "Grouping",
     "Levels",
-    "Measured",
+    "MeasuredIons",
     "ProteinQuantity",
     "RawQuantities",
     "State",
@@ -122,7 +122,7 @@ class RawQuantities:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredIons:
     """Amounts of n ions in s samples before normalisation.
 
     Attributes

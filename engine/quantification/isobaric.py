@@ -21,7 +21,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.formats.reporter_regions import ReporterRegions, read_reporter_regions
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.amounts import Measured, RawQuantities, State, medians
+from proteoscope.engine.quantification.amounts import MeasuredIons, RawQuantities, State, medians
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.impurities import corrected
@@ -315,7 +315,7 @@ def measure_isobaric(
     parameters: QuantificationParameters,
     resources: Resources,
     spool: Path | None,
-) -> Measured:
+) -> MeasuredIons:
     """Measure the reporter ions of all identified spectra of the design's files, corrected for impurities if they are given.
 
     Raises
@@ -343,7 +343,7 @@ def measure_isobaric(
         "ms3_spectra": int((is_measured & (result.level == 3)).sum()),
         "refused": int((~is_measured).sum()),
     }
-    return Measured(ions, form, {REPORTER_IONS.name: _table(identified, design, label, result)}, counts)
+    return MeasuredIons(ions, form, {REPORTER_IONS.name: _table(identified, design, label, result)}, counts)
 
 
 def _reporters(

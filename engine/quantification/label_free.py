@@ -26,7 +26,7 @@ from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.amounts import Measured, RawQuantities, State
+from proteoscope.engine.quantification.amounts import MeasuredIons, RawQuantities, State
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
@@ -66,7 +66,7 @@ _DISAGREEMENT = 0.01  # scale of 1 - cosine
 
 def measure_label_free(
     identified: Identified, design: Design, parameters: QuantificationParameters, resources: Resources, spool: Path | None
-) -> Measured:
+) -> MeasuredIons:
     """Measure the areas of all ions in the files of the design.
 
     Raises
@@ -240,7 +240,7 @@ def _amounts_by_sample(
     table: pa.Table,
     counts: dict[str, int],
     resources: Resources,
-) -> Measured:
+) -> MeasuredIons:
     """Return the amounts of ions by sample; the files of a sample are added."""
     state = np.full(reason.shape, State.NOT_SEEN, np.int8)
     state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
@@ -252,7 +252,7 @@ def _amounts_by_sample(
     samples = np.array([sample_of_file[file] for file in files], np.int64)
     n_transferred = 0 if transfers is None else len(transfers.ion)
     counts = {"ions": len(ions), "transferred": n_transferred, "refused": int((reason > 0).sum()), **counts}
-    return Measured(
+    return MeasuredIons(
         RawQuantities(area.T, state.T).of_samples(samples, len(design.samples)), ions.form, {ION_TRACES.name: table}, counts, resources.used
     )
 

@@ -20,7 +20,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.quantification.amounts import (
     Grouping,
     Levels,
-    Measured,
+    MeasuredIons,
     RawQuantities,
     State,
     level_amounts,
@@ -195,7 +195,7 @@ class Quantities:
 
 
 def quantities_of(
-    identified: Identified, design: Design, measured: Measured, model: ComparisonModel | None, parameters: QuantificationParameters
+    identified: Identified, design: Design, measured: MeasuredIons, model: ComparisonModel | None, parameters: QuantificationParameters
 ) -> Quantities:
     """Return normalised amounts of peptidoforms, peptides and proteins by sample.
 

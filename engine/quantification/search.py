@@ -10,7 +10,7 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.quantification.amounts import Measured
+from proteoscope.engine.quantification.amounts import MeasuredIons
 from proteoscope.engine.quantification.changes import Changes, protein_changes
 from proteoscope.engine.quantification.design import Design, planned_design
 from proteoscope.engine.quantification.identified import Identified, Sources, identified, sources, warn_of_identified
@@ -106,7 +106,7 @@ def _measured(
     parameters: QuantificationParameters,
     resources: Resources,
     spool: Path | None,
-) -> Measured:
+) -> MeasuredIons:
     """Return the amounts of ions, measured by the method in the parameters."""
     if parameters.method == "label-free":
         return measure_label_free(matches, design, parameters, resources, spool)
@@ -130,7 +130,7 @@ def _write_record(
     run: SearchRun[Identified],
     sources: Sources,
     quantities: Quantities,
-    measured: Measured,
+    measured: MeasuredIons,
     model: ComparisonModel | None,
     changes: Sequence[Changes],
     exports: Sequence[str],

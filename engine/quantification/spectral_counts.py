@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.quantification.amounts import Measured, RawQuantities
+from proteoscope.engine.quantification.amounts import MeasuredIons, RawQuantities
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 
@@ -20,10 +20,10 @@ def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.
     return counts.reshape(n_things, n_files) @ design.members(n_files)
 
 
-def measure_counts(identified: Identified, design: Design) -> Measured:
+def measure_counts(identified: Identified, design: Design) -> MeasuredIons:
     """Return the spectral counts as amounts; a count of 0 is a missing amount."""
     counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
-    return Measured(RawQuantities.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
+    return MeasuredIons(RawQuantities.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
 
 
 def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BestPlaces", "CandidatePlaces", "are_at_different_positions", "best_places", "mapping_qualities"]
+__all__ = ["BestPositions", "CandidatePositions", "are_at_different_positions", "best_positions", "mapping_qualities"]
 
 MAXIMUM_QUALITY = 60
 _QUALITY_OF_DIFFERENCE, _QUALITY_OF_VOTE = 20, 10
 
 
-class CandidatePlaces(NamedTuple):
+class CandidatePositions(NamedTuple):
     """Candidate positions of the reads of a round; each column is int64 of shape (candidates,).
 
     Attributes
@@ -37,7 +37,7 @@ class CandidatePlaces(NamedTuple):
     end: NDArray[np.int64]
     votes: NDArray[np.int64]
 
-    def some(self, chosen: NDArray[Any]) -> CandidatePlaces:
+    def some(self, chosen: NDArray[Any]) -> CandidatePositions:
         """Return the selected candidates.
 
         Parameters
@@ -45,17 +45,17 @@ class CandidatePlaces(NamedTuple):
         chosen : ndarray
             Indices or a mask of candidates.
         """
-        return CandidatePlaces(*(column[chosen] for column in self))
+        return CandidatePositions(*(column[chosen] for column in self))
 
-    def joined(self, more: CandidatePlaces) -> CandidatePlaces:
+    def joined(self, more: CandidatePositions) -> CandidatePositions:
         """Return these candidates and those in `more`, ordered by read."""
         if not len(more.read):
             return self
-        every = CandidatePlaces(*map(np.concatenate, zip(self, more, strict=True)))
+        every = CandidatePositions(*map(np.concatenate, zip(self, more, strict=True)))
         return every.some(np.argsort(every.read, kind="stable"))
 
 
-class BestPlaces(NamedTuple):
+class BestPositions(NamedTuple):
     """Best positions of the reads that have a candidate.
 
     Attributes
@@ -75,7 +75,7 @@ class BestPlaces(NamedTuple):
 
 
 def are_at_different_positions(
-    positions: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], first: NDArray[np.int64], other: NDArray[np.int64]
+    positions: CandidatePositions, ends: NDArray[np.int64], lengths: NDArray[np.int64], first: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return True for each pair of candidates of a read at different positions.
 
@@ -99,7 +99,9 @@ def are_at_different_positions(
     return are_apart
 
 
-def best_places(positions: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
+def best_positions(
+    positions: CandidatePositions, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> BestPositions:
     """Return the candidate position of each read with the highest score.
 
     Ties prefer the reference with the lowest index, then the lowest end, then the forward strand.
@@ -125,7 +127,7 @@ def best_places(positions: CandidatePlaces, scores: NDArray[np.int32], ends: NDA
     lead = np.full(len(reads), -1, np.int64)
     lead[at] = scores[position[at]].astype(np.int64) - scores[order[others[first]]]
     rivals = np.bincount(np.searchsorted(reads, positions.read[order[others]]), minlength=len(reads))
-    return BestPlaces(reads, position, lead, rivals)
+    return BestPositions(reads, position, lead, rivals)
 
 
 def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int) -> NDArray[np.int32]:

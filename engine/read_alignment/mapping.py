@@ -16,7 +16,7 @@ from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.read_alignment.candidate_positions import CandidatePlaces, best_places, mapping_qualities
+from proteoscope.engine.read_alignment.candidate_positions import CandidatePositions, best_positions, mapping_qualities
 from proteoscope.engine.read_alignment.fitting import are_far_longer
 from proteoscope.engine.read_alignment.mates import InsertSizes, joint_choice, learn_insert_sizes, proper_pairs, rescue_windows
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
@@ -193,7 +193,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     )
 
 
-def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
+def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePositions:
     """Return the candidate positions of reads, found by minimisers."""
     tolerance, rules = plan.parameters.mapping_tolerance, plan.rules
     rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
@@ -210,11 +210,11 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
     run_on_threads(find, range(0, n, _READS_OF_BATCH), resources.threads, resources.progress, stop=stop)
     is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
     read, _ = np.nonzero(is_one)
-    positions = CandidatePlaces(read, *result[is_one].T)
+    positions = CandidatePositions(read, *result[is_one].T)
     return positions if plan.parameters.strands == "both" else positions.some(positions.is_reverse == 0)
 
 
-def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
+def _windows(plan: MappingPlan, candidates: CandidatePositions) -> Sequences:
     """Return the sections of the references around candidate positions."""
     offsets = run_offsets(candidates.end - candidates.begin)
     codes, references = np.empty(offsets[-1], np.int8), plan.references.sequences
@@ -223,7 +223,7 @@ def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
 
 
 def _choose_candidates(
-    plan: MappingPlan, candidates: CandidatePlaces, lengths: NDArray[np.int64], session: Session
+    plan: MappingPlan, candidates: CandidatePositions, lengths: NDArray[np.int64], session: Session
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Return the best candidate of each read that has one, its mapping quality, and the candidates that were scored.
 
@@ -238,7 +238,7 @@ def _choose_candidates(
     result = _align(plan, session, candidates, lengths, scored, traces=False)
     open_ones, ends = candidates.some(scored), candidates.begin[scored] + result.text_end
     if plan.inserts is None:
-        best = best_places(open_ones, result.score, ends, lengths)
+        best = best_positions(open_ones, result.score, ends, lengths)
     else:
         best = joint_choice(open_ones, result.score, ends, lengths, plan.inserts, plan.difference, plan.parameters.mapping_tolerance)
     chosen, lead = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
@@ -257,7 +257,7 @@ def _trace(
     session: Session,
     windows: Sequences,
     strands: Sequences,
-    candidates: CandidatePlaces,
+    candidates: CandidatePositions,
     chosen: NDArray[np.int64],
 ) -> tuple[Alignments, NDArray[np.int64]]:
     """Return the alignments of the selected candidates, and the candidates whose alignments the devices computed.
@@ -293,7 +293,13 @@ def _trace(
 
 
 def _align(
-    plan: MappingPlan, session: Session, candidates: CandidatePlaces, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
+    plan: MappingPlan,
+    session: Session,
+    candidates: CandidatePositions,
+    lengths: NDArray[np.int64],
+    some: NDArray[np.int64],
+    *,
+    traces: bool,
 ) -> Alignments:
     """Return the alignments of the candidates with the indices `some`."""
     if not len(some):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import ranges, true_at
-from proteoscope.engine.read_alignment.candidate_positions import BestPlaces, CandidatePlaces, are_at_different_positions
+from proteoscope.engine.read_alignment.candidate_positions import BestPositions, CandidatePositions, are_at_different_positions
 from proteoscope.engine.read_alignment.results import AlignmentRows
 from proteoscope.kernels.gapsmis_layouts import Alignments
 
@@ -101,7 +101,7 @@ def proper_pairs(
     return np.repeat(are_placed & inserts.hold(_fragments(alignments, is_reverse)), 2)
 
 
-def _find_first_places(positions: CandidatePlaces, n: int) -> NDArray[np.int64]:
+def _first_candidates(positions: CandidatePositions, n: int) -> NDArray[np.int64]:
     """Return the index of the first candidate of each of the `n` reads, -1 without a candidate."""
     first = np.full(n, -1, np.int64)
     reads, at = np.unique(positions.read, return_index=True)
@@ -110,8 +110,8 @@ def _find_first_places(positions: CandidatePlaces, n: int) -> NDArray[np.int64]:
 
 
 def rescue_windows(
-    positions: CandidatePlaces, lengths: NDArray[np.int64], reference_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
-) -> CandidatePlaces:
+    positions: CandidatePositions, lengths: NDArray[np.int64], reference_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
+) -> CandidatePositions:
     """Return windows where the mate of a mapped read is expected, for reads without a candidate in that window.
 
     A read in such a window would form a proper pair with its mate.
@@ -130,7 +130,7 @@ def rescue_windows(
         Number of bases by which a window is extended on each side.
     """
     n = len(lengths)
-    first = _find_first_places(positions, n)
+    first = _first_candidates(positions, n)
     # Pair each candidate with the first candidate of the read's mate.
     mate = first[positions.read ^ 1]
     paired = np.flatnonzero(mate >= 0)
@@ -149,19 +149,19 @@ def rescue_windows(
     text = positions.text[mate_place]
     begin, end = np.maximum(0, begin), np.minimum(reference_lengths[text], end)
     retained = np.flatnonzero(2 * (end - begin) > length)
-    result = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, positions.votes[mate_place])
+    result = CandidatePositions(read, is_after.astype(np.int64), text, begin, end, positions.votes[mate_place])
     return result.some(retained)
 
 
 def joint_choice(
-    positions: CandidatePlaces,
+    positions: CandidatePositions,
     scores: NDArray[np.int32],
     ends: NDArray[np.int64],
     lengths: NDArray[np.int64],
     inserts: InsertSizes,
     difference: int,
     tolerance: int,
-) -> BestPlaces:
+) -> BestPositions:
     """Return the best positions of mates by the sum of their scores, with a bonus for proper pairs.
 
     The position of a read whose mate has no candidate is selected without it. Score advantages are differences of the sums.
@@ -169,7 +169,7 @@ def joint_choice(
     Parameters
     ----------
     positions, scores, ends, lengths
-        See `candidate_positions.best_places`; reads 2 i and 2 i + 1 are mates.
+        See `candidate_positions.best_positions`; reads 2 i and 2 i + 1 are mates.
     inserts : InsertSizes
         Range of fragment lengths of proper pairs.
     difference : int
@@ -178,7 +178,7 @@ def joint_choice(
         Number of bases by which the range of fragment lengths is extended.
     """
     n = len(lengths)
-    first = _find_first_places(positions, n)
+    first = _first_candidates(positions, n)
     count = np.bincount(positions.read, minlength=n)
     # Pair each candidate of a read with each candidate of its mate; a read without candidates counts as one unmapped candidate.
     ones, others = np.maximum(1, count[0::2]), np.maximum(1, count[1::2])
@@ -215,4 +215,4 @@ def joint_choice(
         chosen.append(some[best[mapped]])
         leads.append(lead[mapped])
         rivals.append(np.minimum(1, np.bincount(np.searchsorted(pairs, pair[elsewhere]), minlength=len(pairs)))[mapped])
-    return BestPlaces(*(np.concatenate(columns) for columns in (reads, chosen, leads, rivals)))
+    return BestPositions(*(np.concatenate(columns) for columns in (reads, chosen, leads, rivals)))

@@ -7,11 +7,11 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import is_there
 from proteoscope.engine.structures.reading import Models, StructureFile, read_structure
 
-__all__ = ["ChainPlace", "parse_chain_place", "read_chain", "read_chains"]
+__all__ = ["ChainReference", "parse_chain_reference", "read_chain", "read_chains"]
 
 
 @dataclass(frozen=True)
-class ChainPlace:
+class ChainReference:
     """File and chain given by a user.
 
     Attributes
@@ -26,7 +26,7 @@ class ChainPlace:
     chain: str | None = None
 
 
-def parse_chain_place(requested: str) -> ChainPlace:
+def parse_chain_reference(requested: str) -> ChainReference:
     """Parse a text of the user; ``:CHAIN`` at its end is a chain name only if the whole text is not the path of a file.
 
     Examples
@@ -36,7 +36,7 @@ def parse_chain_place(requested: str) -> ChainPlace:
     """
     path = Path(requested)
     name, colon, chain = requested.rpartition(":")
-    return ChainPlace(path) if is_there(path) or not colon or not name or "/" in chain else ChainPlace(Path(name), chain)
+    return ChainReference(path) if is_there(path) or not colon or not name or "/" in chain else ChainReference(Path(name), chain)
 
 
 def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = "first") -> StructureFile:
@@ -61,7 +61,7 @@ def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = 
     InputError
         If the file cannot be read, or contains no protein chain or not the requested chain; the message lists the chains of the file.
     """
-    position = parse_chain_place(requested)
+    position = parse_chain_reference(requested)
     result = read_structure(position.path, minimum_plddt=minimum_plddt, models=models)
     if not len(result.chains):
         raise result.why_empty()

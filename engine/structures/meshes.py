@@ -26,8 +26,8 @@ __all__ = [
     "NO_MESH",
     "Detail",
     "Mesh",
+    "are_finite",
     "are_joined",
-    "are_places",
     "curve",
     "ribbon",
     "spheres",
@@ -45,7 +45,7 @@ _LEAST = 1e-6
 _ISOLATED = 1.6
 """Radius of the sphere of an isolated residue relative to the tube."""
 
-Places = NDArray[np.floating]
+Coordinates = NDArray[np.floating]
 
 
 class Detail(NamedTuple):
@@ -115,7 +115,7 @@ class Mesh:
             np.concatenate([mesh.residue + np.int32(row) for mesh, row in zip(meshes, rows, strict=False)]),
         )
 
-    def moved(self, rotation: Places, translation: Places) -> Mesh:
+    def moved(self, rotation: Coordinates, translation: Coordinates) -> Mesh:
         """Return the mesh with each position x transformed to R x + t.
 
         Parameters
@@ -132,13 +132,13 @@ class Mesh:
 NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.empty((0, 3), np.uint32), np.empty(0, np.int32))
 
 
-def are_places(position: Places) -> NDArray[np.bool_]:
+def are_finite(position: Coordinates) -> NDArray[np.bool_]:
     """Return True for each row of coordinates (n, 3) with finite values within bounds."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.abs(position) <= _MAXIMUM_PLACE).all(axis=1))
 
 
-def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> NDArray[np.bool_]:
+def are_joined(position: Coordinates, number: NDArray[np.integer] | None = None) -> NDArray[np.bool_]:
     """Return True for each pair of successive residues that are bonded: Cα within 4.5 Å and no missing residue between them.
 
     Parameters
@@ -153,7 +153,7 @@ def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> N
     ndarray of bool, shape (n - 1,)
         True for bonded residues.
     """
-    there = are_places(position)
+    there = are_finite(position)
     vectors = np.diff(np.where(there[:, None], np.asarray(position, np.float64), 0.0), axis=0)
     joined = (_dot(vectors, vectors) <= _MAXIMUM_BOND**2) & there[1:] & there[:-1]
     if number is not None:
@@ -186,7 +186,7 @@ class _Curve(NamedTuple):
     guide: NDArray[np.float64]
 
 
-def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None = None) -> list[NDArray[np.float64]]:
+def curve(position: Coordinates, steps: int = 4, number: NDArray[np.integer] | None = None) -> list[NDArray[np.float64]]:
     """Return the curves that tubes follow, one for each segment of the chain without a break.
 
     Parameters
@@ -203,7 +203,7 @@ def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None =
     list of ndarray of float64, shape (k, 3)
         Points of each curve.
     """
-    there = are_places(position)
+    there = are_finite(position)
     result = _curve(np.where(there[:, None], position, 0.0), _next_joined(position, number), steps)
     firsts, lasts = _stretches(result.is_joined)
     return [
@@ -211,7 +211,7 @@ def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None =
     ]
 
 
-def _next_joined(position: Places, number: NDArray[np.integer] | None) -> NDArray[np.bool_]:
+def _next_joined(position: Coordinates, number: NDArray[np.integer] | None) -> NDArray[np.bool_]:
     """Return `are_joined` extended by False for the last residue, (n,)."""
     return np.append(are_joined(position, number), np.zeros(min(1, len(position)), np.bool_))
 
@@ -520,11 +520,13 @@ def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) ->
     return retained
 
 
-def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _checked(
+    position: Coordinates, steps: int, sides: int, is_shown: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return coordinates in which invalid ones are replaced by zeros, and True for residues to draw."""
     if steps < 2 or steps % 2 or sides < 3:
         raise ValueError("a residue takes an even number of steps, and a tube three sides")
-    there = are_places(position)
+    there = are_finite(position)
     index = np.where(there[:, None], np.asarray(position, np.float64), 0.0)
     return index, there if is_shown is None else there & is_shown
 
@@ -543,7 +545,7 @@ def _alone(is_joined: NDArray[np.bool_], is_shown: NDArray[np.bool_]) -> NDArray
 
 
 def tube(
-    position: Places,
+    position: Coordinates,
     radius: float = 0.3,
     steps: int = 4,
     sides: int = 8,
@@ -596,7 +598,7 @@ _HEAD_WIDTH = 1.9
 
 
 def ribbon(
-    position: Places,
+    position: Coordinates,
     secondary: NDArray[np.uint8],
     steps: int = 6,
     sides: int = 8,
@@ -714,7 +716,7 @@ def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
 
 
 def spheres(
-    position: Places, radius: float | NDArray[np.floating] = 0.8, level: int = 1, is_shown: NDArray[np.bool_] | None = None
+    position: Coordinates, radius: float | NDArray[np.floating] = 0.8, level: int = 1, is_shown: NDArray[np.bool_] | None = None
 ) -> Mesh:
     """Return a sphere of 20 x 4**`level` triangles at each position.
 
@@ -734,7 +736,7 @@ def spheres(
     Mesh
         Spheres; `residue` is the index of the position of each vertex.
     """
-    is_there = are_places(position) if is_shown is None else are_places(position) & is_shown
+    is_there = are_finite(position) if is_shown is None else are_finite(position) & is_shown
     rows = np.flatnonzero(is_there)
     points, triangles = _ball(level)
     size = np.broadcast_to(np.asarray(radius, np.float32), (len(position),))[rows]
@@ -748,7 +750,7 @@ def spheres(
     )
 
 
-def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, sides: int = 8, level: int = 1) -> Mesh:
+def sticks(position: Coordinates, bonds: NDArray[np.integer], radius: float = 0.18, sides: int = 8, level: int = 1) -> Mesh:
     """Return atoms as small spheres, and bonds as rods, each in two halves that belong to the atoms.
 
     Parameters
@@ -769,7 +771,7 @@ def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, s
     Mesh
         Spheres and rods; `residue` is the index of the atom.
     """
-    there = are_places(position)
+    there = are_finite(position)
     bonds = np.asarray(bonds, np.int64).reshape(-1, 2)
     bonds = bonds[there[bonds].all(axis=1)]
     balls = spheres(position, radius, level)

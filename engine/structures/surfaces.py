@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.structures.meshes import NO_MESH, Mesh, are_places
+from proteoscope.engine.structures.meshes import NO_MESH, Mesh, are_finite
 
 __all__ = ["MAXIMUM_CELLS", "molecular_surface"]
 
@@ -48,7 +48,7 @@ def molecular_surface(
     Mesh
         Surface, with the residue of the nearest atom for each vertex.
     """
-    there = are_places(position)
+    there = are_finite(position)
     if not there.any():
         return NO_MESH
     index = np.asarray(position, np.float64)[there]

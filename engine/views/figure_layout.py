@@ -48,7 +48,7 @@ from proteoscope.engine.views.figures import (
 from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.palette import PAPER, Ink
 
-__all__ = ["PanelPlace", "figure_at_width", "lay_out", "restrict_panel"]
+__all__ = ["PanelArea", "figure_at_width", "lay_out", "restrict_panel"]
 
 _FONT_SIZE = 8.0
 _GAP = 12.0
@@ -109,7 +109,7 @@ def lay_out(
     below = 3.2 * font_size + 8
     for i, area in enumerate(_areas(figure, (left, top, right, height - below), below, font_size)):
         has_numbers = figure.n_columns > 1 or i == len(panels) - 1
-        shapes += _panel_shapes(PanelPlace(panels[i], *area, font_size), has_numbers)
+        shapes += _panel_shapes(PanelArea(panels[i], *area, font_size), has_numbers)
     return Drawing(width, height, figure.title, tuple(shapes), font_size)
 
 
@@ -147,7 +147,7 @@ def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> 
     return areas
 
 
-def _panel_shapes(position: PanelPlace, has_x_numbers: bool) -> list[Shape]:
+def _panel_shapes(position: PanelArea, has_x_numbers: bool) -> list[Shape]:
     panel, left, top, right, bottom, font_size = (
         position.panel,
         position.left,
@@ -183,7 +183,7 @@ def _legend(legend: Sequence[LegendEntry], right: float, baseline: float, font_s
 
 
 @dataclass(frozen=True)
-class PanelPlace:
+class PanelArea:
     """Panel in a rectangle of a page or a window, which converts between axis values and points."""
 
     panel: Panel

@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.drawings import Axis, Drawing, Shape
-from proteoscope.engine.views.figure_layout import PanelPlace
+from proteoscope.engine.views.figure_layout import PanelArea
 from proteoscope.engine.views.figures import (
     Band,
     Bars,
@@ -68,7 +68,7 @@ class PanelItems:
         for axis in (self.left, self.bottom):
             axis.linkToView(self.box)
         self.title: Any = None
-        self.place: PanelPlace | None = None
+        self.place: PanelArea | None = None
         self._view, self._palette = view, PAPER
         self._items: list[Any] = []
         self._drawn: tuple[Mark, ...] | None = None
@@ -105,7 +105,7 @@ class PanelItems:
         if area.width() < 2 or area.height() < 2:
             return
         size = QFontMetricsF(font).height() * 0.8
-        self.place = PanelPlace(panel, area.left(), area.top(), area.right(), area.bottom(), size)
+        self.place = PanelArea(panel, area.left(), area.top(), area.right(), area.bottom(), size)
         self.left.show_axis(panel.y, area.height())
         self.bottom.show_axis(panel.x, area.width())
         ends = [axis.scaled([axis.low, axis.high]).tolist() for axis in (panel.x, panel.y)]

@@ -285,7 +285,7 @@ class EvidenceView(WithStructures, RunView):
             return
         position = values["position"] - 1
         self._light_residues([position])
-        self._pick_places([position])
+        self._pick_positions([position])
         fold = self._fold
         if fold is not None and position not in fold.near.position:
             elsewhere = f"; it is on {values['chain']}" if values.get("chain") else ""
@@ -296,7 +296,7 @@ class EvidenceView(WithStructures, RunView):
             return
         positions = [values["first_position"] - 1, values["second_position"] - 1]
         self._light_residues(positions)
-        self._pick_places(positions)
+        self._pick_positions(positions)
 
     def _forget_choice(self, name: str) -> None:
         if self.tabs.currentWidget() is self.panels[name]:
@@ -330,7 +330,7 @@ class EvidenceView(WithStructures, RunView):
         # The plot scrolls to the last key: the first column.
         self.alignment.plot.mark(dict.fromkeys(reversed(columns), (True, True)))
 
-    def _pick_places(self, positions: Sequence[int]) -> None:
+    def _pick_positions(self, positions: Sequence[int]) -> None:
         """Select the residues of the shown chain in 3D that are aligned with the given residues of the protein."""
         panel, fold = self.structures, self._fold
         if panel is None or fold is None or fold.trace is None or panel.scene.query is not fold.trace:
@@ -361,7 +361,7 @@ class EvidenceView(WithStructures, RunView):
         if fold is None or column < 0 or fold.pair.place[column] < 0:
             return
         position = int(fold.pair.place[column])
-        self._pick_places([position])
+        self._pick_positions([position])
         self._show_over(position)
 
     def _show_over(self, position: int) -> None:

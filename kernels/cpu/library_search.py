@@ -41,7 +41,7 @@ class _Paths(NamedTuple):
     stamp: NDArray[np.int64]
 
 
-class _Held(NamedTuple):
+class _SearchedReferences(NamedTuple):
     """References on the device: peaks, masses and sums of squared weights."""
 
     peaks: PeakLists
@@ -49,7 +49,7 @@ class _Held(NamedTuple):
     squares: NDArray[np.int64]
 
 
-class _Answer(NamedTuple):
+class _SearchResults(NamedTuple):
     """Output arrays of `LibrarySearch.search`."""
 
     reference: NDArray[np.int64]
@@ -254,7 +254,7 @@ class LibrarySearch:
         last = len(mass) if last is None else last
         table = entropy_table() if matching.is_entropy else np.empty(0, np.int32)
 
-        held, answer = _Held(self._references, self._mass, self._squares), _Answer(reference, similarity, matched)
+        held, answer = _SearchedReferences(self._references, self._mass, self._squares), _SearchResults(reference, similarity, matched)
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
             _search(queries, mass, held, pools, matching, table, first + begin, first + end, answer, stop)

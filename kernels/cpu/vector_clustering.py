@@ -141,7 +141,7 @@ def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, n
             _leave(offsets, bins, i, i - begin, table)
 
 
-class _Joined(NamedTuple):
+class _PartialClusters(NamedTuple):
     """Clusters found so far in a range of vectors; vectors are numbered from the first vector of the range.
 
     Attributes
@@ -158,7 +158,7 @@ class _Joined(NamedTuple):
     nearest_core: NDArray[np.int64]
 
     @classmethod
-    def none(cls, n: int) -> _Joined:
+    def none(cls, n: int) -> _PartialClusters:
         """Return the initial state, in which every vector is a separate cluster."""
         return cls(np.arange(n), np.zeros(n), np.full(n, -1))
 
@@ -424,11 +424,11 @@ class VectorClustering:
         if linkage.minimum_neighbours > 2:  # otherwise every point with a neighbour is a core point
             yield from self._in_partitions(count, costs)
             is_core = neighbours >= linkage.minimum_neighbours
-        joined = _Joined.none(n)
+        joined = _PartialClusters.none(n)
 
         def join(begin: int, end: int, stop: StopFlag) -> None:
             reach = int(self._ends[first + end - 1]) - first
-            result = _Joined.none(reach - begin)
+            result = _PartialClusters.none(reach - begin)
             _join_neighbours(*arguments, first + begin, first + end, *self._workspace(), is_core[begin:reach], result, stop)
             with self._adding:
                 _add_joined(begin, result, joined)

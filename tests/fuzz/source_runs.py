@@ -27,7 +27,7 @@ from typing import Any
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.evidence.identified_peptides import source_tables
 from proteoscope.engine.matches.recorded_counts import recorded_counts
-from proteoscope.engine.matches.source_run import explained_run, identified_places, identified_run
+from proteoscope.engine.matches.source_run import explained_run, identified_indices, identified_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.searches import SEARCHES, search_of_kind
@@ -121,7 +121,7 @@ def readers(run: str) -> dict[str, Callable[[Path], object]]:
         "identified": lambda folder: float(identified_run(folder, run).parameters.get("fdr", 0.01)),
         "quantified": lambda folder: sources(folder, [run]),
         "evidence": lambda folder: source_tables(folder, run),
-        "places": lambda folder: identified_places(folder, run, 0.01),
+        "places": lambda folder: identified_indices(folder, run, 0.01),
         "counts": lambda folder: recorded_counts(Project.open(folder), run),
         "design": lambda folder: list_run_files(folder, [run]),
         "account": look,

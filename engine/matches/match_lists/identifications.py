@@ -184,7 +184,7 @@ class MatchCollector:
         self._protein: list[Any] = []
 
     @property
-    def next_place(self) -> int:
+    def next_match_number(self) -> int:
         """Number of the next match in the file, from 1; matches that could not be read are counted."""
         return self.n + len(self._unread) + 1
 
@@ -251,7 +251,7 @@ class MatchCollector:
         InputError
             If the matches contain more data or score names than a valid file of this size could contain.
         """
-        self._unfolding.add(REFERENCES, len(proteins), place=f"match {self.next_place}")
+        self._unfolding.add(REFERENCES, len(proteins), place=f"match {self.next_match_number}")
         proteins = list(dict.fromkeys(proteins))
         n_characters = self._peptide_sizes[peptide] + sum(map(self._protein_sizes.__getitem__, proteins))
         self._check_proportions(n_characters + sum(len(values.get(name, "")) for name in self._TEXTS), scores)
@@ -271,7 +271,7 @@ class MatchCollector:
 
         A short malicious file could refer to the same long lists in all matches.
         """
-        place = f"match {self.next_place}"
+        place = f"match {self.next_match_number}"
         self._unfolding.add(MATCHES, 1, place=place)
         self._unfolding.add(CHARACTERS, n_characters, place=place)
         n_names = len(self._scores) + sum(name not in self._scores for name in scores)

@@ -18,7 +18,7 @@ from proteoscope.engine.matches.match_lists.identifications import Identificatio
 from proteoscope.engine.matches.match_lists.ions import count_ions
 from proteoscope.engine.matches.match_lists.matches import ListedMatches
 from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage
-from proteoscope.engine.matches.tables import AcceptanceCounts, PeptideRows, Places, Tables, modification_columns, protein_table
+from proteoscope.engine.matches.tables import AcceptanceCounts, PeptidePositions, PeptideRows, Tables, modification_columns, protein_table
 from proteoscope.engine.results.arrow import finite_or_null, or_null, taken
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.tables import spectrum_columns
@@ -101,7 +101,7 @@ def listed_tables(
     row_of = np.empty(len(order), np.int64)
     row_of[order] = np.arange(len(order))
     lengths = np.diff(matches.peptides.residue_offsets)[matches.peptide]
-    positions = Places(matches.protein_offsets, matches.protein, matches.start, lengths)
+    positions = PeptidePositions(matches.protein_offsets, matches.protein, matches.start, lengths)
     psm_table = _psm_table(identifications, matches, ranked, spectra, positions, database, peptides.q_value[peptide_of_row]).take(
         pa.array(order)
     )
@@ -173,7 +173,7 @@ def _psm_table(
     matches: ListedMatches,
     ranked: RankedMatches,
     spectra: Spectra,
-    positions: Places,
+    positions: PeptidePositions,
     database: Proteins | None,
     peptide_q_value: Floats,
 ) -> pa.Table:
@@ -216,7 +216,7 @@ def _psm_table(
 
 
 def _protein_table(
-    matches: ListedMatches, ranked: RankedMatches, peptides: PeptideRows, positions: Places, database: Proteins | None
+    matches: ListedMatches, ranked: RankedMatches, peptides: PeptideRows, positions: PeptidePositions, database: Proteins | None
 ) -> tuple[ProteinGroups, str, pa.Table]:
     """Return the protein groups, the source of the q-values, and the table of protein groups.
 

@@ -22,7 +22,7 @@ from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.evidence.entry import EVIDENCE
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
-from proteoscope.engine.evidence.peptide_positions import find_peptide_places, residue_evidence
+from proteoscope.engine.evidence.peptide_positions import find_peptide_positions, residue_evidence
 from proteoscope.engine.evidence.tables import (
     CHAINS,
     CONTACTS,
@@ -269,7 +269,7 @@ def test_paralogue_table_counts_shared_and_unique_peptides(project: Path, run: s
 def test_find_peptide_places_treats_i_as_l_and_allows_overlaps() -> None:
     none = Modifications.of(np.zeros(2, np.int64), [], [], [])
     peptides = IdentifiedPeptides(("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan))
-    places = find_peptide_places(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
+    places = find_peptide_positions(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
     assert [tuple(map(int, place)) for place in zip(places.peptide, places.protein, places.start, places.end, strict=True)] == [
         (0, 0, 1, 4),
         (0, 0, 2, 5),

@@ -11,7 +11,7 @@ from pyteomics import mass, parser
 
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
 from proteoscope.engine.evidence.mapped_residues import MappedRows
-from proteoscope.engine.evidence.peptide_positions import find_peptide_places, residue_evidence
+from proteoscope.engine.evidence.peptide_positions import find_peptide_positions, residue_evidence
 from proteoscope.engine.evidence.questions import missed_stretches, shared_peptides
 from proteoscope.engine.jobs.progress import Progress
 
@@ -50,7 +50,7 @@ def test_shared_peptides_equal_string_search(seed: int) -> None:
     # Both spellings of a peptide count as one.
     peptides = list(dict.fromkeys([*peptides, *(peptide.replace("I", "L") for peptide in peptides[:20])]))
     peptide_table = identified(peptides)
-    shared = shared_peptides(peptide_table, find_peptide_places(peptide_table, entries(proteins)), len(proteins))
+    shared = shared_peptides(peptide_table, find_peptide_positions(peptide_table, entries(proteins)), len(proteins))
     alike = [
         {peptide.replace("I", "L") for peptide in peptides if peptide.replace("I", "L") in protein.replace("I", "L")}
         for protein in proteins
@@ -96,7 +96,7 @@ def test_uncovered_stretches_match_pyteomics_digestion() -> None:
     sequences = [random_protein(generator, n) for n in (400, 250, 90, 8)]
     peptides = identified([sequences[0][50:75], sequences[0][200:212], sequences[1][0:20], sequences[2][70:90]])
     proteins = entries(sequences)
-    residues = residue_evidence(peptides, proteins, find_peptide_places(peptides, proteins))
+    residues = residue_evidence(peptides, proteins, find_peptide_positions(peptides, proteins))
     stretches = missed_stretches(proteins, residues, [], MappedRows.of([], residues), Progress(), n_enzymes=100)
     covered = [np.zeros(len(sequence), np.bool_) for sequence in sequences]
     for protein, start, end in ((0, 50, 75), (0, 200, 212), (1, 0, 20), (2, 70, 90)):

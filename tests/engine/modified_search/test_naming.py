@@ -10,7 +10,7 @@ from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
 from proteoscope.engine.matches import shift_names as naming
 from proteoscope.engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS
-from proteoscope.engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, ShiftPlaces, name_shifts, tiers_of_shifts
+from proteoscope.engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, ShiftPositions, name_shifts, tiers_of_shifts
 
 CARBAMIDOMETHYL = (parse_modification("Carbamidomethyl (C)"),)
 BEFORE, AFTER = "MAAGTKDE", "SGKLLR"
@@ -31,7 +31,7 @@ def places_of(sequence, shift, best, allowed=(), tolerance=0.01, before=BEFORE, 
     for place in (best, *allowed):
         score[0, place - 1] = 20.0 if place == best else 19.5
     protein = before + sequence + after
-    return ShiftPlaces(
+    return ShiftPositions(
         np.array([shift]),
         np.array([tolerance]),
         score,
@@ -208,7 +208,7 @@ def test_mass_shift_names_and_fdr_tiers_do_not_depend_on_batches(monkeypatch):
     score[:, :length] = random.uniform(0, 20, (n, length))
     masses = np.array([modification.mass for modification in unimod() if abs(modification.mass) < 300])
     position = np.arange(n) * length
-    places = ShiftPlaces(
+    places = ShiftPositions(
         random.choice(masses, n) + random.normal(0, 0.004, n),
         np.full(n, 0.01),
         score,

@@ -12,7 +12,7 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.protein_names import name_columns
-from proteoscope.engine.structures.chain_references import parse_chain_place, read_chain, read_chains
+from proteoscope.engine.structures.chain_references import parse_chain_reference, read_chain, read_chains
 from proteoscope.engine.structures.chains import concatenated
 from proteoscope.engine.structures.reading import read_structure, stem
 from tests.engine.structures.examples import RESIDUES, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
@@ -242,7 +242,7 @@ def test_read_chain_reads_chain_name_after_colon_unless_path_exists(tmp_path: Pa
     assert len(read_chains(str(path)).chains) == 2
     if os.name == "posix":
         other = written(tmp_path, as_pdb(ROWS), "1abc.pdb:B")
-        assert parse_chain_place(str(other)).chain is None
+        assert parse_chain_reference(str(other)).chain is None
     with pytest.raises(InputError, match=r"one is needed.*A, B"):
         read_chain(str(path))
     with pytest.raises(InputError, match=r"no chain Z.*A, B"):
