@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import emit
 from proteoscope.engine.clustering.parameters import ClusteringParameters, ExplanationParameters
 from proteoscope.engine.clustering.quality import Quality, cluster_quality
-from proteoscope.engine.clustering.spectrum_groups import clusters_of
+from proteoscope.engine.clustering.spectrum_groups import compute_clusters
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.spectra.columns import Spectra
@@ -146,7 +146,7 @@ def massbank_figures(folder: Path) -> None:
     spectra, labels, half = labelled(folder, "massbank_esi_ms2", "inchikey")
 
     def quality(some: NDArray[np.bool_], **settings: Any) -> Quality:
-        clusters = clusters_of(spectra.only(np.flatnonzero(some)), ClusteringParameters().changed(**settings), Resources())
+        clusters = compute_clusters(spectra.only(np.flatnonzero(some)), ClusteringParameters().changed(**settings), Resources())
         return cluster_quality(clusters.cluster[some], labels[some])
 
     for settings in ({"linkage": "average"}, {"linkage": "complete"}, {"method": "dbscan"}):

@@ -27,7 +27,7 @@ from proteoscope.engine.clustering.consensus import described_clusters
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import cluster_quality
 from proteoscope.engine.clustering.results import write_clusters
-from proteoscope.engine.clustering.spectrum_groups import clusters_of, plan_groups, score_groups
+from proteoscope.engine.clustering.spectrum_groups import compute_clusters, plan_groups, score_groups
 from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.resources import Resources
@@ -101,7 +101,7 @@ def main() -> None:
     progress = Progress()
     resources = Resources(gpus=open_gpus(device, progress), with_processor=device.with_processor, progress=progress)
     small = repeated(original, 2)
-    clusters_of(small, parameters, resources)  # compiled before
+    compute_clusters(small, parameters, resources)  # compiled before
     spectra = repeated(original, options.copies)
     print(f"{len(spectra):,} spectra are made", file=sys.stderr, flush=True)
     seconds, began = {}, time.perf_counter()

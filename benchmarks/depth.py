@@ -36,7 +36,7 @@ def main() -> None:
         application.processEvents()
         size = {"alignments": arguments.alignments, "width": width, "height": height}
         started = time.perf_counter()
-        shown.show_depth(Depth.of_ranges("genome", _LENGTH, start, start + _READ - 1))
+        shown.show_depth(Depth.from_ranges("genome", _LENGTH, start, start + _READ - 1))
         emit("depth", [(time.perf_counter() - started) * 1000], **size)
         for name, n_bases in (("whole", _LENGTH), ("a tenth", _LENGTH // 10), ("a thousand letters", 1000)):
             emit(f"frame, {name}", *timed(partial(draw_frame, shown, n_bases)), **size)

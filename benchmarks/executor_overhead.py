@@ -82,7 +82,7 @@ def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[S
     device = resources.gpus[0] if resources.gpus else Processor(resources.threads)
     search = backend_module(device, "scoring").SpectrumSearch(device, *others)
     work = spectrum_scoring.create_workload(
-        SpectrumIndex(arrays, queries, n, SpectrumSeries.of("by", np.zeros(len(arrays.offsets) - 1, np.uint8))),
+        SpectrumIndex(arrays, queries, n, SpectrumSeries.for_spectra("by", np.zeros(len(arrays.offsets) - 1, np.uint8))),
         *others,
         hits_per_query=5,
         slots=2,

@@ -38,7 +38,7 @@ def main() -> None:
     gc.disable()  # as the window, which collects garbage when it is idle
     random = np.random.default_rng(1)
     start = np.sort(random.integers(1, _LENGTH - _READ, arguments.alignments))
-    text, depth = ShownText(0, "contig", _LENGTH), Depth.of_ranges("contig", _LENGTH, start, start + _READ - 1)
+    text, depth = ShownText(0, "contig", _LENGTH), Depth.from_ranges("contig", _LENGTH, start, start + _READ - 1)
     for width, height in ((950, 300), (1900, 900)):
         shown = PileupPlot()
         shown.resize(width, height)

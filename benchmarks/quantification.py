@@ -184,7 +184,7 @@ def tested(
     logs: NDArray[np.float64], protein: NDArray[np.int64], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """Return log2 quantities of proteins from those of peptides, p-values, and flags of changes."""
-    peptides = RawQuantities.of(np.exp2(logs))
+    peptides = RawQuantities.from_values(np.exp2(logs))
     parameters, model, rows = QuantificationParameters(), comparison_model(DESIGN, ("a", "b")), np.arange(len(protein))
     result = normalised_levels(peptides, Grouping(rows, rows, protein, n), model, parameters).levels.proteins
     ours = protein_changes(result, model, parameters)[0]

@@ -100,14 +100,14 @@ def mixture(
     ions = logs[protein[sequence]] + rng.normal(22, 2.5, len(protein))[sequence][:, None] - rng.exponential(1, len(sequence))[:, None]
     ions += rng.normal(0, of_ion, ions.shape) + rng.normal(0, 0.3, 6)
     grouping = Grouping(sequence, np.arange(len(protein)), protein, n)
-    return changed, grouping, RawQuantities.of(np.exp2(ions))
+    return changed, grouping, RawQuantities.from_values(np.exp2(ions))
 
 
 def with_gaps(rng: np.random.Generator, amounts: RawQuantities) -> RawQuantities:
     """Return amounts with gaps; lower amounts are missing more often."""
     logs = np.log2(amounts.value)
     missing = rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))
-    return RawQuantities.of(np.where(missing, np.nan, amounts.value))
+    return RawQuantities.from_values(np.where(missing, np.nan, amounts.value))
 
 
 def design(conditions: str, **parts: str) -> Design:
@@ -185,7 +185,7 @@ def imputation(seed: int, rscript: str) -> Rows:
                 np.concatenate([grouping.protein, n + more]),
                 n + n_wrong,
             )
-            every = RawQuantities.of(np.concatenate([ions.value, wrong]))
+            every = RawQuantities.from_values(np.concatenate([ions.value, wrong]))
             q_value = compared(every, grouping, design("aaabbb"), imputation=setting)[3]
             yield {"change": name, "imputation": setting}, counted(q_value, np.append(changed, np.zeros(n_wrong, np.bool_)))
 
@@ -200,10 +200,10 @@ def charges(seed: int, rscript: str) -> Rows:
     logs = rng.normal(22, 2, len(protein))[sequence] - rng.exponential(1.5, len(sequence))
     ions = np.exp2(logs[:, None] + np.outer(truth[protein[sequence]], [-0.5, 0.5]) + rng.normal(0, 0.1, (len(sequence), 2)))
     grouping = Grouping(sequence, np.arange(len(protein)), protein, n)
-    complete = level_amounts(RawQuantities.of(ions), grouping, "maxlfq")
+    complete = level_amounts(RawQuantities.from_values(ions), grouping, "maxlfq")
     ions[rng.random(ions.shape) < 0.2] = np.nan
-    result = level_amounts(RawQuantities.of(ions), grouping, "maxlfq")
-    summed = RawQuantities.of(ions).summed(sequence, len(protein))
+    result = level_amounts(RawQuantities.from_values(ions), grouping, "maxlfq")
+    summed = RawQuantities.from_values(ions).summed(sequence, len(protein))
     by_sums = level_amounts(summed, Grouping(np.arange(len(protein)), np.arange(len(protein)), protein, n), "maxlfq")
     for by, levels in (("ions", result), ("sums of charges", by_sums), ("ions, none missing", complete)):
         for level, amounts, true in (("peptides", levels.sequences, truth[protein]), ("proteins", levels.proteins, truth)):
@@ -227,7 +227,9 @@ def unconnected(seed: int, rscript: str) -> Rows:
     ions = np.full((n, 2, 6), np.nan)
     ions[:, 0, :3], ions[:, 1, 3:] = logs[:, :1], logs[:, 1:]
     grouping = Grouping(np.arange(2 * n), np.arange(2 * n), np.repeat(np.arange(n), 2), n)
-    result = level_amounts(RawQuantities.of(np.exp2(ions + rng.normal(0, 0.2, ions.shape)).reshape(-1, 6)), grouping, "maxlfq").proteins
+    result = level_amounts(
+        RawQuantities.from_values(np.exp2(ions + rng.normal(0, 0.2, ions.shape)).reshape(-1, 6)), grouping, "maxlfq"
+    ).proteins
     both = ~np.isnan(result.value[:, [0, 3]]).any(axis=1)
     yield {}, {"proteins": n, "ratios": int(both.sum()), "named": int((result.state == 4).any(axis=1).sum())}
 
@@ -248,7 +250,7 @@ def blocks(seed: int, rscript: str) -> Rows:
         logs += rng.normal(size=logs.shape) * (error * np.sqrt(8 / rng.chisquare(8, (n, 1))))
         logs[rng.random(logs.shape) < 0.05] = np.nan
         rows = np.arange(n)
-        table, _, _, q_value = compared(RawQuantities.of(np.exp2(logs)), Grouping(rows, rows, rows, n), plan)
+        table, _, _, q_value = compared(RawQuantities.from_values(np.exp2(logs)), Grouping(rows, rows, rows, n), plan)
         programs = {
             "proteoscope": q_value,
             "formulas": adjusted(moderated(table, treated, block)),

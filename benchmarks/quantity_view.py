@@ -47,7 +47,7 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     change = np.where(rng.random(n_proteins) < 0.1, rng.normal(0, 2, n_proteins), 0.0)[protein][:, None]
     log2 = rng.normal(22, 3, (n, 1)) + rng.normal(0, 0.4, (n, n_samples)) + change * (np.arange(n_samples) >= half)
     log2[rng.random(log2.shape) < 0.1] = np.nan
-    peptides = RawQuantities.of(2.0**log2)
+    peptides = RawQuantities.from_values(2.0**log2)
     sequences = [_sequence(k) for k in range(n)]
     nothing, none = np.zeros(0), np.zeros(0, np.int64)
     proteins = Proteins(

@@ -74,7 +74,7 @@ def main() -> None:
         shown.show()
         application.processEvents()
         started = time.perf_counter()
-        shown.show_points(MapPoints.of_table(made_table(arguments.points)))
+        shown.show_points(MapPoints.from_table(made_table(arguments.points)))
         shown.canvas.viewport().repaint()
         size = {"points": arguments.points, "width": width, "height": height}
         emit("points taken over", [(time.perf_counter() - started) * 1000], **size)

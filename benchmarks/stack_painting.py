@@ -43,7 +43,7 @@ def synthetic_stack(n_hits: int, n_columns: int) -> ColouredStack:
     subjects = AlignedSubjects(
         names, [""] * n_hits, zeros + n_columns, zeros, zeros, Texts(np.tile(query, n_hits), offsets), Texts(lines, offsets), zeros
     )
-    return ColouredStack.of(Stack.of("query", "", query.tobytes().decode(), subjects), "clustal")
+    return ColouredStack.from_stack(Stack.from_subjects("query", "", query.tobytes().decode(), subjects), "clustal")
 
 
 class TextItems(pg.GraphicsView):

@@ -114,7 +114,7 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
     for number in range(_PARTS):
         tables = None
         if aligned is not None:
-            tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(part != number, chains.chains.offsets)))
+            tables = SensitiveTables.from_json(learned_tables(chains.arrays, aligned.among(part != number, chains.chains.offsets)))
         queries = np.flatnonzero(part == number).tolist()
         with Executor(running).session(build_workload(chains.arrays)) as session:
             comparison = Comparison(chains, chains, parameters, session, running, tables=tables)

@@ -93,7 +93,7 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
 
 
 def learned_alphabets(chains: Chains) -> dict[str, Any]:
-    """Return centres and bounds, as `Alphabets.of` reads them."""
+    """Return centres and bounds, as `Alphabets.from_json` reads them."""
     n = int(chains.offsets[-1])
     conformation, neighbour = np.empty((n, CONFORMATION_FEATURES)), np.empty((n, NEIGHBOUR_FEATURES))
     places, burial = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -122,7 +122,7 @@ def _centres(features: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 def learned_tables(arrays: StructureArrays, aligned: AlignedResidues) -> dict[str, Any]:
-    """Return log-odds and weights, as `SensitiveTables.of` reads them."""
+    """Return log-odds and weights, as `SensitiveTables.from_json` reads them."""
     rng = np.random.default_rng(1)
     drawn = rng.choice(len(aligned.first), min(len(aligned.first), _LEARNED_PAIRS), replace=False, p=aligned.weight / aligned.weight.sum())
     random = rng.integers(0, len(arrays.state), (2, _RANDOM_PAIRS))
@@ -179,7 +179,7 @@ def main() -> None:
     if options.alphabets:
         content = learned_alphabets(chains.chains)
         resources.path("structures", "descriptors.json").write_text(json.dumps(content), encoding="utf-8")
-        chains = described(chains.chains, using=Alphabets.of(content))
+        chains = described(chains.chains, using=Alphabets.from_json(content))
     learned = learned_tables(chains.arrays, aligned_residues(chains, labels.fold, options.threads))
     resources.path("structures", "rewards.json").write_text(json.dumps(learned), encoding="utf-8")
     print(json.dumps(learned["weights"]))

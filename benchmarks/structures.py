@@ -141,7 +141,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
     for fold in range(n_folds):
         tables = None
         if aligned is not None:
-            tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(folds != fold, chains.chains.offsets)))
+            tables = SensitiveTables.from_json(learned_tables(chains.arrays, aligned.among(folds != fold, chains.chains.offsets)))
         began = time.perf_counter()
         with Executor(resources).session(build_workload(chains.arrays)) as session:
             hits = rankings_of(

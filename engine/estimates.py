@@ -70,8 +70,8 @@ class Expectation:
 
     Attributes
     ----------
-    works
-        Work on the devices for each type of workload.
+    workloads
+        Expected work, one item per type of workload.
     host
         Seconds of each step that one CPU thread needs outside the workloads, such as for reading files.
     counts
@@ -80,7 +80,7 @@ class Expectation:
         Peak host memory in bytes, without the program itself.
     """
 
-    works: tuple[ExpectedWork, ...]
+    workloads: tuple[ExpectedWork, ...]
     host: Mapping[str, float]
     counts: Mapping[str, float]
     memory_bytes: float
@@ -200,7 +200,7 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
     """Return the estimate of a run on a device or on several. This reads no input files and takes a few milliseconds."""
     parameters = [_parameters(member, threads) for member in _members(device)]
-    on_devices = _on_devices(expectation.works, [device_numbers for device_numbers, _ in parameters])
+    on_devices = _on_devices(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
     raw_steps = _steps(expectation.host, on_devices, [device_numbers for device_numbers, _ in parameters], threads)
     history = StepHistory(kind, _device_title(device), threads)
     steps, n_runs = history.corrected(raw_steps)
@@ -238,11 +238,11 @@ class _OnDevices(NamedTuple):
     missing: set[str]
 
 
-def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _OnDevices:
+def _on_devices(workloads: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _OnDevices:
     """Return the time and memory of devices which divide each workload in proportion to their speeds, so that they end simultaneously."""
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
     n_gpus = sum(not parameter.is_processor for parameter in parameters)
-    for work in works:
+    for work in workloads:
         measured = [(parameter, work.size(parameter.gpu)) for parameter in parameters if work.kind in parameter.kinds]
         if len(measured) < len(parameters):
             missing.add(work.kind)

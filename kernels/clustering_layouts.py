@@ -39,7 +39,7 @@ __all__ = [
     "movement",
     "named_by_smallest",
     "rounds_through_host",
-    "sums_of",
+    "sum_by_cluster",
     "tally_through_host",
     "total_sums",
     "window_pairs",
@@ -235,7 +235,7 @@ def moved_centroids(old: VectorSums, new: VectorSums) -> NDArray[np.bool_]:
     return is_moved
 
 
-def sums_of(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: int, last: int) -> VectorSums:
+def sum_by_cluster(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: int, last: int) -> VectorSums:
     """Return the sums of the vectors `first:last` by cluster; those with a negative label are skipped."""
     elements = slice(int(vectors.offsets[first]), int(vectors.offsets[last]))
     of_elements = np.repeat(labels[first:last].astype(np.int64), np.diff(vectors.offsets[first : last + 1]))

@@ -68,7 +68,7 @@ class MassRows(NamedTuple):
     before: NDArray[np.int64]
 
     @classmethod
-    def of(cls, bits: NDArray[np.uint64]) -> MassRows:
+    def from_bits(cls, bits: NDArray[np.uint64]) -> MassRows:
         """Create from `bits`."""
         before = np.zeros(len(bits) + 1, np.int64)
         np.cumsum(np.bitwise_count(bits), out=before[1:])

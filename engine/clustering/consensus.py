@@ -95,8 +95,8 @@ def described_clusters(
     n, threads, progress = len(vectors), resources.threads, resources.progress
     first_spectrum = np.full(n, n, np.int64)  # first spectrum with each label
     np.minimum.at(first_spectrum, labels, vectors.order)
-    of_place = first_spectrum[labels]
-    firsts, cluster_of_place = np.unique(of_place, return_inverse=True)
+    covers_positions = first_spectrum[labels]
+    firsts, cluster_of_place = np.unique(covers_positions, return_inverse=True)
     members = np.argsort(cluster_of_place, kind="stable")  # indices of vectors
     member_offsets = run_offsets(np.bincount(cluster_of_place, minlength=len(firsts)))
     brightness = np.zeros(n)

@@ -69,7 +69,7 @@ def report(
     for path in (results.folder / EXPORTS / EXPLAINED_FILE, *([] if out is None else [out])):
         write_separated(path, table, EXPLAINED.saved_columns, progress, ROUNDED)
     progress.check()
-    return accepted, AcceptanceCounts.of(similar.q_value, similar.is_decoy, parameters.fdr)
+    return accepted, AcceptanceCounts.from_q_values(similar.q_value, similar.is_decoy, parameters.fdr)
 
 
 def _explained_table(reported: Explained, spectra: Spectra, identified: Identified) -> pa.Table:

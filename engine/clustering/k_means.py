@@ -21,7 +21,7 @@ from proteoscope.engine.execution.checkpoints import IterationCheckpoint
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.workload import Workload
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.kernels.clustering_layouts import PointSums, VectorArrays, VectorSums, keep_empty, movement, sums_of, total_sums
+from proteoscope.kernels.clustering_layouts import PointSums, VectorArrays, VectorSums, keep_empty, movement, sum_by_cluster, total_sums
 
 __all__ = ["Clusters", "InitialCentroids", "KMeansCheckpoint", "Points", "Vectors", "k_means", "seed_items"]
 
@@ -40,7 +40,7 @@ class KMeansCheckpoint:
         self._checkpoint, self._at_once, self._adjusted_at = checkpoint, _FIRST_AT_ONCE, time.monotonic()
 
     @classmethod
-    def of(cls, session: Session, identification: dict[str, Any]) -> KMeansCheckpoint:
+    def for_iteration(cls, session: Session, identification: dict[str, Any]) -> KMeansCheckpoint:
         """Return the checkpoint of the iteration that the settings `identification` identify."""
         return cls(session.checkpoint(identification))
 
@@ -271,7 +271,7 @@ class Vectors:
         """See `_Data.centroids_at`."""
         labels = np.full(len(self), -1, np.int32)
         labels[items] = np.arange(len(items))
-        return sums_of(self.vectors, labels, len(items), 0, len(self))
+        return sum_by_cluster(self.vectors, labels, len(items), 0, len(self))
 
     def given(self, centroids: VectorSums) -> VectorSums:
         """See `_Data.given`."""
@@ -289,9 +289,9 @@ class Vectors:
         k = len(sums.counts)
         every = np.full(len(self), -1, np.int32)
         every[items] = labels
-        gone = sums_of(self.vectors, every, k, 0, len(self))
+        gone = sum_by_cluster(self.vectors, every, k, 0, len(self))
         every[items] = clusters
-        come = sums_of(self.vectors, every, k, 0, len(self))
+        come = sum_by_cluster(self.vectors, every, k, 0, len(self))
         new = total_sums([sums, come, VectorSums(gone.keys, -gone.sums, -gone.counts)])
         is_there = new.sums != 0
         return VectorSums(new.keys[is_there], new.sums[is_there], new.counts)
@@ -363,7 +363,7 @@ def k_means(
         most = tolerance * source.variance if tolerance > 0.0 else 0.0
         labels: NDArray[np.int32] | None = np.full(len(source), -2, np.int32)
         is_settled = False
-        standing = KMeansCheckpoint.of(session, {"start": centroids, "rounds": rounds, "tolerance": tolerance})
+        standing = KMeansCheckpoint.for_iteration(session, {"start": centroids, "rounds": rounds, "tolerance": tolerance})
         labels, previous, centroids, done = standing.resumed_rounds(labels, centroids)
         if progress is not None:
             progress.advance(done)
@@ -450,7 +450,7 @@ def _spread_items(
     n = len(data)
     if progress is not None:
         progress.stage("Choosing the first centroids", k)
-    standing = KMeansCheckpoint.of(session, {"k": k, "random": str(random.bit_generator.state)})
+    standing = KMeansCheckpoint.for_iteration(session, {"k": k, "random": str(random.bit_generator.state)})
     chosen, nearest = standing.resumed_seeds([int(random.integers(n))], np.full(n, np.inf))
     is_chosen = true_at(n, chosen)
     random.random(len(chosen) - 1)  # skip the numbers drawn before the checkpoint

@@ -23,7 +23,7 @@ from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
 from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, VectorArrays, VectorSums, window_pairs
 
-__all__ = ["GroupingPlan", "LinkagePlan", "MeansPlan", "clusters_of", "plan_groups", "score_groups"]
+__all__ = ["GroupingPlan", "LinkagePlan", "MeansPlan", "compute_clusters", "plan_groups", "score_groups"]
 
 _LINKAGES = {"average": AVERAGE, "complete": COMPLETE}
 _SPECTRA_OF_CLUSTER = 10
@@ -61,7 +61,7 @@ class MeansPlan(NamedTuple):
 GroupingPlan = LinkagePlan | MeansPlan
 
 
-def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> SpectrumClusters:
+def compute_clusters(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> SpectrumClusters:
     """Return the clusters of spectra without writing results."""
     vectors = spectrum_vectors(spectra, parameters, resources)
     labels = score_groups(plan_groups(vectors, parameters, resources), parameters, resources)

@@ -8,7 +8,7 @@ from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_workload, vector_workload
 from proteoscope.engine.clustering.grouping import create_workload
 from proteoscope.engine.execution.workload import Sample
-from proteoscope.kernels.clustering_layouts import COMPLETE, UNIT_LENGTH, Linkage, VectorArrays, sums_of
+from proteoscope.kernels.clustering_layouts import COMPLETE, UNIT_LENGTH, Linkage, VectorArrays, sum_by_cluster
 
 __all__ = ["sample_groups", "sample_points", "sample_vectors"]
 
@@ -67,7 +67,7 @@ def sample_vectors(size: float, seed: int) -> Sample:
     labels = np.full(n, -1)
     labels[rng.choice(n, _CLUSTERS_OF_VECTORS, replace=False)] = np.arange(_CLUSTERS_OF_VECTORS)
     workload = vector_workload(vectors, _BINS)
-    return Sample(workload, [_state(sums_of(vectors, labels, _CLUSTERS_OF_VECTORS, 0, n)._asdict(), n, 1)])
+    return Sample(workload, [_state(sum_by_cluster(vectors, labels, _CLUSTERS_OF_VECTORS, 0, n)._asdict(), n, 1)])
 
 
 def sample_groups(size: float, seed: int) -> Sample:

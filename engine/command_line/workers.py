@@ -89,4 +89,4 @@ def _security(options: argparse.Namespace) -> Any:
     cluster.certificates.needs_cryptography()
     if options.certificates == "-" and address.startswith("tls:"):
         return cluster.certificates.Certificates.from_line(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
-    return cluster.requests.security_of(address, None if options.certificates is None else Path(options.certificates))
+    return cluster.requests.connection_security(address, None if options.certificates is None else Path(options.certificates))

@@ -126,7 +126,7 @@ def _hits_by_query(hits: Hits) -> Iterator[tuple[int, Hits]]:
 
 def _stacked(entry: ProteinEntry, hits: Hits) -> NDArray[np.uint8]:
     """Return the residues of a protein and the aligned residues of its homologues, (1 + homologues, residues) uint8."""
-    stack = Stack.of(entry.accession, entry.description, entry.sequence, hits.aligned)
+    stack = Stack.from_subjects(entry.accession, entry.description, entry.sequence, hits.aligned)
     return stack.symbols[:, ~stack.is_opened]
 
 

@@ -92,7 +92,7 @@ class Modifications:
     names: tuple[str, ...]
 
     @classmethod
-    def of(
+    def from_columns(
         cls, lengths: NDArray[np.int64], position: ArrayLike, names: Sequence[str], mass: ArrayLike, probability: ArrayLike | None = None
     ) -> Modifications:
         """Return modifications from the number of modifications of each peptidoform, (n,), and concatenated columns, (m,) each."""
@@ -112,7 +112,9 @@ class Modifications:
         names = [source.names[code] for source in (self, other) for code in source.name.tolist()]
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
         position, mass, probability = (np.concatenate(pair) for pair in pairs)
-        return Modifications.of(np.concatenate((np.diff(self.offsets), np.diff(other.offsets))), position, names, mass, probability)
+        return Modifications.from_columns(
+            np.concatenate((np.diff(self.offsets), np.diff(other.offsets))), position, names, mass, probability
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +209,7 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     result = IdentifiedPeptides(
         tuple(encoded.dictionary.to_pylist()),
         tuple(some["sequence"].to_pylist()),
-        Modifications.of(lengths, position, names.to_pylist(), mass.to_numpy(), probability),
+        Modifications.from_columns(lengths, position, names.to_pylist(), mass.to_numpy(), probability),
         *_summarise_forms(form, len(first), _numbers(table["q_value"]), intensities[table["spectrum"].to_numpy()]),
     )
     return result if tables.explained is None else _with_explained(result, tables.explained, intensities, maximum_q_value)
@@ -309,7 +311,7 @@ def _with_explained(
     more = names.dictionary[n_known:].to_pylist()
     parsed = [_parsed(name, path) for name in more]
     carried = [modification for form in parsed for modification in form.modifications]
-    changes = Modifications.of(
+    changes = Modifications.from_columns(
         np.array([len(form.modifications) for form in parsed], np.int64),
         [modification[0] for modification in carried],
         [modification[1] for modification in carried],

@@ -99,7 +99,7 @@ class MappedRows:
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, mapped: Sequence[MappedChain], residues: ResidueEvidence) -> MappedRows:
+    def from_chains(cls, mapped: Sequence[MappedChain], residues: ResidueEvidence) -> MappedRows:
         """Return the protein residues mapped onto the given chains; `residues` are the residues of all proteins."""
         lengths = np.array([len(chain.near.pairs) for chain in mapped], np.int64)
         pairs = np.concatenate([np.zeros((0, 2), np.int64), *(chain.near.pairs for chain in mapped)])

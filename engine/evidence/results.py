@@ -94,7 +94,7 @@ def collect_residue_evidence(
     residues = residue_evidence(peptides, proteins, positions)
     sites = find_modified_residues(peptides, residues, positions, fixed_modifications(peptides, tables, parameters, progress))
     mapped = mapped_chains(near, proteins, structures, resources)
-    rows = MappedRows.of(mapped, residues)
+    rows = MappedRows.from_chains(mapped, residues)
     return Evidence(
         proteins,
         peptides,

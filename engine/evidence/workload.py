@@ -36,7 +36,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     check_sources(source.files)
     chains = estimate_chains(source)
     queries, subjects = (InputSize(1, 0, n * _LENGTH, n, n * _LENGTH, (round(_LENGTH),)) for n in (proteins, chains))
-    works = [estimate_scoring(queries, subjects)]
+    workloads = [estimate_scoring(queries, subjects)]
     aligned = proteins * min(chains, parameters.chains_per_protein)
     host = {
         "read": proteins * _PROTEIN,
@@ -47,12 +47,12 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     memory = chains * _LENGTH * 40
     if request.inputs.get("homologues"):
         others = input_size(request.files("homologues"))
-        works.append(estimate_scoring(queries, others))
+        workloads.append(estimate_scoring(queries, others))
         homologues = proteins * min(others.records, parameters.homologues_per_protein)
         host["index"] += others.unpacked * _RESIDUE
         host["report"] += homologues * (_ALIGNED + _STACKED)
         memory += 2 * others.unpacked
     if parameters.remote_chains:
-        works += estimate_workloads(proteins, chains)
+        workloads += estimate_workloads(proteins, chains)
         host["report"] += proteins * _QUERY
-    return Expectation(tuple(works), host, {"proteins": proteins, "chains": chains}, memory)
+    return Expectation(tuple(workloads), host, {"proteins": proteins, "chains": chains}, memory)

@@ -120,7 +120,7 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
     result, others = dict[str, int](), [name for name in _ENZYMES if name != parameters.enzyme]
     with suppress(TimeOverError):
         for name in others:
-            digestion = replace(Digestion.of(quick.changed(enzyme=name), "specific"), maximum_mass=maximum_mass)
+            digestion = replace(Digestion.from_settings(quick.changed(enzyme=name), "specific"), maximum_mass=maximum_mass)
             with storage_errors(run.folder, only_disk=True), tempfile.TemporaryDirectory(prefix="enzyme-", dir=run.folder) as folder:
                 memory_bytes = parameters.index_memory * _MB
                 peptides = build_peptide_index(Path(folder), proteins, digestion, resources, memory_bytes=memory_bytes, windows=windows)

@@ -93,7 +93,7 @@ class PassPlan:
         """Return the settings of the pass for ``run.json``; `more` contains further attributes of `PassRecord` by name."""
         is_first, modifications_of_proteins = self.proteins == "all", self.indexes.proteins.known_modifications
         name, specificity = ("first", self.parameters.specificity) if is_first else ("second", self.parameters.second_pass_specificity)
-        return PassRecord.of(
+        return PassRecord.from_settings(
             name,
             self.parameters,
             specificity,
@@ -149,8 +149,8 @@ def plan_pass(
         arrays = modification_arrays(modifications, parameters, sites)
         peptides = index.arrays(proteins, len(modifications))
         scoring = plan_by_series(spectra, peptides, arrays, parameters, resources, partial(compile_kernels, ["fragment-index"]))
-    of_proteins = (proteins.n_targets,) if n_found_proteins is None else (n_found_proteins, "found")
-    return PassPlan(spectra, indexes, modifications, parameters, scoring, resources, *of_proteins)
+    refer_to_proteins = (proteins.n_targets,) if n_found_proteins is None else (n_found_proteins, "found")
+    return PassPlan(spectra, indexes, modifications, parameters, scoring, resources, *refer_to_proteins)
 
 
 def score_pass(plan: PassPlan) -> PassMatches:
@@ -225,7 +225,7 @@ def plan_second_pass(
         peptides = build_peptide_index(
             Path(tempfile.mkdtemp(prefix="second-pass-", dir=folder)),
             proteins,
-            Digestion.of(settings, settings.second_pass_specificity),
+            Digestion.from_settings(settings, settings.second_pass_specificity),
             resources,
             memory_bytes=settings.index_memory * _MB,
             selected=selected,

@@ -60,7 +60,7 @@ def rate_second_pass(first: ScoredMatches, psms: Psms, parameters: Identificatio
 def _second_pass_counts(scored: ScoredMatches, parameters: IdentificationParameters) -> AcceptanceCounts:
     assert scored.is_second is not None
     rates = np.where(scored.is_second, scored.q_value, np.nan)
-    return AcceptanceCounts.of(rates, scored.psms.is_decoy, parameters.fdr, scored.psms.decoy_ratio)
+    return AcceptanceCounts.from_q_values(rates, scored.psms.is_decoy, parameters.fdr, scored.psms.decoy_ratio)
 
 
 def write_report(

@@ -88,7 +88,7 @@ def rated_matches(
     identifications: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
 ) -> RankedMatches:
     """Return the matches with ranks, decoy flags, error rates and numbers of fragment ions."""
-    row, settings = matches.row, ErrorRateSettings.of(parameters, parameters.decoy_prefixes)
+    row, settings = matches.row, ErrorRateSettings.from_parameters(parameters, parameters.decoy_prefixes)
     deciding = select_ranking_score(identifications, parameters.score)
     score, is_decoy = deciding.value[row], are_decoys(identifications, parameters.decoy_prefixes)[row]
     rank = rank_matches(matches.spectrum, identifications.rank[row], score)

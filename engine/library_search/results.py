@@ -90,7 +90,7 @@ def report(
     peptides = library_peptides(_texts(references, "peptidoform", references.entry[matches.reference]))
     shifts = _named_shifts(matches, peptides, spectra, parameters, progress)
     settings = replace(
-        ErrorRateSettings.of(parameters, (DECOY_PREFIX,)),
+        ErrorRateSettings.from_parameters(parameters, (DECOY_PREFIX,)),
         is_by_group=True,
         decoy_ratio=max(references.decoy_ratio, 1e-9),
         decoys="existing" if has_rates else "none",
@@ -107,7 +107,7 @@ def report(
     accepted = matches.take(~matches.is_decoy & ((matches.q_value <= parameters.fdr) | (not has_rates)))
     n_shifted = int(np.count_nonzero(accepted.is_shifted))
     n_compounds = len(_texts(references, "name", references.entry[accepted.reference]).unique())
-    counted = AcceptanceCounts.of(matches.q_value, matches.is_decoy, parameters.fdr, references.decoy_ratio)
+    counted = AcceptanceCounts.from_q_values(matches.q_value, matches.is_decoy, parameters.fdr, references.decoy_ratio)
     certainty = {"matches": counted.certainty(), **tables.certainty} if has_rates else {}
     counts, n_unrated = {"matches": len(accepted), **tables.counts}, table["q_value"].null_count if has_rates else 0
     return LibraryReport(counts, certainty, n_shifted, n_compounds, n_unrated)

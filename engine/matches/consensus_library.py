@@ -365,7 +365,7 @@ def _rate(source: SourceRun) -> float:
 def write_members(request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress) -> list[Path]:
     """Write identified spectra as a spectral library; return the path of the file as the only item of a list."""
     resources = Resources(available_threads(), progress=progress)
-    series = SpectrumSeries.of(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)
+    series = SpectrumSeries.for_spectra(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)
     n, chunks = consensus_entries(members, spectra, series, source.fragment_tolerance, request.consensus, resources)
     write_library(request.target, chunks, request.format, progress, total=n, threads=resources.threads)
     return [request.target]

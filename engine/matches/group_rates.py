@@ -88,7 +88,7 @@ def group_rates(
     """
     unit = 2 * np.unique(peptide, return_inverse=True)[1] + is_decoy
     best = best_by_group(unit, score)
-    of_all = DecoyTail.of(score[best][is_decoy[best]], scale)
+    of_all = DecoyTail.fit(score[best][is_decoy[best]], scale)
     q_value, posterior_error = np.empty((2, len(score)))
     for number in np.unique(group).tolist():
         rows = np.flatnonzero(group == number)
@@ -124,7 +124,7 @@ def _by_peptide(
 
 def _expected(of_group: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the expected number of decoy peptides of a group at or above each score in `at`; see `_by_peptide` for `of_all` and `lead`."""
-    tail = DecoyTail.of(of_group)
+    tail = DecoyTail.fit(of_group)
     if tail is not None:
         return tail.at(at)
     if of_all is None:

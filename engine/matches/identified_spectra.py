@@ -230,7 +230,7 @@ def shuffled_spectra(
     )
     residues, offsets = take_runs(identified.residues, identified.offsets, identified.peptide)
     other, _ = take_runs(shuffled, identified.offsets, identified.peptide)
-    series = SpectrumSeries.of(ion_series, library.activation)
+    series = SpectrumSeries.for_spectra(ion_series, library.activation)
     peptides = ShuffledPeptides(
         offsets,
         residues,

@@ -161,7 +161,7 @@ class PassRecord:
     ion_series: Annotated[tuple[SeriesCount, ...], _List] = ()
 
     @classmethod
-    def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> PassRecord:
+    def from_settings(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> PassRecord:
         """Create a record from the settings of a search; `more` contains further attributes by name."""
         return cls(
             name,

@@ -335,7 +335,7 @@ class SystematicErrors(NamedTuple):
     fragment: float
 
     @classmethod
-    def of(cls, psms: Psms, is_confident: NDArray[np.bool_]) -> SystematicErrors:
+    def from_matches(cls, psms: Psms, is_confident: NDArray[np.bool_]) -> SystematicErrors:
         """Return the systematic errors of the confident matches, or of all matches if fewer than 10 are confident.
 
         Parameters

@@ -26,7 +26,7 @@ def export_matches(write: MatchesWriter, project: Project, request: ExportReques
     paths = [project.table(name, run_id) for name in _TABLES]
     if any(result.name == READING_FRAMES.name for result in project.results(run_id)):
         project.table(READING_FRAMES.name, run_id)  # raises if the file is not the one that the run wrote
-    tables = replace(IdentificationTables.of_folder(paths[0].parent), marks=project.row_marks(run_id, "psms"))
+    tables = replace(IdentificationTables.from_folder(paths[0].parent), marks=project.row_marks(run_id, "psms"))
     run = next(run for run in project.runs() if run.id == run_id)
     spectra, databases = (tuple(str(source.path) for source in inputs if source.kind == kind) for kind in ("spectra", "database"))
     search = SearchDescription(run.parameters, spectra, databases, VERSION, passes_of_run(project, run_id), engine_of_run(project, run_id))

@@ -69,7 +69,7 @@ class SyntheticSearch:
     def index(self) -> SpectrumIndex:
         """Spectra and queries as an index."""
         n = len(self.spectra.offsets) - 1
-        return SpectrumIndex(self.spectra, self.queries, len(self.queries.mass), SpectrumSeries.of("by", np.zeros(n, np.uint8)))
+        return SpectrumIndex(self.spectra, self.queries, len(self.queries.mass), SpectrumSeries.for_spectra("by", np.zeros(n, np.uint8)))
 
 
 def synthetic_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> SyntheticSearch:

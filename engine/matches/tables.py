@@ -153,7 +153,9 @@ class AcceptanceCounts(NamedTuple):
     targets_at_5_percent: int = 0
 
     @classmethod
-    def of(cls, q_value: NDArray[np.float64], is_decoy: NDArray[np.bool_], fdr: float, decoy_ratio: float = 1.0) -> AcceptanceCounts:
+    def from_q_values(
+        cls, q_value: NDArray[np.float64], is_decoy: NDArray[np.bool_], fdr: float, decoy_ratio: float = 1.0
+    ) -> AcceptanceCounts:
         """Count the rows that are accepted at a false discovery rate; rows with a q-value of NaN are not accepted."""
         decoys = int(np.count_nonzero((q_value <= fdr) & is_decoy))
         at_5_percent = int(np.count_nonzero((q_value <= 0.05) & ~is_decoy))
@@ -242,7 +244,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     rates = q_values(initial[first], psms.is_decoy[first], plus_one=settings.plus_one, decoy_ratio=psms.decoy_ratio)
     confident[first] = (rates <= 0.01) & ~psms.is_decoy[first]
     model, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings, series, resources)
-    learnt = TrainedScorer(SystematicErrors.of(psms, confident), model, None)
+    learnt = TrainedScorer(SystematicErrors.from_matches(psms, confident), model, None)
     features, learnt = learnt.features(psms, resources)
     score, message = initial, "rescoring is off"
     if settings.rescoring == "automatic":
@@ -403,7 +405,10 @@ def write_tables(scored: ScoredMatches, spectra: Spectra, proteins: ProteinIndex
         psm_table,
         peptides.table(psm_table.take(pa.array(peptides.best_row))),
         protein_table,
-        {name: AcceptanceCounts.of(*level, settings.fdr, psms.decoy_ratio) for name, level in zip(Tables.LEVELS, counts, strict=True)},
+        {
+            name: AcceptanceCounts.from_q_values(*level, settings.fdr, psms.decoy_ratio)
+            for name, level in zip(Tables.LEVELS, counts, strict=True)
+        },
         peptides.count_sequences(settings.fdr),
     )
 

@@ -235,7 +235,7 @@ def _features(
     """
     features = {
         name: column
-        for name, column in rescoring_features(psms, SystematicErrors.of(psms, confident)).items()
+        for name, column in rescoring_features(psms, SystematicErrors.from_matches(psms, confident)).items()
         if name not in _IDLE_FEATURES
     }
     error = features["precursor_error"]

@@ -241,7 +241,7 @@ def _ranked_forms(
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _select_rows(placed, part)
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
-    tail, near = _Tail.of(placed, usual), _count_at_least_as_close(mass, peptides, peptide, n_plain, n_all)
+    tail, near = _Tail.fit(placed, usual), _count_at_least_as_close(mass, peptides, peptide, n_plain, n_all)
     is_plain = np.isfinite(placed.plain)
     fraction = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
     share_of_shift = np.where(is_plain, fraction, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
@@ -321,7 +321,7 @@ class _Tail(NamedTuple):
     theta: NDArray[np.float64]
 
     @classmethod
-    def of(cls, placed: PlacedArrays, usual: float) -> _Tail:
+    def fit(cls, placed: PlacedArrays, usual: float) -> _Tail:
         """Return the tail fitted to scores; theta is shrunk towards `usual`, the value of all queries."""
         count, median, lead = _leads(placed)
         theta = (lead * count + max(usual, _MINIMUM_THETA) * _PRIOR) / (count + _PRIOR)

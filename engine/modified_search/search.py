@@ -182,7 +182,7 @@ def _record(
     parameters = run.spec.request.parameters_as(ModifiedSearchParameters)
     named, more = run.files("database"), run.files("contaminants")
     of_source = source is not None and not named
-    return PassRecord.of(
+    return PassRecord.from_settings(
         "first",
         parameters,
         parameters.specificity,

@@ -79,7 +79,7 @@ class Digestion:
     fixed: tuple[SearchModification, ...] = ()
 
     @classmethod
-    def of(cls, settings: DigestionSettings, specificity: str) -> Digestion:
+    def from_settings(cls, settings: DigestionSettings, specificity: str) -> Digestion:
         """Return the digestion that settings describe.
 
         Parameters

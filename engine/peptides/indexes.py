@@ -132,7 +132,7 @@ def open_indexes(databases: Databases, fallback_folder: Path, parameters: IndexS
     Indexes
         Memory-mapped indexes.
     """
-    digestion, progress = Digestion.of(parameters, parameters.specificity), resources.progress
+    digestion, progress = Digestion.from_settings(parameters, parameters.specificity), resources.progress
     parts = key_parts(databases, parameters, digestion)
 
     def build(building: Path) -> None:
@@ -228,7 +228,7 @@ def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings,
     resources : Resources
         Threads and progress.
     """
-    digestion = Digestion.of(parameters, parameters.specificity)
+    digestion = Digestion.from_settings(parameters, parameters.specificity)
     with storage_errors(folder, only_disk=True):
         _build(databases, folder, parameters, digestion, resources)
     indexes = _load(folder, digestion)

@@ -78,7 +78,7 @@ class RawQuantities:
         return len(self.value)
 
     @classmethod
-    def of(cls, value: NDArray[np.float64]) -> RawQuantities:
+    def from_values(cls, value: NDArray[np.float64]) -> RawQuantities:
         """Create amounts from values (n, s); NaN has the state "not seen", other values are measured."""
         return cls(value, np.where(np.isnan(value), State.NOT_SEEN, State.MEASURED).astype(np.int8))
 
@@ -97,7 +97,7 @@ class RawQuantities:
             state[some] = np.minimum.reduceat(self.state[order], first, axis=0)
         return RawQuantities(result, state)
 
-    def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> RawQuantities:
+    def sum_by_sample(self, sample: NDArray[np.int64], n_samples: int) -> RawQuantities:
         """Return the amounts by sample instead of by file; fractions of a sample are added.
 
         `sample` (s,) is the index of the sample of each column, or -1.
@@ -105,7 +105,7 @@ class RawQuantities:
         turned = RawQuantities(self.value.T, self.state.T).summed(sample, n_samples)
         return RawQuantities(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
 
-    def of_columns(self, columns: NDArray[np.bool_]) -> RawQuantities:
+    def select_samples(self, columns: NDArray[np.bool_]) -> RawQuantities:
         """Return the amounts in the samples that the mask `columns` (s,) selects."""
         return RawQuantities(self.value[:, columns], self.state[:, columns])
 
@@ -240,7 +240,7 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
     Levels
     """
     if plexes is not None and len(np.unique(plexes)) > 1:
-        return _join_plexes(plexes, [level_amounts(ions.of_columns(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
+        return _join_plexes(plexes, [level_amounts(ions.select_samples(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
     sequence = grouping.sequence[grouping.form]
     forms = ratio_amounts(ions, grouping.form, len(grouping.sequence))
     sequences = ratio_amounts(ions, sequence, len(grouping.protein))

@@ -7,7 +7,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.results import write_wide
-from proteoscope.engine.quantification.tables import TABLES, file_of
+from proteoscope.engine.quantification.tables import TABLES, table_file_name
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
 __all__ = ["export_matrix", "export_tables"]
@@ -17,10 +17,10 @@ def export_tables(project: Project, request: ExportRequest, progress: Progress) 
     """Export the tables of a run (see `proteoscope.engine.entry.Search.export`)."""
     tables = read_quantities(project, request.run_id)
     for table in TABLES:
-        result, path = tables[table.name], request.target / file_of(table)
+        result, path = tables[table.name], request.target / table_file_name(table)
         progress.stage(f"Exporting {table.title.lower()}", len(result))
         write_separated(path, result, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
-    return [request.target / file_of(table) for table in TABLES]
+    return [request.target / table_file_name(table) for table in TABLES]
 
 
 def export_matrix(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:

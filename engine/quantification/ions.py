@@ -18,7 +18,7 @@ from proteoscope.engine.quantification.identified import Identified, Matches
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.kernels.cpu.elution import APEX, TIME, WIDTH
 
-__all__ = ["Ions", "ion_keys", "ions_of", "traces_of_others"]
+__all__ = ["Ions", "ion_keys", "list_ions", "traces_of_others"]
 
 _ALL_ISOTOPES = 8
 """Number of isotope peaks; in a peptide of 3,000 Da, less than 0.2 % of the ion has a higher mass."""
@@ -90,7 +90,7 @@ def ion_keys(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.stack([keys // 128, keys % 128], axis=1), of_match
 
 
-def ions_of(identified: Identified, n_isotopes: int, donor_fdr: float) -> Ions:
+def list_ions(identified: Identified, n_isotopes: int, donor_fdr: float) -> Ions:
     """Return the ions of the identified spectra.
 
     Parameters

@@ -30,7 +30,7 @@ from proteoscope.engine.quantification.amounts import MeasuredIons, RawQuantitie
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
-from proteoscope.engine.quantification.ions import Ions, ions_of, traces_of_others
+from proteoscope.engine.quantification.ions import Ions, list_ions, traces_of_others
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.retention_times import Alignment, aligned, at_another_time
 from proteoscope.engine.quantification.tables import ION_TRACES
@@ -76,7 +76,7 @@ def measure_label_free(
     Cancelled
         If the user cancelled.
     """
-    ions = ions_of(identified, parameters.isotopes, parameters.donor_fdr)
+    ions = list_ions(identified, parameters.isotopes, parameters.donor_fdr)
     files = sorted({part.file for part in design.parts})
     traces, n_profiles = list[_Traces](), 0
 
@@ -253,7 +253,11 @@ def _amounts_by_sample(
     n_transferred = 0 if transfers is None else len(transfers.ion)
     counts = {"ions": len(ions), "transferred": n_transferred, "refused": int((reason > 0).sum()), **counts}
     return MeasuredIons(
-        RawQuantities(area.T, state.T).of_samples(samples, len(design.samples)), ions.form, {ION_TRACES.name: table}, counts, resources.used
+        RawQuantities(area.T, state.T).sum_by_sample(samples, len(design.samples)),
+        ions.form,
+        {ION_TRACES.name: table},
+        counts,
+        resources.used,
     )
 
 

@@ -169,7 +169,7 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
     model = ComparisonModel(groups, columns, condition, means, ())
     used, messages, parts = [], [], [means]
     for name in BLOCKS:
-        number, message = _levels_of(design, columns, name)
+        number, message = _block_levels(design, columns, name)
         if message:
             messages.append(message)
         if number is None:
@@ -228,7 +228,7 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
     return model
 
 
-def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:
+def _block_levels(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:
     """Return the level of a blocking factor in each sample, and a message if the factor cannot be used.
 
     The levels are None if all are equal or all are different.

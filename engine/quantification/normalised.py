@@ -34,7 +34,7 @@ from proteoscope.engine.quantification.models import ComparisonModel
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.spectral_counts import abundance_factors, spectra_by_sample
 
-__all__ = ["Centre", "Normalised", "Quantities", "normalised_levels", "quantities_of", "unchanged_centre", "warn_of_quantities"]
+__all__ = ["Centre", "Normalised", "Quantities", "normalised_levels", "normalised_quantities", "unchanged_centre", "warn_of_quantities"]
 
 _FEWEST = 20
 """Minimum number of proteins for fitting a mixture."""
@@ -194,7 +194,7 @@ class Quantities:
         return self.normalised.levels.proteins
 
 
-def quantities_of(
+def normalised_quantities(
     identified: Identified, design: Design, measured: MeasuredIons, model: ComparisonModel | None, parameters: QuantificationParameters
 ) -> Quantities:
     """Return normalised amounts of peptidoforms, peptides and proteins by sample.
@@ -223,7 +223,7 @@ def quantities_of(
     nsaf = abundance_factors(psms[2], identified.proteins.length)
     if parameters.method == "counts":
         sequences = measured.ions.summed(sequence, len(identified.sequences))
-        levels = Levels(measured.ions, sequences, RawQuantities.of(np.where(nsaf > 0, nsaf, np.nan)))
+        levels = Levels(measured.ions, sequences, RawQuantities.from_values(np.where(nsaf > 0, nsaf, np.nan)))
         return Quantities(design, identified, Normalised(levels, np.ones(len(design.samples))), nsaf, psms)
     grouping, is_labelled = Grouping(measured.form, sequence, protein, n_proteins), parameters.method == "tmt"
 

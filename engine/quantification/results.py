@@ -25,8 +25,8 @@ from proteoscope.engine.quantification.tables import (
     PROTEINS,
     SAMPLES,
     TABLES,
-    file_of,
-    wide_file_of,
+    table_file_name,
+    wide_table_file_name,
 )
 from proteoscope.engine.results.arrow import or_null, taken
 from proteoscope.engine.results.columns import Column, Table
@@ -144,11 +144,11 @@ def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path |
     for table in TABLES:
         run.write_table(table.name, tables[table.name])
         progress.check()
-        write_separated(run.folder / EXPORTS / file_of(table), tables[table.name], table.saved_columns, progress, DIGITS)
+        write_separated(run.folder / EXPORTS / table_file_name(table), tables[table.name], table.saved_columns, progress, DIGITS)
     wide = write_wide(run.folder / EXPORTS, tables, progress)
     if out is not None:
         write_separated(Path(out), tables[PROTEINS.name], PROTEINS.saved_columns, progress, DIGITS)
-    return [*map(file_of, TABLES), *(path.name for path in wide)]
+    return [*map(table_file_name, TABLES), *(path.name for path in wide)]
 
 
 def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress, *, spreadsheet_safe: bool = False) -> list[Path]:
@@ -166,8 +166,8 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
     columns = tuple(Column(f"quantity_{name}", saved=".6g", kind="number") for name in samples)
     for kind in BY_SAMPLE:
         table, described = _widen(tables[kind.name], kind, columns)
-        write_separated(folder / wide_file_of(kind), table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
-    return [folder / wide_file_of(table) for table in BY_SAMPLE]
+        write_separated(folder / wide_table_file_name(kind), table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
+    return [folder / wide_table_file_name(table) for table in BY_SAMPLE]
 
 
 def _widen(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:

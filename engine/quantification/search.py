@@ -19,7 +19,7 @@ from proteoscope.engine.quantification.isobaric import measure_isobaric
 from proteoscope.engine.quantification.label_free import measure_label_free
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.models import ComparisonModel, planned_model
-from proteoscope.engine.quantification.normalised import Quantities, quantities_of, warn_of_quantities
+from proteoscope.engine.quantification.normalised import Quantities, normalised_quantities, warn_of_quantities
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.results import quantity_tables, write_quantities
 from proteoscope.engine.quantification.spectral_counts import measure_counts
@@ -80,7 +80,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             measured = _measured(matches, design, request, parameters, run.resources(), spec.spool)
         run.device = measured.devices
         with run.step("report"):
-            quantities = quantities_of(matches, design, measured, model, parameters)
+            quantities = normalised_quantities(matches, design, measured, model, parameters)
             _check_quantities(quantities, request, parameters)
             changes = protein_changes(quantities.proteins, model, parameters)
             warn_of_quantities(quantities, model, parameters, run.progress)

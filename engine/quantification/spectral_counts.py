@@ -23,7 +23,7 @@ def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.
 def measure_counts(identified: Identified, design: Design) -> MeasuredIons:
     """Return the spectral counts as amounts; a count of 0 is a missing amount."""
     counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
-    return MeasuredIons(RawQuantities.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
+    return MeasuredIons(RawQuantities.from_values(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
 
 
 def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -14,8 +14,8 @@ __all__ = [
     "REPORTER_IONS",
     "SAMPLES",
     "TABLES",
-    "file_of",
-    "wide_file_of",
+    "table_file_name",
+    "wide_table_file_name",
 ]
 
 _ACCESSION = Column("accession", "Protein", "Accession of the first protein in the group", width=18, entries="proteins")
@@ -402,11 +402,11 @@ BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
 """Tables that are also written with one column per sample."""
 
 
-def file_of(table: Table) -> str:
+def table_file_name(table: Table) -> str:
     """Return the file name of a table in text format."""
     return f"{table.name}.tsv"
 
 
-def wide_file_of(table: Table) -> str:
+def wide_table_file_name(table: Table) -> str:
     """Return the file name of a table with one column of quantities per sample."""
     return f"{table.name}_by_sample.tsv"

@@ -118,8 +118,8 @@ def best_positions(
     order = np.lexsort((positions.is_reverse, ends, positions.text, -scores.astype(np.int64), positions.read))
     reads, starts = np.unique(positions.read[order], return_index=True)
     position = order[starts]
-    of_place = np.repeat(position, np.diff(np.append(starts, len(order))))
-    is_elsewhere = are_at_different_positions(positions, ends, lengths, order, of_place)
+    covers_positions = np.repeat(position, np.diff(np.append(starts, len(order))))
+    is_elsewhere = are_at_different_positions(positions, ends, lengths, order, covers_positions)
     # In this order, the first other position of each read is its best.
     others = np.flatnonzero(is_elsewhere)
     with_others, first = np.unique(positions.read[order[others]], return_index=True)

@@ -83,7 +83,7 @@ def index_references(references: NamedSequences, parameters: ReadAlignmentParame
     parts = run_on_threads(found, chunks, threads, progress)
     hashes = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in parts)])
     entries = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts)])
-    return kernels.cpu.minimisers.index_of(hashes, entries, lengths, k, w)
+    return kernels.cpu.minimisers.build_index(hashes, entries, lengths, k, w)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
         column[read] = values[is_placed]
     window_of[read], reference_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_reverse[chosen] == 1
     qualities[read] = quality[is_placed]
-    cigars = kernels.cpu.cigars.cigars_of(
+    cigars = kernels.cpu.cigars.alignment_cigars(
         windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET, plan.references.unknown
     )
     for column in (rows.text_start, rows.text_end):
@@ -188,7 +188,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     is_proper = None
     if plan.reads.are_mates:
         is_proper = proper_pairs(reference_of, rows, is_reverse, plan.inserts)
-    return ScoredRound.of(
+    return ScoredRound.from_session(
         AlignmentRows(reference_of, np.arange(first, last), rows, is_reverse, cigars, qualities, is_proper), cells, session
     )
 

@@ -98,5 +98,7 @@ def _score(plan: PairingPlan, session: Session, resources: Resources, first: int
     else:
         result = align_pairs(session, reference_of, read_of)
     aligned = read_of + is_reverse * len(reads)
-    cigars = kernels.cpu.cigars.cigars_of(references.sequences, plan.strands, reference_of, aligned, result, ALPHABET, references.unknown)
-    return ScoredRound.of(AlignmentRows(reference_of, read_of, result, is_reverse, cigars), cells, session)
+    cigars = kernels.cpu.cigars.alignment_cigars(
+        references.sequences, plan.strands, reference_of, aligned, result, ALPHABET, references.unknown
+    )
+    return ScoredRound.from_session(AlignmentRows(reference_of, read_of, result, is_reverse, cigars), cells, session)

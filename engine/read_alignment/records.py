@@ -75,7 +75,7 @@ class Aligned:
     alphabet: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, references: NamedSequences, reads: NamedSequences) -> Aligned:
+    def from_sequences(cls, references: NamedSequences, reads: NamedSequences) -> Aligned:
         """Return the data of references and reads that records of their alignments need."""
         codes, offsets = reads.sequences
         return cls(codes, reads.qualities, offsets, references.names, references.lengths, ALPHABET)

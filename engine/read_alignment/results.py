@@ -73,7 +73,7 @@ class ScoredRound(NamedTuple):
     devices: list[str]
 
     @classmethod
-    def of(cls, rows: AlignmentRows, cells: int, session: Session) -> ScoredRound:
+    def from_session(cls, rows: AlignmentRows, cells: int, session: Session) -> ScoredRound:
         """Return the result of a round from its alignments, the number of cells, and the session that computed them."""
         return cls(rows, cells, [share.device for share in session.shares()] or list(session.devices))
 

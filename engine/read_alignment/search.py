@@ -108,7 +108,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
             if run.run is not None:
                 tables = _store(tables, stack.enter_context(run.run.table_writer("alignments", ALIGNMENTS.schema())).write)
             if request.out is not None:
-                aligned = Aligned.of(sequences.references, sequences.reads)
+                aligned = Aligned.from_sequences(sequences.references, sequences.reads)
                 progress_of_file = QuietProgress(run.progress)
                 write_as(Path(request.out), format, tables, aligned, progress_of_file, is_sorted=is_sorted, threads=run.threads)
             else:

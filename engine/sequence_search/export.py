@@ -95,4 +95,4 @@ class _Rows:
             n_held += len(batch)
         table = pa.concat_tables(parts)
         self._held = table.slice(n)
-        return Hits.of_table(table.slice(0, n))
+        return Hits.from_table(table.slice(0, n))

@@ -160,7 +160,9 @@ def _align_hits(
     score, rank = scores[query, subjects].astype(np.int64), np.arange(len(query)) - offsets[query] + 1
     pairs = Pairs(queries.residues, queries.places(numbers[query]), database.residues, database.places(subjects), score)
     alignments = align_pairs(pairs, scheme, threads, progress)
-    hits = Hits.of(alignments, _entries(queries, numbers[query]), _entries(database, subjects), score, rank, bit_scores, e_values)
+    hits = Hits.from_alignments(
+        alignments, _entries(queries, numbers[query]), _entries(database, subjects), score, rank, bit_scores, e_values
+    )
     entries = _entries(queries, numbers)
     return QueryHits(entries.index, entries.names, entries.descriptions, queries.sequences(numbers), offsets, hits)
 

@@ -177,7 +177,7 @@ class Hits:
     aligned_subject: Texts
 
     @classmethod
-    def of(
+    def from_alignments(
         cls,
         pairs: AlignedPairs,
         queries: SequenceEntries,
@@ -231,7 +231,7 @@ class Hits:
         )
 
     @classmethod
-    def of_table(cls, table: pa.Table) -> Hits:
+    def from_table(cls, table: pa.Table) -> Hits:
         """Return the hits of a table with the columns of `hits_schema` and without nulls."""
         columns: dict[str, Any] = {}
         for field in fields(cls):
@@ -335,7 +335,7 @@ class QueryHits:
         """
         query = self.part(slice(position, position + 1))
         name, description, sequence = (texts.strings()[0] for texts in (query.accessions, query.descriptions, query.sequences))
-        return Stack.of(name, description, sequence, query.hits.aligned)
+        return Stack.from_subjects(name, description, sequence, query.hits.aligned)
 
     def batches(self) -> Iterator[QueryHits]:
         """Yield batches of complete queries with several hundred hits each; a query with more hits is a separate batch."""
@@ -477,7 +477,7 @@ class _Blocks:
     offsets: Integers
 
     @classmethod
-    def of(cls, hits: Hits) -> _Blocks:
+    def from_hits(cls, hits: Hits) -> _Blocks:
         """Return the blocks of all hits."""
         lengths = np.diff(hits.aligned_query.offsets)
         offsets = run_offsets(-(-lengths // _WIDTH))
@@ -512,7 +512,7 @@ class _Clustal(_Writer):
         pairs = list(map(_distinct_names, *names)) if any(map(str.__eq__, *names)) else list(zip(*names, strict=True))
         names = [list(map(itemgetter(line), pairs)) for line in (0, 1)]
         widths = np.maximum(*(np.fromiter(map(len, column), np.int64, len(hits)) for column in names)) + 6
-        blocks = _Blocks.of(hits)
+        blocks = _Blocks.from_hits(hits)
         middle = hits.aligned_middle
         marks = Texts(self._MARKS[middle.used], middle.offsets - middle.offsets[0])
         padded = [_repeated(list(map(str.ljust, column, widths.tolist())), blocks.hit) for column in (*names, [""] * len(hits))]
@@ -699,7 +699,7 @@ _LIKE, _SAME = 1, 2
 
 def _coloured(hits: Hits) -> Iterable[str]:
     """Return the lines of each hit, in blocks with residue numbers at both ends as in BLAST, with HTML marks around matching columns."""
-    blocks = _Blocks.of(hits)
+    blocks = _Blocks.from_hits(hits)
     marks = hits.aligned_middle.used
     kinds = np.where(marks == ord(" "), 0, np.where(marks == ord("+"), _LIKE, _SAME))
     ends = np.cumsum(blocks.width)

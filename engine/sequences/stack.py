@@ -89,7 +89,7 @@ class Stack:
     query_place: NDArray[np.int64]
 
     @classmethod
-    def of(cls, name: str, description: str, sequence: str, subjects: AlignedSubjects) -> Stack:
+    def from_subjects(cls, name: str, description: str, sequence: str, subjects: AlignedSubjects) -> Stack:
         """Create the stack of a query and its hits.
 
         Parameters

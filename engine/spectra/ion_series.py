@@ -49,7 +49,7 @@ class SpectrumSeries(NamedTuple):
     activation: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, ion_series: str, activation: NDArray[np.uint8]) -> SpectrumSeries:
+    def for_spectra(cls, ion_series: str, activation: NDArray[np.uint8]) -> SpectrumSeries:
         """Return the ion series of spectra: `ion_series` for all, or, if it is ``activation``, the series of each spectrum's activation.
 
         Parameters
@@ -61,7 +61,7 @@ class SpectrumSeries(NamedTuple):
 
         Examples
         --------
-        >>> series = SpectrumSeries.of("activation", np.array([Activation.ETD, Activation.HCD, Activation.UNKNOWN], np.uint8))
+        >>> series = SpectrumSeries.for_spectra("activation", np.array([Activation.ETD, Activation.HCD, Activation.UNKNOWN], np.uint8))
         >>> series.symbols, series.number.tolist()
         (('by', 'cz'), [1, 0, 0])
         """

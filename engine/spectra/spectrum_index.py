@@ -126,7 +126,7 @@ class SpectrumIndex:
 
     def with_series(self, symbols: str) -> SpectrumIndex:
         """Return an index of the same spectra with the ion series `symbols` for all, regardless of their activation."""
-        return replace(self, ion_series=SpectrumSeries.of(symbols, self.ion_series.activation))
+        return replace(self, ion_series=SpectrumSeries.for_spectra(symbols, self.ion_series.activation))
 
     def activation_counts(self) -> dict[tuple[str, str], int]:
         """Return the number of searched spectra by (name of the activation, ion series); the name is '' if unknown."""
@@ -179,7 +179,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     """
     n, progress = len(spectra), resources.progress
     charges = _charges(spectra.charge_mask, settings)
-    ion_series = SpectrumSeries.of(settings.ion_series, spectra.activation)
+    ion_series = SpectrumSeries.for_spectra(settings.ion_series, spectra.activation)
     # Only electron transfer produces charge-reduced precursors; after collisions, peaks at these m/z are fragments.
     is_electron_transfer = ion_series.have(frozenset("cz"))
     reduced_charge = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)

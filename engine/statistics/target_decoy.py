@@ -71,7 +71,7 @@ class DecoyTail(NamedTuple):
     spread: float
 
     @classmethod
-    def of(cls, decoys: NDArray[np.float64], scale: ScoreScale | None = None) -> DecoyTail | None:
+    def fit(cls, decoys: NDArray[np.float64], scale: ScoreScale | None = None) -> DecoyTail | None:
         """Return the tail of decoy scores above their median, or None.
 
         Parameters
@@ -199,7 +199,7 @@ def expected_decoys(
     >>> expected_decoys(decoys, np.ones(40, bool), np.array([4.5, 7.0, 20.0])).round(3)
     array([20.   ,  7.358,  0.041])
     """
-    tail = DecoyTail.of(score[is_decoy], scale)
+    tail = DecoyTail.fit(score[is_decoy], scale)
     return np.ones(len(at)) if tail is None else tail.at(at)
 
 

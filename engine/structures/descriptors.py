@@ -65,7 +65,7 @@ class Alphabets:
     burials: NDArray[np.int64]
 
     @classmethod
-    def of(cls, content: Any) -> Alphabets:
+    def from_json(cls, content: Any) -> Alphabets:
         """Create alphabets from the parsed content of their JSON file."""
         return cls(
             np.array(content["conformations"], np.float64),
@@ -78,7 +78,7 @@ class Alphabets:
 @lru_cache(maxsize=1)
 def alphabets() -> Alphabets:
     """Return the alphabets that are delivered with the program."""
-    return Alphabets.of(json.loads(resources.path("structures", "descriptors.json").read_text(encoding="utf-8")))
+    return Alphabets.from_json(json.loads(resources.path("structures", "descriptors.json").read_text(encoding="utf-8")))
 
 
 def first_code(alphabet: str) -> int:

@@ -100,7 +100,7 @@ class SensitiveTables:
     gap_next: float
 
     @classmethod
-    def of(cls, content: Any) -> SensitiveTables:
+    def from_json(cls, content: Any) -> SensitiveTables:
         """Create tables from the parsed content of their JSON file."""
         tables = {}
         for name, rows in content["tables"].items():
@@ -112,7 +112,7 @@ class SensitiveTables:
 @lru_cache(maxsize=1)
 def sensitive_tables() -> SensitiveTables:
     """Return the tables that are delivered with the program."""
-    return SensitiveTables.of(json.loads(resources.path("structures", "rewards.json").read_text(encoding="utf-8")))
+    return SensitiveTables.from_json(json.loads(resources.path("structures", "rewards.json").read_text(encoding="utf-8")))
 
 
 def element_similarity() -> NDArray[np.float64]:

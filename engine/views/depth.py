@@ -48,10 +48,10 @@ class Depth:
     depth: NDArray[np.int32]
 
     @classmethod
-    def of_ranges(cls, name: str, length: int, start: NDArray[np.integer], end: NDArray[np.integer]) -> Depth:
+    def from_ranges(cls, name: str, length: int, start: NDArray[np.integer], end: NDArray[np.integer]) -> Depth:
         """Return the depth of alignments with the given first and last positions, shape (n,), from 1.
 
-        >>> depth = Depth.of_ranges("t", 10, np.array([2, 4]), np.array([5, 8]))
+        >>> depth = Depth.from_ranges("t", 10, np.array([2, 4]), np.array([5, 8]))
         >>> depth.first.tolist(), depth.depth.tolist()
         ([1, 2, 4, 6, 9], [0, 1, 2, 1, 0])
         """

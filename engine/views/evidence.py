@@ -38,12 +38,12 @@ __all__ = [
     "ShownStructure",
     "find_peptide_position",
     "link_quantities",
-    "of_protein",
-    "of_proteins",
     "over_residue",
     "protein_conditions",
     "protein_evidence",
     "read_shown_structure",
+    "refer_to_proteins",
+    "refers_to_protein",
     "superpose_other_chains",
 ]
 
@@ -134,7 +134,7 @@ class ProteinEvidence:
     @cached_property
     def quantity(self) -> NDArray[np.float64] | None:
         """Mean quantity of the peptides that cover each residue, NaN without peptides, (r,); None if there are no quantities."""
-        return None if self.quantities is None else self.quantities.of_residues(self.coverage)
+        return None if self.quantities is None else self.quantities.mean_by_residue(self.coverage)
 
     def __len__(self) -> int:
         return len(self.coverage.sequence)
@@ -481,14 +481,14 @@ def _middle(query: str, subject: str) -> str:
     )
 
 
-def of_protein(row: ProteinRow) -> list[Condition]:
+def refers_to_protein(row: ProteinRow) -> list[Condition]:
     """Return the condition on rows of other tables that refer to the protein in a row."""
     return [compares("protein", "=", row)]
 
 
 def over_residue(row: ProteinRow, position: int) -> list[Condition]:
     """Return the conditions on peptide positions that cover a residue (from 0) of a protein."""
-    return [*of_protein(row), compares("first", "<=", position + 1), compares("last", ">=", position + 1)]
+    return [*refers_to_protein(row), compares("first", "<=", position + 1), compares("last", ">=", position + 1)]
 
 
 def protein_conditions(text: str) -> list[Condition]:
@@ -497,7 +497,7 @@ def protein_conditions(text: str) -> list[Condition]:
     return contains_in(("accession", "description", "chain"), text) if text else []
 
 
-def of_proteins(text: str) -> list[Condition]:
+def refer_to_proteins(text: str) -> list[Condition]:
     """Return the conditions on rows of other tables that refer to a protein with a text (see `protein_conditions`)."""
     conditions = protein_conditions(text)
     return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []

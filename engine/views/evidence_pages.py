@@ -21,7 +21,7 @@ from proteoscope.engine.row_numbers import ProteinRow, row_range
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.shared_names import without_folders
 from proteoscope.engine.views.drawings import Drawing, format_colour, svg
-from proteoscope.engine.views.evidence import ProteinEvidence, of_protein, protein_evidence, read_shown_structure
+from proteoscope.engine.views.evidence import ProteinEvidence, protein_evidence, read_shown_structure, refers_to_protein
 from proteoscope.engine.views.evidence_drawings import draw_fold, draw_protein
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
 from proteoscope.engine.views.html_pages import html_page, result_rows, scrolled_table, section, shown
@@ -132,11 +132,11 @@ def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Tabl
         reported.append("No structure of the database is near this protein.")
     sections = []
     for table, rows in shown_tables.items():
-        result = rows.rows(of_protein(protein.row), most=_MAXIMUM_ROWS + 1)
+        result = rows.rows(refers_to_protein(protein.row), most=_MAXIMUM_ROWS + 1)
         if len(result):
             columns = [column for column in table.columns if column.is_shown and column.name in rows.types and column.name != "accession"]
             values = rows.values(result[:_MAXIMUM_ROWS], [column.name for column in columns]).to_pylist()
-            n_rows = len(result) if len(result) <= _MAXIMUM_ROWS else rows.count(of_protein(protein.row))
+            n_rows = len(result) if len(result) <= _MAXIMUM_ROWS else rows.count(refers_to_protein(protein.row))
             sections.append(_Section(table, columns, values, n_rows))
     return _Page(protein, reported, figures, sections, methods)
 

@@ -39,10 +39,10 @@ __all__ = [
     "ModifiedOverview",
     "compared_match",
     "find_partner",
+    "have_modifications",
     "modified_conditions",
-    "of_modifications",
-    "of_shifts",
     "overview",
+    "shifts_between",
     "variable_modifications",
 ]
 
@@ -122,7 +122,7 @@ def overview(source: TableSource, fdr: float) -> ModifiedOverview:
         f"count(*) FILTER (shift_kind = 'unnamed') AS unnamed FROM psms{where}",
         parameters,
     ).to_pylist()[0]
-    shifts = Shifts.of_columns(
+    shifts = Shifts.from_columns(
         table["mass_shift"].to_numpy().astype(np.float64),
         table["is_explained"].to_numpy(),
         table["row"].to_numpy().astype(np.int64),
@@ -161,7 +161,7 @@ _LOOKED_IN = {
 """Columns of each table in which a text filter searches."""
 
 
-def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
+def have_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
     """Return the conditions that select rank 1 PSMs with any of the given modifications."""
     is_shifted = negated(compares("shift_kind", "=", "none"))
     return [compares("rank", "=", 1), is_shifted, any_of(tuple(_has_modification(row) for row in rows))]
@@ -175,7 +175,7 @@ def _has_modification(row: ModificationRow) -> Condition:
     return all_of((negated(all_of(binned)), compares("modification", "=", row.key_name), rounds_to("carried_mass", 1e6, row.key_mass)))
 
 
-def of_shifts(low: float, high: float, fdr: float) -> list[Condition]:
+def shifts_between(low: float, high: float, fdr: float) -> list[Condition]:
     """Return the conditions that select the accepted PSMs with a mass shift from `low` to `high` (exclusive), dalton."""
     return [compares("mass_shift", ">=", low), compares("mass_shift", "<", high), *_accepted(fdr)]
 

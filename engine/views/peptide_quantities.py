@@ -45,7 +45,7 @@ class PeptideQuantities:
         """Return the number of a peptide placed in a protein, or None."""
         return self.values.get(_alike(coverage.sequence[peptide.start : peptide.end]))
 
-    def of_residues(self, coverage: Coverage) -> NDArray[np.float64]:
+    def mean_by_residue(self, coverage: Coverage) -> NDArray[np.float64]:
         """Return the mean number of the peptides that cover each residue of a protein, NaN without peptides, (r,)."""
         total, count = np.zeros(len(coverage.sequence)), np.zeros(len(coverage.sequence))
         for start, end in {(peptide.start, peptide.end) for peptide in coverage.peptides}:

@@ -18,7 +18,7 @@ from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.cigars import cigar_runs
 from proteoscope.engine.views.conditions import Condition, is_missing, negated
 from proteoscope.engine.views.read_pair import draw_lines
-from proteoscope.engine.views.reads import NO_READS, ShownText, of_place
+from proteoscope.engine.views.reads import NO_READS, ShownText, covers_positions
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["MAXIMUM_BASES", "MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "find_differences", "read_pileup"]
@@ -110,7 +110,7 @@ def read_pileup(source: TableSource, text: ShownText, first: int, last: int, con
         raise ProteoscopeError(NO_READS)
     first = max(1, min(first, text.length))
     last = max(first, min(last, text.length, first + MAXIMUM_WIDTH - 1))
-    wanted = [*of_place(text, first, last), negated(is_missing("text_start")), *conditions]
+    wanted = [*covers_positions(text, first, last), negated(is_missing("text_start")), *conditions]
     rows = source.rows(wanted, [("text_start", False)])
     n_left_out = max(0, len(rows) - MAXIMUM_READS)
     if n_left_out:

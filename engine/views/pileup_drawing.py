@@ -28,7 +28,7 @@ from proteoscope.engine.views.palette import Ink, Ion, Shade
 from proteoscope.engine.views.pileup import Pileup
 from proteoscope.engine.views.sheets import CENTRE, Region, Sheet, TextMeasure
 
-__all__ = ["PileupSheet", "coverage_of", "draw_pileup", "inner_region"]
+__all__ = ["PileupSheet", "depth_and_area", "draw_pileup", "inner_region"]
 
 _INKS: dict[str, Ink] = {"A": Ion("a"), "C": Ion("b"), "G": Ion("x"), "T": Ion("y"), "U": Ion("y"), "+": Ion("z")}
 """Colours of bases and insertions; other characters have the colour `_OTHER`."""
@@ -97,7 +97,7 @@ class PileupSheet(Sheet):
     ) -> None:
         self.pile, self.shown, self.measure, self.size = pile, shown, measure, size
         self.chosen: int | None = None
-        self.depth, self.coverage = coverage_of(depth, pile, measure, size)
+        self.depth, self.coverage = depth_and_area(depth, pile, measure, size)
         of_all = f" of {measure.number(len(pile) + pile.n_left_out)}" if pile.n_left_out else ""
         number = f"{measure.number(len(pile))} alignment{'' if len(pile) == 1 else 's'}{of_all}"
         self.title = f"{pile.text.name}, bases; {number}; lines: insertions (+)"
@@ -302,7 +302,9 @@ def _in_inks(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[Ink, ..
     return table[codes], inks
 
 
-def coverage_of(depth: Depth | None, pile: Pileup, measure: TextMeasure, size: tuple[float, float]) -> tuple[Depth | None, Region | None]:
+def depth_and_area(
+    depth: Depth | None, pile: Pileup, measure: TextMeasure, size: tuple[float, float]
+) -> tuple[Depth | None, Region | None]:
     """Return the depth of the whole reference and its rectangle in a figure of a given size, or None for both.
 
     The depth is not drawn if it is unknown, belongs to another reference, or the figure is not high enough.

@@ -89,7 +89,7 @@ class ReadPair(AlignedPair):
     }
 
     @classmethod
-    def of(
+    def from_row(
         cls,
         names: tuple[str, str, str],
         bases: str,

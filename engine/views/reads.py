@@ -23,9 +23,9 @@ __all__ = [
     "ReadRow",
     "ReadSummary",
     "ShownText",
+    "covers_positions",
     "gaps_histogram",
     "identity_histogram",
-    "of_place",
     "read_conditions",
     "read_depth",
     "read_row",
@@ -102,7 +102,7 @@ class ShownText:
         return other is not None and (self.row, self.name) == (other.row, other.name)
 
 
-def of_place(text: ShownText, first: int, last: int) -> list[Condition]:
+def covers_positions(text: ShownText, first: int, last: int) -> list[Condition]:
     """Return the conditions that select alignments covering positions `first` to `last` (from 1) of a reference."""
     return [text.condition, compares("text_start", "<=", last), compares("text_end", ">=", first)]
 
@@ -150,7 +150,7 @@ def read_depth(source: TableSource, text: ShownText, conditions: Iterable[Condit
     """Return the depth of a reference, counting alignments that satisfy all conditions."""
     result = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
     start, end = (result[name].to_numpy() for name in ("text_start", "text_end"))
-    return Depth.of_ranges(text.name, text.length, start, end)
+    return Depth.from_ranges(text.name, text.length, start, end)
 
 
 def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
@@ -245,4 +245,4 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     if not pattern:
         raise ProteoscopeError(f"{values['pattern']}: its sequence is not in the run's table of reads. Run the search again.")
     names = (values["pattern"], values["text"], "(with the reverse complement)" if values["strand"] == "-" else "")
-    return ReadRow(text, symbols, ReadPair.of(names, pattern[0]["sequence"], pattern[0]["qualities"] or "", values, matrix))
+    return ReadRow(text, symbols, ReadPair.from_row(names, pattern[0]["sequence"], pattern[0]["qualities"] or "", values, matrix))

@@ -73,7 +73,7 @@ class MapPoints:
     files: tuple[str, ...] = ()
 
     @classmethod
-    def of_table(cls, table: Any) -> MapPoints:
+    def from_table(cls, table: Any) -> MapPoints:
         """Return the points of an Arrow table of spectra with a column ``status``."""
         spectrum = table["spectrum"].to_numpy().astype(np.int64)
         time = table["retention_time"].to_numpy().astype(np.float64) / 60

@@ -86,7 +86,7 @@ class Shifts:
     names: Sequence[str]
 
     @classmethod
-    def of_columns(
+    def from_columns(
         cls, shift: NDArray[np.float64], is_explained: NDArray[np.bool_], modification: NDArray[np.int64], names: Sequence[str]
     ) -> Shifts:
         """Return the shifts given as columns (n,) in any order."""

@@ -262,7 +262,7 @@ def read_spectrum_map(source: TableSource) -> MapPoints:
     result = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
 
     numbers = {name: result[name].cast(pa.float64()).fill_null(float("nan")) for name in ("retention_time", "precursor_mz")}
-    return MapPoints.of_table(
+    return MapPoints.from_table(
         pa.table(
             {
                 "spectrum": result["file_row_number"],

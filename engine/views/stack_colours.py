@@ -151,13 +151,13 @@ class ColouredStack:
     follows_insertion: NDArray[np.bool_] | None = None
 
     @classmethod
-    def of(cls, stack: Stack, scheme: str, *, has_insertions: bool = True) -> ColouredStack:
+    def from_stack(cls, stack: Stack, scheme: str, *, has_insertions: bool = True) -> ColouredStack:
         """Colour a stack by the name of a scheme in `SCHEMES`."""
         colours, grade = stack_colours(stack, scheme), conservation(stack.symbols)
         if has_insertions:
-            return cls(stack, np.arange(stack.n_columns), colours, grade, StackLogo.of(stack.symbols, colours))
+            return cls(stack, np.arange(stack.n_columns), colours, grade, StackLogo.from_symbols(stack.symbols, colours))
         columns = np.flatnonzero(~stack.is_opened)
-        logo = StackLogo.of(stack.symbols[:, columns], colours[:, columns])
+        logo = StackLogo.from_symbols(stack.symbols[:, columns], colours[:, columns])
         return cls(stack, columns, colours[:, columns], grade[columns], logo, stack.follows_insertion)
 
     @cached_property
@@ -299,7 +299,7 @@ class StackLogo:
     colours: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, symbols: NDArray[np.uint8], colours: NDArray[np.uint8]) -> StackLogo | None:
+    def from_symbols(cls, symbols: NDArray[np.uint8], colours: NDArray[np.uint8]) -> StackLogo | None:
         """Return the logo of symbols (rows, n) with colours (rows, n, 4); None for fewer than `MINIMUM_SEQUENCES` rows."""
         if len(symbols) < MINIMUM_SEQUENCES:
             return None

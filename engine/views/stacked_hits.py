@@ -88,7 +88,9 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
         numbers["score"],
     )
     query_row = query[0]
-    return StackedHits(Stack.of(query_row["query"], query_row["description"], query_row["sequence"], subjects), chosen, len(result))
+    return StackedHits(
+        Stack.from_subjects(query_row["query"], query_row["description"], query_row["sequence"], subjects), chosen, len(result)
+    )
 
 
 def write_stack(path: Path, stack: Stack, format: str) -> None:

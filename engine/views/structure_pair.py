@@ -52,13 +52,13 @@ class ChainFacts:
     confidence: NDArray[np.floating]
 
     @classmethod
-    def of_states(cls, states: str) -> ChainFacts:
+    def from_states(cls, states: str) -> ChainFacts:
         """Return the descriptors of a chain whose secondary structure, but not coordinates, are known."""
         unknown = np.full(len(states), np.nan)
         return cls(states, None, unknown, unknown, unknown)
 
     @classmethod
-    def of_chain(cls, source: ChainInFile, states: str) -> ChainFacts:
+    def from_file(cls, source: ChainInFile, states: str) -> ChainFacts:
         """Return the descriptors of a chain from its file."""
         chains = source.chains
         insertion = chains.insertion.tolist()
@@ -115,7 +115,7 @@ class StructurePair(AlignedPair):
         return (*((kind, f"≤ {limit:g} Å") for kind, limit in zip(WITHIN, _LIMITS.tolist(), strict=True)), (BEYOND, "farther"))
 
     @classmethod
-    def of(
+    def from_cigar(
         cls,
         names: tuple[str, str, str],
         sequences: tuple[str, str],
@@ -246,7 +246,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
     chains
         Reader of the chains of the run.
     """
-    facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
+    facts_of = [ChainFacts.from_states(hit["query_states"]), ChainFacts.from_states(hit["target_states"])]
     result: list[ChainInFile | None] = [None, None]
     missing = []
     reads: tuple[Callable[[], ChainInFile], ...] = (
@@ -259,14 +259,14 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
         except ProteoscopeError as error:
             missing.append(str(error))
             continue
-        result[k], facts_of[k] = chain, ChainFacts.of_chain(chain, facts_of[k].states)
+        result[k], facts_of[k] = chain, ChainFacts.from_file(chain, facts_of[k].states)
     distances, both = None, None
     if result[0] is not None and result[1] is not None:
         both = result[0], result[1]
         pairs = superpose_hit(hit, *both).pairs
         distances = None if pairs is None else pairs.distance
     note = f"Without distances and the authors' numbers: {missing[0]}" if missing else ""
-    return StructurePair.of(
+    return StructurePair.from_cigar(
         (hit["query"], hit["target"], hit["description"] or ""),
         (hit["query_sequence"], hit["target_sequence"]),
         hit["cigar"],

@@ -124,7 +124,7 @@ class StackView(QWidget):
     def _paint(self) -> None:
         result, scheme = self.found, str(self.scheme.currentData())
         if result is not None:
-            made = partial(ColouredStack.of, result.stack, scheme, has_insertions=self.insertions.isChecked())
+            made = partial(ColouredStack.from_stack, result.stack, scheme, has_insertions=self.insertions.isChecked())
             self._worker.submit("paint", made, self.plot.show_stack, lambda error: self.plot.show_stack(None, str(error)))
 
     def _choose(self, position: int) -> None:

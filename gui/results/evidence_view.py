@@ -23,12 +23,12 @@ from proteoscope.engine.views.evidence import (
     ShownStructure,
     find_peptide_position,
     link_quantities,
-    of_protein,
-    of_proteins,
     over_residue,
     protein_conditions,
     protein_evidence,
     read_shown_structure,
+    refer_to_proteins,
+    refers_to_protein,
     superpose_other_chains,
 )
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -148,7 +148,7 @@ class EvidenceView(WithStructures, RunView):
         # The proteins come last: filtering them may select another protein, which narrows the other tables to it.
         text = self.filter_bar.text.text()
         for name in _OF_PROTEIN:
-            self.panels[name].show_rows(filter=of_proteins(text))
+            self.panels[name].show_rows(filter=refer_to_proteins(text))
         self.proteins.show_rows(filter=protein_conditions(text))
 
     def show_all(self, name: str) -> None:
@@ -156,7 +156,7 @@ class EvidenceView(WithStructures, RunView):
 
         If these are shown already or no protein is selected, all rows of the run.
         """
-        if name in _OF_PROTEIN and self._protein is not None and self.panels[name].scope != tuple(of_protein(self._protein.row)):
+        if name in _OF_PROTEIN and self._protein is not None and self.panels[name].scope != tuple(refers_to_protein(self._protein.row)):
             self._scope(name)
         else:
             super().show_all(name)
@@ -164,7 +164,7 @@ class EvidenceView(WithStructures, RunView):
     def _scope(self, name: str) -> None:
         assert self._protein is not None
         self._place = None
-        self.panels[name].show_rows(scope=of_protein(self._protein.row), scope_text=f"of {self._protein.accession}")
+        self.panels[name].show_rows(scope=refers_to_protein(self._protein.row), scope_text=f"of {self._protein.accession}")
 
     def _go_to_wanted(self) -> None:
         peptide, source = self._wanted_form, self._statistics
@@ -263,7 +263,7 @@ class EvidenceView(WithStructures, RunView):
             self._choose_row(self.peptides, row)
         elif self._protein is not None:
             self._place = None
-            self.peptides.show_rows(scope=of_protein(self._protein.row), scope_text=f"of {self._protein.accession}", wanted=row)
+            self.peptides.show_rows(scope=refers_to_protein(self._protein.row), scope_text=f"of {self._protein.accession}", wanted=row)
 
     def _show_peptide(self, row: int, values: Mapping[str, Any]) -> None:
         self._show_stretch(values, row)

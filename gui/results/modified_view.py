@@ -25,10 +25,10 @@ from proteoscope.engine.views.modified import (
     ModificationRow,
     ModifiedOverview,
     compared_match,
+    have_modifications,
     modified_conditions,
-    of_modifications,
-    of_shifts,
     overview,
+    shifts_between,
     variable_modifications,
 )
 from proteoscope.engine.views.tables import TableSource
@@ -127,7 +127,7 @@ class ModifiedView(SpectraRunView):
         decimals = max(2, 1 - int(np.floor(np.log10(high - low)))) if high > low else 4
         ends = [QLocale().toString(end, "f", decimals) for end in (low, high)]
         self.tables.setCurrentWidget(self.psms)
-        self.psms.show_rows(scope=of_shifts(low, high, run.fdr), scope_text=f"of {ends[0]} to {ends[1]} Da", takes_first=True)
+        self.psms.show_rows(scope=shifts_between(low, high, run.fdr), scope_text=f"of {ends[0]} to {ends[1]} Da", takes_first=True)
 
     def show_all(self, name: str) -> None:
         """Show all rows of the table `name`, regardless of selections in other tables."""
@@ -231,7 +231,7 @@ class ModifiedView(SpectraRunView):
         more = f" and {QLocale().toString(len(rows) - 1)} more" if len(rows) > 1 else ""
         # Without a previous selection, selecting the same PSM again emits a signal, which updates the spectrum.
         self.psms.view.forget_choice()
-        self.psms.show_rows(scope=of_modifications(rows), scope_text=f"with {rows[0].name}{more}", takes_first=True)
+        self.psms.show_rows(scope=have_modifications(rows), scope_text=f"with {rows[0].name}{more}", takes_first=True)
 
     def _show_protein(self, row: int, values: Mapping[str, Any]) -> None:
         """Show only the PSMs of a protein in the table of PSMs."""

@@ -15,9 +15,9 @@ from proteoscope.engine.views.reads import (
     ReadRow,
     ReadSummary,
     ShownText,
+    covers_positions,
     gaps_histogram,
     identity_histogram,
-    of_place,
     read_conditions,
     read_depth,
     read_row,
@@ -100,7 +100,7 @@ class ReadsView(RunView):
         positions = locale.toString(first) + ("" if first == last else f" to {locale.toString(last)}")
         self._place = (text, first, last)
         self.coverage.show_place((first, last))
-        self.alignments.show_rows(scope=of_place(text, first, last), scope_text=f"at {positions} of {text.name}", takes_first=True)
+        self.alignments.show_rows(scope=covers_positions(text, first, last), scope_text=f"at {positions} of {text.name}", takes_first=True)
 
     def show_all(self, name: str) -> None:
         """Show all rows of the table, and remove the restriction to positions."""

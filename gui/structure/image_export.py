@@ -63,7 +63,7 @@ class SceneSnapshot:
     text_height: int | None
 
     @classmethod
-    def of(cls, canvas: StructureCanvas, *, has_text: bool) -> SceneSnapshot:
+    def from_canvas(cls, canvas: StructureCanvas, *, has_text: bool) -> SceneSnapshot:
         """Return a copy of the scene and view of a canvas, with its overlay if `has_text`."""
         scene = canvas.scene.copied()
         return cls(
@@ -238,7 +238,7 @@ class PictureDialog(QDialog):
 
     def task(self, canvas: StructureCanvas, path: Path) -> PictureTask | TurntableTask:
         """Return the task that writes a picture or a full turn of a canvas in its current state."""
-        snapshot = SceneSnapshot.of(canvas, has_text=self.text_height.isChecked())
+        snapshot = SceneSnapshot.from_canvas(canvas, has_text=self.text_height.isChecked())
         if self.is_turntable:
             return TurntableTask(snapshot, self.picture_size, self.seconds_box.value(), path)
         if snapshot.text_height is not None and self.size_box.currentData().width is not None:

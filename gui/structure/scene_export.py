@@ -40,7 +40,7 @@ class SceneFilesTask(WritingTask):
     folder: Path
 
     @classmethod
-    def of(cls, scene: Scene, background: QColor, folder: Path) -> SceneFilesTask | None:
+    def from_scene(cls, scene: Scene, background: QColor, folder: Path) -> SceneFilesTask | None:
         """Return the job that exports a scene, or None if the scene is empty. Other chains of the files are not exported."""
         if scene.query is None:
             return None

@@ -233,7 +233,7 @@ class StructurePanel(QWidget):
 
     def files_task(self, folder: Path) -> SceneFilesTask | None:
         """Return the task that writes structures and scripts of the scene into a folder, or None if the scene is empty."""
-        return SceneFilesTask.of(self.scene, self.canvas.background_colour, folder)
+        return SceneFilesTask.from_scene(self.scene, self.canvas.background_colour, folder)
 
     @property
     def _name(self) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.gapsmis_layouts import Alignments, Sequences
 
-__all__ = ["Cigars", "cigars_of", "write_cigars"]
+__all__ = ["Cigars", "alignment_cigars", "write_cigars"]
 
 _SAME, _OTHER, _PATTERN_ALONE, _TEXT_ALONE, _ZERO, _DELETED = ord("="), ord("X"), ord("I"), ord("D"), ord("0"), ord("^")
 
@@ -118,7 +118,7 @@ def _write_number(count, characters, position, writes):
     return position + digits
 
 
-def cigars_of(
+def alignment_cigars(
     texts: Sequences,
     patterns: Sequences,
     text_of: NDArray[np.int64],

@@ -37,7 +37,7 @@ from proteoscope.kernels.clustering_layouts import (
     VectorSums,
     moved_centroids,
     rounds_through_host,
-    sums_of,
+    sum_by_cluster,
     tally_through_host,
 )
 from proteoscope.kernels.cpu.processor import Processor
@@ -453,7 +453,7 @@ class VectorMeans:
                 distances[begun:end] = np.maximum(0.0, self._squares[begun:end] - nearer)
             begun = end
             if end > added and (reporting == IN_PARTS or (reporting == AT_THE_END and end == last)):
-                sums = sums_of(vectors, labels, k, added, end)
+                sums = sum_by_cluster(vectors, labels, k, added, end)
                 added = end
             if end == last:
                 self._last, self._done = centroids, (first, last)

@@ -300,7 +300,7 @@ class MatchScores:
         self._looked = 0.0  # number of candidate masses looked up with bit vectors
         self._index: _Index | None = None
         self._is_fine = False  # masses have so high a resolution that no index is built
-        self._rows = self._rows_below = MassRows.of(np.zeros(1, np.uint64))
+        self._rows = self._rows_below = MassRows.from_bits(np.zeros(1, np.uint64))
 
     def search(
         self,
@@ -421,7 +421,7 @@ class MatchScores:
         bits = marked.pop() if marked else np.zeros((2, words), np.uint64)
         for others in marked:  # in place, since these arrays are large for masses of high resolution
             bits |= others
-        self._rows, self._rows_below = MassRows.of(bits[0]), MassRows.of(bits[1])
+        self._rows, self._rows_below = MassRows.from_bits(bits[0]), MassRows.from_bits(bits[1])
         n_rows = self._rows.n + self._rows_below.n
         self._is_fine = n_chunks * (n_rows + 2) > self.maximum_starts * len(lists.masses)  # four bytes each
         if self._is_fine:

@@ -30,9 +30,9 @@ __all__ = [
     "MAXIMUM_TEXTS",
     "SPACING",
     "MinimiserIndex",
+    "build_index",
     "find_candidates",
     "find_minimisers",
-    "index_of",
 ]
 
 LONGEST_READ = (1 << 20) - 1
@@ -196,7 +196,7 @@ def _fill_starts(keys, starts, shift):
         bucket += 1
 
 
-def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
+def build_index(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
     """Return the index of minimisers that are given in the order of their positions."""
     bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
     # Sort by the low bits, which are uniform. The high bits are not, since a minimiser is the minimum among its neighbours.

@@ -99,7 +99,7 @@ def _is_alpha(text, start):
 
 
 @njit(nogil=True, cache=True)
-def _place_of(value, values, n):
+def _index_of(value, values, n):
     """Return the index of a value among the first `n` elements of `values`, or `n`."""
     position = 0
     while position < n and values[position] != value:
@@ -110,7 +110,7 @@ def _place_of(value, values, n):
 @njit(nogil=True, cache=True)
 def _add(value, values, n):
     """Add a value to the first `n` of `values` unless it is present; return their number, or -1 if there is no space."""
-    if _place_of(value, values, n) < n:
+    if _index_of(value, values, n) < n:
         return n
     if n == len(values):
         return -1
@@ -191,7 +191,7 @@ def scan_pdb(text, ends, alpha, names, result):
                 return False
             number_before = number
             chain = np.int64(text[start + 21])
-            if _capital(text[start]) == 65 and _place_of(chain, ended, n_ended) < n_ended:
+            if _capital(text[start]) == 65 and _index_of(chain, ended, n_ended) < n_ended:
                 return False
             if text[start + 16] != _BLANK:
                 n_names = _add(_joined(text, start + 16, 4), names, n_names)

@@ -16,7 +16,7 @@ from proteoscope.kernels.cpu.arrangements import add_modifications, find_arrange
 from proteoscope.kernels.cpu.candidates import bin_of_rounded, lower_bound
 from proteoscope.kernels.cpu.peptidoforms import arrangement_workspace, peptidoform_code
 from proteoscope.kernels.cpu.scores import PROTON_MASS
-from proteoscope.kernels.cpu.segments import HEAVIEST_END, LAST_KEY, key_of
+from proteoscope.kernels.cpu.segments import HEAVIEST_END, LAST_KEY, fragment_key
 from proteoscope.kernels.layouts import (
     C_TERMINAL,
     ISOTOPE_BITS,
@@ -133,12 +133,12 @@ def _list_ions(chunk, peptides, modifications, settings, code, index, workspace,
         total += c_term
         for series in range(len(n_term_series)):
             for r in range(length - 1):
-                key[n] = key_of(n_term_series[series] - PROTON_MASS + shift[r])
+                key[n] = fragment_key(n_term_series[series] - PROTON_MASS + shift[r])
                 form[n] = i - start
                 n += 1
         for series in range(len(c_term_series)):
             for r in range(length - 1):
-                key[n] = key_of(c_term_series[series] - PROTON_MASS + total - shift[r])
+                key[n] = fragment_key(c_term_series[series] - PROTON_MASS + total - shift[r])
                 form[n] = (i - start) | C_TERMINAL
                 n += 1
     return n

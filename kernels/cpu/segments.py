@@ -25,7 +25,7 @@ __all__ = [
     "HEAVIEST_END",
     "LAST_KEY",
     "empty_best",
-    "key_of",
+    "fragment_key",
     "make_segments",
     "precursor_windows",
     "score_tables",
@@ -106,7 +106,7 @@ def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTab
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def key_of(mass):
+def fragment_key(mass):
     """Return the key of a neutral mass (dalton); masses above the range get the last key, which no segment contains."""
     return np.uint32(min(LAST_KEY, max(0, np.int64(mass * KEYS_OF_DALTON))))
 
@@ -151,7 +151,7 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
             for k in range(end + 1, begin):
                 if spectra.weight[k] > spectra.weight[heaviest]:
                     heaviest = k
-            left, right = key_of(z * (at - PROTON_MASS)), min(LAST_KEY, key_of(z * (min(begins, ends) - PROTON_MASS)) + 1)
+            left, right = fragment_key(z * (at - PROTON_MASS)), min(LAST_KEY, fragment_key(z * (min(begins, ends) - PROTON_MASS)) + 1)
             value = np.float64(spectra.weight[heaviest])
             units = max(1, np.int64(value * scale + 0.5)) if value > 0.0 else 0
             if used > start and high[used - 1] > left:  # a key that contains a boundary belongs to the segment with the higher weight

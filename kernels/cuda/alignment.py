@@ -35,7 +35,7 @@ from proteoscope.kernels.cuda.alignment_plan import (
     Part,
     Planner,
     Subjects,
-    numbers_of,
+    fastest_number_type,
     query_groups,
 )
 from proteoscope.kernels.cuda.modules import Gpu, sent
@@ -210,7 +210,7 @@ class AlignmentSearch:
         gpu = device
         self._gpu, self._residues, self._offsets = gpu, residues, np.ascontiguousarray(offsets, np.int64)
         capability = gpu.compute_capability()
-        self._kind = self.numbers or numbers_of(capability)
+        self._kind = self.numbers or fastest_number_type(capability)
         self._multiprocessors, self._maximum_shared = gpu.multiprocessors(), gpu.maximum_shared_bytes()
         self._half_shared = self._maximum_shared // 2 + 1024
         self._planner = Planner(self._multiprocessors, self._maximum_shared, self.shape, self.threads)

@@ -24,7 +24,7 @@ __all__ = [
     "Part",
     "Planner",
     "Subjects",
-    "numbers_of",
+    "fastest_number_type",
     "predicted_cycles",
     "query_groups",
     "threads_for",
@@ -103,7 +103,7 @@ class Part(NamedTuple):
     blocks: int
 
 
-def numbers_of(capability: int) -> int:
+def fastest_number_type(capability: int) -> int:
     """Return the fastest number type for a compute capability."""
     return SIXTEEN_BITS if capability >= 90 else HALF_PRECISION if capability >= 80 else THIRTY_TWO_BITS
 
@@ -251,7 +251,7 @@ def predicted_cycles(
     capability: int, multiprocessors: int, shared_bytes: int, lengths: Sequence[int], subjects: NDArray[np.int64]
 ) -> float:
     """Return the predicted cycles of scoring queries against subjects (n,) on the device, given all lengths."""
-    planner, numbers = Planner(multiprocessors, shared_bytes, None, None), numbers_of(capability)
+    planner, numbers = Planner(multiprocessors, shared_bytes, None, None), fastest_number_type(capability)
     longest = np.sort(subjects)[::-1]
     if not len(longest):
         return 0.0

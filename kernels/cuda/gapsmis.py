@@ -135,7 +135,7 @@ class _Scale:
     lowest: int
 
     @classmethod
-    def of(cls, rules: GapRules, longest: int, numbers: int, *, traces: bool) -> _Scale | None:
+    def fit(cls, rules: GapRules, longest: int, numbers: int, *, traces: bool) -> _Scale | None:
         """Return the scale of scores; None if the number type cannot hold the scores of reads of the given length.
 
         Impossible cells start at the cost of opening a gap and stay below any sum of pairs, as in `score_bits`.
@@ -331,7 +331,7 @@ class ReadSearch:
     def _scale(self, traces: bool) -> _Scale:
         is_new = self._properties.capability >= 90
         wanted = (self.numbers,) if self.numbers else (NARROW, WIDE) if is_new else (WIDE,)
-        result = next((scale for numbers in wanted if (scale := _Scale.of(self._rules, self._longest, numbers, traces=traces))), None)
+        result = next((scale for numbers in wanted if (scale := _Scale.fit(self._rules, self._longest, numbers, traces=traces))), None)
         if result is None:
             raise UnsupportedSearchError("these scores pass what the GPU's numbers hold")
         return result

@@ -377,7 +377,7 @@ class MatchScores:
             for name, values in bits.items():
                 gpu.download(values, buffers[name], stream)
             gpu.wait(stream)
-            rows = MassRows.of(bits["bits"]), MassRows.of(bits["bits_below"])
+            rows = MassRows.from_bits(bits["bits"]), MassRows.from_bits(bits["bits_below"])
             before = {name: table.before[:-1].astype(np.uint32) for name, table in zip(("before", "before_below"), rows, strict=True)}
             starts = np.minimum(np.arange(last - first + 1) * size, end - begin)
             buffers |= sent(gpu, before | {"firsts": 2 * (offsets[starts] - offsets[0])}, stream)

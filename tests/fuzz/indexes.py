@@ -189,7 +189,7 @@ def _is_refused(kind: str, index: Path) -> bool:
             _open(index)
         else:
             parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
-            open_peptide_index(index, open_protein_index(index), Digestion.of(parameters, parameters.specificity))
+            open_peptide_index(index, open_protein_index(index), Digestion.from_settings(parameters, parameters.specificity))
     except InvalidIndexError:
         return True
     return False

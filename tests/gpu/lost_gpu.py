@@ -42,7 +42,9 @@ for name, value in (batches | {"minimum_sharing": 0.0 if is_dense else np.inf}).
 answers = []
 for requested in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)
-    index = SpectrumIndex(spectra, queries, len(queries.mass), SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8)))
+    index = SpectrumIndex(
+        spectra, queries, len(queries.mass), SpectrumSeries.for_spectra("by", np.zeros(len(spectra.offsets) - 1, np.uint8))
+    )
     search = scoring.plan_scoring(
         index,
         peptides,

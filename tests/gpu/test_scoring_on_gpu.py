@@ -180,7 +180,7 @@ def test_search_on_all_devices_equals_cpu(requested, number, monkeypatch):
 
     spectra, queries, peptides, modifications, settings = random_search(500, HYPERSCORE, n_queries=3000, n_peptides=100_000)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
-    series = SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8))
+    series = SpectrumSeries.for_spectra("by", np.zeros(len(spectra.offsets) - 1, np.uint8))
     answers = []
     for device in (resolve_device("cpu"), resolve_device(requested)):
         opened = open_gpus(device, Progress())

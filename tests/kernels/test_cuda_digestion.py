@@ -126,7 +126,7 @@ def test_peptide_index_is_the_same_with_peptide_counts_of_a_gpu(failing, tmp_pat
     ]
     (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{protein}\n" for i, protein in enumerate(proteins)), encoding="ascii")
     parameters = IdentificationParameters()
-    digestion = Digestion.of(parameters, "semi-specific")
+    digestion = Digestion.from_settings(parameters, "semi-specific")
     monkeypatch.setattr(peptide_index, "_RESIDUES_FOR_A_GPU", 0)  # smaller digests are counted on CPU threads
     built = []
     reported: list[str] = []

@@ -244,9 +244,9 @@ def test_launch_shape_of_read_alignment_has_the_shortest_predicted_time():
     of_reads = 204_800, 250, 200, 2, PREFIX, NARROW
     assert best(*of_reads, FOUR, False).plan == MANY_TEXTS
     # Sorting pairs by their texts pays for long texts of many codes with many patterns each.
-    of_proteins = 204_800, 500, 500, 2, PREFIX, NARROW
-    assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_symbols=24).plan == ONE_TEXT
-    assert best(*of_proteins, TABLE, False).plan == MANY_TEXTS
+    refer_to_proteins = 204_800, 500, 500, 2, PREFIX, NARROW
+    assert best(*refer_to_proteins, TABLE, False, patterns_of_text=2048, n_symbols=24).plan == ONE_TEXT
+    assert best(*refer_to_proteins, TABLE, False).plan == MANY_TEXTS
     # Few pairs are divided among more lanes.
     assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes
 
@@ -258,9 +258,9 @@ def test_launch_shape_of_read_alignment_depends_on_measured_rates():
         chosen = min(shapes(task, gpu), key=lambda shape: seconds(shape, task, gpu))
         return chosen, seconds(chosen, task, gpu)
 
-    of_proteins = Task(204_800, 500, 500, 2, PREFIX, NARROW, TABLE, False, 2048, 24)
-    assert best(of_proteins)[0].plan == ONE_TEXT
-    assert best(of_proteins, maxima=50)[0].plan == MANY_TEXTS, "pairs are not sorted as fast as they are aligned there"
+    refer_to_proteins = Task(204_800, 500, 500, 2, PREFIX, NARROW, TABLE, False, 2048, 24)
+    assert best(refer_to_proteins)[0].plan == ONE_TEXT
+    assert best(refer_to_proteins, maxima=50)[0].plan == MANY_TEXTS, "pairs are not sorted as fast as they are aligned there"
     # Many concurrent lanes write more directions.
     traced = Task(399_360, 250, 100, 3, PREFIX, NARROW, FOUR, True)
     assert best(traced, memory_bytes=0.1)[0].width < best(traced)[0].width

@@ -15,7 +15,7 @@ from proteoscope.kernels.clustering_layouts import (
     VectorSums,
     moved_centroids,
     movement,
-    sums_of,
+    sum_by_cluster,
     total_sums,
 )
 from proteoscope.kernels.cpu.k_means import PointMeans, VectorMeans
@@ -131,12 +131,12 @@ def test_k_means_assigns_vectors_to_the_nearest_centroid(device, k, has_ranges):
     low = rng.integers(0, k, n)
     ranges = {"low": low, "high": np.minimum(k, low + rng.integers(0, 40, n))} if has_ranges else {"low": None, "high": None}
     labels = np.concatenate([np.arange(k), rng.integers(0, k, n)])[:n]
-    for centroids in (seeds_of(vectors, rng.choice(n, k, replace=False)), sums_of(vectors, labels, k, 0, n)):
+    for centroids in (seeds_of(vectors, rng.choice(n, k, replace=False)), sum_by_cluster(vectors, labels, k, 0, n)):
         nearest, distances, sums, ends = assigned(means_on(device(), vectors, n_bins, **ranges), centroids, n)
         expected = plain_vector_labels(vectors, centroids, **ranges)
         assert nearest.tolist() == expected
         assert ends[-1] == n
-        for mine, its in zip(sums, sums_of(vectors, nearest, k, 0, n), strict=True):
+        for mine, its in zip(sums, sum_by_cluster(vectors, nearest, k, 0, n), strict=True):
             np.testing.assert_array_equal(mine, its)
         dense, means = np.zeros((n, n_bins)), np.zeros((n_bins, k))
         dense[np.repeat(np.arange(n), np.diff(vectors.offsets)), vectors.bins] = vectors.weights

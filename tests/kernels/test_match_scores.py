@@ -156,7 +156,7 @@ def test_mass_rows_give_distinct_masses_ascending_indices():
     bits = np.zeros(5, np.uint64)
     for mass in lists.masses.tolist():
         bits[mass // 64] |= np.uint64(1 << mass % 64)
-    rows = MassRows.of(bits)
+    rows = MassRows.from_bits(bits)
     assert (rows.n, rows.before.tolist()) == (3, [0, 1, 2, 3, 3, 3])
 
 

@@ -11,9 +11,9 @@ from proteoscope.kernels.cpu.minimisers import (
     LONGEST_READ,
     MAXIMUM_CANDIDATES,
     SPACING,
+    build_index,
     find_candidates,
     find_minimisers,
-    index_of,
 )
 
 BASES = np.array([0, 1, 2, 3, 4], np.uint8)
@@ -99,7 +99,7 @@ def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
         begins.append(begin)
         parts.append(minimisers_in(text, k, w, place=begin))
         begin += len(text) + SPACING
-    index = index_of(*(np.concatenate(columns) for columns in zip(*parts, strict=True)), np.array([len(text) for text in texts]), k, w)
+    index = build_index(*(np.concatenate(columns) for columns in zip(*parts, strict=True)), np.array([len(text) for text in texts]), k, w)
     assert index.begins.tolist() == begins
     candidates, counts = np.zeros((len(reads), MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(len(reads), np.int64)
     offsets = np.cumsum([0, *map(len, reads)])
@@ -149,7 +149,7 @@ def test_minimisers_find_candidates_in_repeats_up_to_the_limit():
 
 def test_minimiser_search_stops_when_requested():
     text = np.random.default_rng(8).integers(0, 4, 500)
-    index = index_of(*minimisers_in(text, 11, 5), np.array([500]), 11, 5)
+    index = build_index(*minimisers_in(text, 11, 5), np.array([500]), 11, 5)
     counts = np.full(1, 7)
     rules, workspace = np.array([8, 16, 5, 5, 2]), np.zeros((1, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64)
     find_candidates(text.astype(np.int8), np.array([0, 100]), 0, 1, BASES, index, rules, workspace, counts, np.ones(1, np.uint8))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.clustering_layouts import AT_THE_END, UNIT_LENGTH, PointSums, Rounds, VectorArrays, VectorSums, sums_of, total_sums
+from proteoscope.kernels.clustering_layouts import AT_THE_END, UNIT_LENGTH, PointSums, Rounds, VectorArrays, VectorSums, sum_by_cluster, total_sums
 from proteoscope.kernels.device import Device, backend_module
 
 __all__ = ["assigned", "iterated", "means_on", "plain_point_labels", "plain_vector_labels", "random_points", "random_vectors", "seeds_of"]
@@ -40,7 +40,7 @@ def seeds_of(vectors: VectorArrays, items: Sequence[int] | NDArray[np.int64]) ->
     """Return vectors as centroids."""
     labels = np.full(len(vectors.offsets) - 1, -1)
     labels[items] = np.arange(len(items))
-    return sums_of(vectors, labels, len(items), 0, len(labels))
+    return sum_by_cluster(vectors, labels, len(items), 0, len(labels))
 
 
 def plain_point_labels(points: NDArray[np.int32], centroids: NDArray[np.float64]) -> tuple[list[int], list[float]]:

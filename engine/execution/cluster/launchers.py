@@ -26,10 +26,10 @@ from proteoscope.engine.execution.cluster.requests import (
     Host,
     SlurmConfiguration,
     WorkersRequest,
+    connection_security,
     parse_workers,
     read_hosts,
     read_slurm,
-    security_of,
 )
 from proteoscope.engine.files import scratch_folder, storage_errors, temporary_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
@@ -107,7 +107,7 @@ class _Started(NamedTuple):
 
 def _start(request: WorkersRequest, stack: ExitStack, device: str, threads: int | None, certificates: Path | None) -> _Started:
     if request.sort == "address":
-        return _Started(request.address, security_of(request.address, certificates), 1, _REMOTE_SECONDS)
+        return _Started(request.address, connection_security(request.address, certificates), 1, _REMOTE_SECONDS)
     made = make_certificates(_DAYS)
     if request.sort == "local":
         return _start_local(request.count, made, stack, device, threads)

@@ -22,10 +22,10 @@ __all__ = [
     "WorkersRequest",
     "checked_address",
     "checked_workers",
+    "connection_security",
     "parse_workers",
     "read_hosts",
     "read_slurm",
-    "security_of",
 ]
 
 _EXPECTED = "expected local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
@@ -99,7 +99,7 @@ def checked_address(text: str) -> str:
     return text
 
 
-def security_of(address: str, certificates: Path | None) -> Security | None:
+def connection_security(address: str, certificates: Path | None) -> Security | None:
     """Return the settings of `distributed` for the address of a scheduler; None without encryption.
 
     Parameters
@@ -238,7 +238,7 @@ def checked_workers(requested: str, certificates: Path | None = None) -> str:
         result = read_slurm(request.file)
         queue = f", queue {result.queue}" if result.queue else ""
         return f"{_counted(result.jobs, 'Slurm job')}, each {result.cores} threads and {result.memory}{queue}"
-    unencrypted = "" if security_of(request.address, certificates) else ", without encryption, on this machine alone"
+    unencrypted = "" if connection_security(request.address, certificates) else ", without encryption, on this machine alone"
     return f"the workers of the scheduler at {request.address}{unencrypted}"
 
 

@@ -72,7 +72,7 @@ class ErrorRateSettings:
     """Decoy candidates per target candidate."""
 
     @classmethod
-    def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> ErrorRateSettings:
+    def from_parameters(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> ErrorRateSettings:
         """Create settings from the parameters of a search and the prefixes of decoy accessions."""
         return cls(parameters, "existing", parameters.fdr, parameters.plus_one, decoy_prefixes)
 

@@ -111,9 +111,9 @@ def listed_tables(
     groups, source, proteins = _protein_table(matches, ranked, peptides, positions, database)
     fdr, ratio = ranked.settings.fdr, ranked.settings.decoy_ratio
     counted = {
-        "psms": AcceptanceCounts.of(np.where(ranked.rank == 1, ranked.rates.q_value, np.nan), ranked.is_decoy, fdr, ratio),
-        "peptides": AcceptanceCounts.of(peptides.q_value, peptides.is_decoy, fdr, ratio),
-        "proteins": AcceptanceCounts.of(groups.q_value, groups.is_decoy, fdr),
+        "psms": AcceptanceCounts.from_q_values(np.where(ranked.rank == 1, ranked.rates.q_value, np.nan), ranked.is_decoy, fdr, ratio),
+        "peptides": AcceptanceCounts.from_q_values(peptides.q_value, peptides.is_decoy, fdr, ratio),
+        "proteins": AcceptanceCounts.from_q_values(groups.q_value, groups.is_decoy, fdr),
     }
     sources = dict(zip(Tables.LEVELS, (ranked.rates.q_value_of, peptides.source, source), strict=True))
     has_decoys = {"psms": ranked.is_decoy.any(), "peptides": peptides.is_decoy.any(), "proteins": bool(ranked.is_decoy.any())}

@@ -56,7 +56,7 @@ class IdentificationTables:
     """User marks of PSMs, by row."""
 
     @classmethod
-    def of_folder(cls, folder: str | Path) -> IdentificationTables:
+    def from_folder(cls, folder: str | Path) -> IdentificationTables:
         """Use the tables ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet`` of a folder.
 
         Raises

@@ -11,7 +11,7 @@ import pytest
 from proteoscope.engine.clustering.consensus import SpectrumClusters, consensus_spectra
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import cluster_quality, majority_labels, read_labels
-from proteoscope.engine.clustering.spectrum_groups import clusters_of
+from proteoscope.engine.clustering.spectrum_groups import compute_clusters
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.spectra.columns import Spectra
@@ -51,7 +51,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 @pytest.mark.parametrize("choice", ["most-similar", "best", "mean"])
 def test_spectrum_clusters_equal_reference_loop(copies, choice):
     parameters, resources = ClusteringParameters().changed(consensus_spectrum=choice), Resources(2)
-    clusters, vectors = clusters_of(copies, parameters, resources), spectrum_vectors(copies, parameters, resources)
+    clusters, vectors = compute_clusters(copies, parameters, resources), spectrum_vectors(copies, parameters, resources)
     assert 20 < len(clusters) < len(copies) and sorted(clusters.members.tolist()) == list(range(len(copies)))
     dense = dense_vectors(vectors)
     for number in range(len(clusters)):
@@ -70,7 +70,7 @@ def test_spectrum_clusters_equal_reference_loop(copies, choice):
 
 
 def test_clusters_are_numbered_by_their_first_spectrum(copies):
-    clusters = clusters_of(copies, ClusteringParameters(), Resources(1))
+    clusters = compute_clusters(copies, ClusteringParameters(), Resources(1))
     _, first = np.unique(clusters.cluster, return_index=True)
     assert (np.diff(first) > 0).all()
     sizes = clusters.sizes[clusters.groups]
@@ -79,7 +79,7 @@ def test_clusters_are_numbered_by_their_first_spectrum(copies):
 
 def test_mean_consensus_spectra_equal_reference_loops(copies):
     parameters = ClusteringParameters().changed(consensus_spectrum="mean")
-    clusters = clusters_of(copies, parameters, Resources(2))
+    clusters = compute_clusters(copies, parameters, Resources(2))
     consensus = consensus_spectra(clusters, clusters.groups, copies, parameters, Resources(2))
     assert len(consensus.offsets) == len(clusters.groups) + 1
     for row, number in enumerate(clusters.groups.tolist()):
@@ -102,7 +102,7 @@ def test_mean_consensus_spectra_equal_reference_loops(copies):
 
 
 def test_consensus_spectrum_is_the_representative_by_default(copies):
-    clusters = clusters_of(copies, ClusteringParameters(), Resources(1))
+    clusters = compute_clusters(copies, ClusteringParameters(), Resources(1))
     consensus = consensus_spectra(clusters, clusters.groups, copies, ClusteringParameters(), Resources(1))
     for row, number in enumerate(clusters.groups.tolist()):
         mz, _ = copies.peaks(int(clusters.representative[number]))
@@ -111,10 +111,10 @@ def test_consensus_spectrum_is_the_representative_by_default(copies):
 
 def test_spectra_without_peaks_are_not_clustered():
     some = spectra([[], [(100.0, 1.0)], []], [500.0, 500.0, np.nan], [4, 4, 4])
-    clusters = clusters_of(some, ClusteringParameters(), Resources(1))
+    clusters = compute_clusters(some, ClusteringParameters(), Resources(1))
     assert clusters.cluster.tolist() == [0, 1, 2] and clusters.similarity.tolist() == [1.0, 1.0, 1.0]
     assert isinstance(clusters, SpectrumClusters) and len(clusters.groups) == 0
-    assert len(clusters_of(spectra([], [], []), ClusteringParameters(), Resources(1))) == 0
+    assert len(compute_clusters(spectra([], [], []), ClusteringParameters(), Resources(1))) == 0
 
 
 def test_cluster_quality_equals_scikit_learn():

@@ -267,7 +267,7 @@ def test_paralogue_table_counts_shared_and_unique_peptides(project: Path, run: s
 
 
 def test_find_peptide_places_treats_i_as_l_and_allows_overlaps() -> None:
-    none = Modifications.of(np.zeros(2, np.int64), [], [], [])
+    none = Modifications.from_columns(np.zeros(2, np.int64), [], [], [])
     peptides = IdentifiedPeptides(("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan))
     places = find_peptide_positions(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
     assert [tuple(map(int, place)) for place in zip(places.peptide, places.protein, places.start, places.end, strict=True)] == [

@@ -26,7 +26,7 @@ def entries(sequences: Sequence[str]) -> list[ProteinEntry]:
 def identified(sequences: Sequence[str]) -> IdentifiedPeptides:
     """Return unmodified peptides with one spectrum each."""
     n = len(sequences)
-    none = Modifications.of(np.zeros(n, np.int64), [], [], [])
+    none = Modifications.from_columns(np.zeros(n, np.int64), [], [], [])
     return IdentifiedPeptides(tuple(sequences), tuple(sequences), none, np.ones(n, np.int64), np.full(n, 0.001), np.full(n, np.nan))
 
 
@@ -97,7 +97,7 @@ def test_uncovered_stretches_match_pyteomics_digestion() -> None:
     peptides = identified([sequences[0][50:75], sequences[0][200:212], sequences[1][0:20], sequences[2][70:90]])
     proteins = entries(sequences)
     residues = residue_evidence(peptides, proteins, find_peptide_positions(peptides, proteins))
-    stretches = missed_stretches(proteins, residues, [], MappedRows.of([], residues), Progress(), n_enzymes=100)
+    stretches = missed_stretches(proteins, residues, [], MappedRows.from_chains([], residues), Progress(), n_enzymes=100)
     covered = [np.zeros(len(sequence), np.bool_) for sequence in sequences]
     for protein, start, end in ((0, 50, 75), (0, 200, 212), (1, 0, 20), (2, 70, 90)):
         covered[protein][start:end] = True

@@ -52,7 +52,7 @@ def peptides_for(folder: Path, parameters: IdentificationParameters) -> PeptideA
     n, length = (2, 120) if parameters.specificity == "non-specific" else (10, 200) if is_wide else (150, 300)
     residues = list("AACDEEFGGHIKKLLMMNPQRRSSTTVVWY")
     (folder / "random.fasta").write_text("".join(f">P{i}\nM{''.join(random.choice(residues, length))}\n" for i in range(n)))
-    digestion = Digestion.of(parameters, parameters.specificity)
+    digestion = Digestion.from_settings(parameters, parameters.specificity)
     proteins = build_protein_index(
         folder,
         read_proteins([folder / "random.fasta"]),

@@ -26,7 +26,7 @@ def export(
     **search: Any,
 ) -> list[Path]:
     """Write tables, or the tables of a folder, in a format and return the paths."""
-    tables = tables if isinstance(tables, IdentificationTables) else IdentificationTables.of_folder(tables)
+    tables = tables if isinstance(tables, IdentificationTables) else IdentificationTables.from_folder(tables)
     if "passes" in search:
         search["done"] = search.pop("passes")
     search = {name: tuple(map(str, value)) if name in ("spectra", "databases") else value for name, value in search.items()}

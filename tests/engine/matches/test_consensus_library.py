@@ -76,7 +76,7 @@ def members(seed=0, series="by"):
 
 def build_entries(library_members, spectra, origin, threads=2, ion_series="by"):
     n, batches = consensus_entries(
-        library_members, spectra, SpectrumSeries.of(ion_series, spectra.activation), TOLERANCE, origin, Resources(threads)
+        library_members, spectra, SpectrumSeries.for_spectra(ion_series, spectra.activation), TOLERANCE, origin, Resources(threads)
     )
     (entries,) = batches
     assert len(entries) == n >= 6

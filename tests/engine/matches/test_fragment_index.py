@@ -44,7 +44,7 @@ class Database:
 
 
 def database(folder: Path, files: list[Path]) -> Database:
-    digestion = Digestion.of(OPEN, "specific")
+    digestion = Digestion.from_settings(OPEN, "specific")
     index = build_protein_index(
         folder, read_proteins(files), database="x.fasta", decoys="reverse", decoy_prefix="DECOY_", cleaves=digestion.enzyme.cleavage_table()
     )

@@ -155,7 +155,7 @@ def test_pass_record_is_non_specific_for_unspecific_enzyme():
         enzyme, missed_cleavages, fixed_modifications, isotope_errors = "unspecific cleavage", 2, (), (0,)
         precursor_tolerance = fragment_tolerance = Tolerance(10.0, "ppm")
 
-    assert PassRecord.of("first", Settings(), "specific").specificity == "non-specific"
+    assert PassRecord.from_settings("first", Settings(), "specific").specificity == "non-specific"
 
 
 def test_widest_tolerance_is_selected_by_size_not_by_order():

@@ -214,7 +214,7 @@ def test_no_matches_give_no_psms(indexes: tuple[ProteinIndex, PeptideIndex], psm
     assert len(none) == 0
     assert none.modification_offsets.tolist() == none.occurrence_offsets.tolist() == [0]
     assert search_score(none).shape == (0,)
-    assert all(column.shape == (0,) for column in rescoring_features(none, SystematicErrors.of(none, np.empty(0, bool))).values())
+    assert all(column.shape == (0,) for column in rescoring_features(none, SystematicErrors.from_matches(none, np.empty(0, bool))).values())
 
 
 def test_psm_search_score_is_weighted_mean_of_log_expectations(psms: Psms) -> None:
@@ -224,7 +224,7 @@ def test_psm_search_score_is_weighted_mean_of_log_expectations(psms: Psms) -> No
 
 
 def test_rescoring_features_are_finite_and_label_free(psms: Psms) -> None:
-    systematic = SystematicErrors.of(psms, np.zeros(len(psms), bool))
+    systematic = SystematicErrors.from_matches(psms, np.zeros(len(psms), bool))
     features = rescoring_features(psms, systematic)
     for name, column in features.items():
         assert column.shape == (len(psms),), name
@@ -238,7 +238,7 @@ def test_rescoring_features_are_finite_and_label_free(psms: Psms) -> None:
 def test_precursor_error_feature_is_relative_to_confident_median(psms: Psms) -> None:
     confident = np.arange(len(psms)) % 2 == 0
     assert confident.sum() >= 10
-    systematic, error = SystematicErrors.of(psms, confident), psms.mass_error_ppm
+    systematic, error = SystematicErrors.from_matches(psms, confident), psms.mass_error_ppm
     distance = rescoring_features(psms, systematic)["precursor_error"]
     ascending = sorted(error[confident].tolist())
     middle = (ascending[(len(ascending) - 1) // 2] + ascending[len(ascending) // 2]) / 2

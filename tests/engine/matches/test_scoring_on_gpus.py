@@ -37,7 +37,9 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     monkeypatch.setattr(SpectrumSearch, "candidates_of_batch", 100)
     spectra, queries, peptides, modifications, settings = random_search(7, 2, most=1, n_queries=40)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
-    index = SpectrumIndex(spectra, queries, len(queries.mass), SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8)))
+    index = SpectrumIndex(
+        spectra, queries, len(queries.mass), SpectrumSeries.for_spectra("by", np.zeros(len(spectra.offsets) - 1, np.uint8))
+    )
 
     def search(used: list[Any], *, with_cpu: bool = False) -> tuple[Any, list[str]]:
         for number, gpu in enumerate(used):

@@ -47,7 +47,7 @@ def made():
     weight = np.ones(offsets[-1], np.float32)
     order = np.argsort(masses[queried] + 40.0)
     queries = QueryArrays(order, np.full(len(order), 2), (masses[queried] + 40.0)[order])
-    series = SpectrumSeries.of("by", np.zeros(len(offsets) - 1, np.uint8))
+    series = SpectrumSeries.for_spectra("by", np.zeros(len(offsets) - 1, np.uint8))
     return SpectrumIndex(SpectrumArrays(offsets, np.concatenate(peaks), weight, weight), queries, len(order), series), peptides
 
 

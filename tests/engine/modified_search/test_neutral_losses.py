@@ -27,7 +27,7 @@ def loss_of(peaks, charge=2, *, is_tyrosine=False):
     arrays = SpectrumArrays(offsets, np.concatenate((np.sort(other), mz, np.sort(other))), heights, heights)
     queries = QueryArrays(np.array([1]), np.array([charge]), np.array([NEUTRAL]))
     settings = ion_settings(ModifiedSearchParameters.checked(read_preset("modified", "standard")), "by", 2000.0, "hyperscore")
-    index = SpectrumIndex(arrays, queries, 3, SpectrumSeries.of("by", np.zeros(3, np.uint8)))
+    index = SpectrumIndex(arrays, queries, 3, SpectrumSeries.for_spectra("by", np.zeros(3, np.uint8)))
     given = np.array([1]), np.array([charge]), np.array([NEUTRAL]), np.array([is_tyrosine])
     return int(precursor_losses(index, *given, settings)[0])
 

@@ -157,11 +157,11 @@ def built(folder: Path, database: Path, *, knows: bool) -> Indexes:
     )
 
 
-def collect_peptides(indexes: Indexes, *, of_proteins: int) -> set[tuple[str, float]]:
+def collect_peptides(indexes: Indexes, *, refer_to_proteins: int) -> set[tuple[str, float]]:
     """Return the peptides without known modifications of the first proteins, and their masses."""
     residues = np.asarray(indexes.proteins.proteins.residues).tobytes().decode()
     modifications = indexes.peptides.forms.form
-    end = int(indexes.proteins.proteins.offsets[of_proteins])
+    end = int(indexes.proteins.proteins.offsets[refer_to_proteins])
     results = zip(indexes.peptides.position.tolist(), indexes.peptides.length.tolist(), indexes.peptides.mass.tolist(), strict=True)
     return {
         (residues[start : start + length], round(mass, 5))
@@ -183,7 +183,7 @@ def test_broken_features_of_a_database_are_skipped(tmp_path: Path, seed: int) ->
             assert path.name in str(error) and "\n" not in str(error)
             continue
         without = built(tmp_path / f"without{suffix}", path, knows=False)
-        assert collect_peptides(indexes, of_proteins=3) == collect_peptides(without, of_proteins=3)
+        assert collect_peptides(indexes, refer_to_proteins=3) == collect_peptides(without, refer_to_proteins=3)
         modifications, proteins = indexes.proteins.known_modifications, indexes.proteins.proteins
         if modifications is not None:
             sequence = np.asarray(proteins.residues)[modifications.position].tobytes().decode()

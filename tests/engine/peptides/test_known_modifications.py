@@ -296,7 +296,7 @@ def test_peptide_index_with_modified_forms_is_equal_in_mass_ranges(annotated, tm
     database, *_ = annotated
     settings = parameters()
     proteins, whole = built(tmp_path / "index", database, settings)
-    digestion, resources = Digestion.of(settings, "specific"), Resources(2, [], True, Progress())
+    digestion, resources = Digestion.from_settings(settings, "specific"), Resources(2, [], True, Progress())
     for folder in ("parts", "some"):
         (tmp_path / folder).mkdir()
     parts = build_peptide_index(tmp_path / "parts", proteins, digestion, resources, memory_bytes=2000, forms=searched(settings))
@@ -348,7 +348,7 @@ def test_database_without_annotations_gives_plain_peptide_index(tmp_path: Path) 
 
 def test_index_key_depends_on_all_settings_of_modified_forms(tmp_path: Path) -> None:
     settings = parameters()
-    digestion = Digestion.of(settings, "specific")
+    digestion = Digestion.from_settings(settings, "specific")
     plain = Databases([], [], {"database": ["x"]})
     without = key_parts(plain, settings, digestion)
     assert without.keys() == {*DECOY_KEYS, "format", "inputs", "digestion"}
@@ -387,7 +387,7 @@ def test_index_with_corrupt_known_modifications_is_rejected(
     np.save(path, corrupt(np.load(path)))
     with pytest.raises(InvalidIndexError):
         proteins = open_protein_index(tmp_path / "index")
-        open_peptide_index(tmp_path / "index", proteins, Digestion.of(settings, "specific"))
+        open_peptide_index(tmp_path / "index", proteins, Digestion.from_settings(settings, "specific"))
 
 
 def test_index_with_unreadable_known_modification_is_rejected(annotated, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_variants_that_cannot_be_applied_are_counted(tmp_path: Path) -> None:
 def test_peptide_index_has_no_variants_unless_requested(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters(known_variants=False)
-    digestion = Digestion.of(settings, "specific")
+    digestion = Digestion.from_settings(settings, "specific")
     plain = Databases([database], [], {"database": ["x"]})
     assert key_parts(plain, settings, digestion).keys() == {*DECOY_KEYS, "format", "inputs", "digestion"}
     assert key_parts(plain._replace(has_variants=True), settings, digestion) != key_parts(plain, settings, digestion)
@@ -207,7 +207,7 @@ def test_variant_peptides_of_selected_proteins_are_unchanged(annotated, tmp_path
         for start, length in zip(occurrence[is_of_chosen].tolist(), peptides.length[owner][is_of_chosen].tolist(), strict=True)
     }
     (tmp_path / "some").mkdir()
-    digestion = Digestion.of(settings, "specific")
+    digestion = Digestion.from_settings(settings, "specific")
     some = build_peptide_index(
         tmp_path / "some", proteins, digestion, Resources(2, [], True, Progress()), memory_bytes=1 << 20, selected=chosen
     )

@@ -22,7 +22,7 @@ DATABASES = Databases([], [], {"database": ["00"], "contaminants": []})
 
 def peptide_key(parameters: IdentificationParameters | None = None) -> str:
     parameters = parameters or IdentificationParameters()
-    return parts_digest(key_parts(DATABASES, parameters, Digestion.of(parameters, parameters.specificity)))
+    return parts_digest(key_parts(DATABASES, parameters, Digestion.from_settings(parameters, parameters.specificity)))
 
 
 def test_peptide_index_key_changes_with_a_corrected_cleavage_rule(monkeypatch):

@@ -82,7 +82,7 @@ def test_level_amounts_do_not_depend_on_missing_charge_states(by):
     missing = rng.random(ions.shape) < 0.4
     missing[::3] = False  # one charge of each peptidoform is in all samples
     ions[missing] = np.nan
-    levels = level_amounts(RawQuantities.of(ions), Grouping(form, sequence, protein, 1), by)
+    levels = level_amounts(RawQuantities.from_values(ions), Grouping(form, sequence, protein, 1), by)
     for level in levels:
         np.testing.assert_allclose(level.value / level.value[:, :1], np.tile([1.0, 3.0, 0.5, 2.0], (len(level), 1)), rtol=1e-6)
 
@@ -91,7 +91,7 @@ def test_level_amounts_equal_their_definition():
     value = random_amounts(9, 18, 5, 0.3)
     value[:, 0] = np.where(np.isnan(value[:, 0]), 1e4, value[:, 0])
     form, sequence = np.repeat(np.arange(6), 3), np.repeat(np.arange(2), 3)
-    levels = level_amounts(RawQuantities.of(value), Grouping(form, sequence, np.zeros(2, np.int64), 1), "maxlfq")
+    levels = level_amounts(RawQuantities.from_values(value), Grouping(form, sequence, np.zeros(2, np.int64), 1), "maxlfq")
     for row in range(6):
         np.testing.assert_allclose(
             np.log2(levels.forms.value[row] / levels.forms.value[row, 0]), by_definition(value[form == row]), atol=1e-4
@@ -104,15 +104,17 @@ def test_level_amounts_of_plexes_equal_separate_plexes():
     value[::3, 3:], value[1::3, :3], value[2::3] = np.nan, np.nan, np.nan  # no ion is in both plexes
     plexes, grouping = np.array([0, 1, 0, 1, 0, 1]), Grouping(form, np.arange(10), np.zeros(10, np.int64), 1)
     mixed = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
-    quantities = level_amounts(RawQuantities.of(value[:, mixed]), grouping, "maxlfq", plexes).proteins.value[0]
-    alone = [level_amounts(RawQuantities.of(value[:, rows]), grouping, "maxlfq").proteins.value[0] for rows in (slice(3), slice(3, 6))]
+    quantities = level_amounts(RawQuantities.from_values(value[:, mixed]), grouping, "maxlfq", plexes).proteins.value[0]
+    alone = [
+        level_amounts(RawQuantities.from_values(value[:, rows]), grouping, "maxlfq").proteins.value[0] for rows in (slice(3), slice(3, 6))
+    ]
     np.testing.assert_array_equal(quantities, np.concatenate(alone)[mixed])
-    assert np.isnan(level_amounts(RawQuantities.of(value), grouping, "maxlfq").proteins.value[0]).sum() == 3
+    assert np.isnan(level_amounts(RawQuantities.from_values(value), grouping, "maxlfq").proteins.value[0]).sum() == 3
 
 
 def test_ratio_amounts_mark_samples_without_a_shared_ion():
     value = np.array([[4.0, 2.0, 3.0, np.nan], [np.nan, np.nan, np.nan, 9.0], [5.0, np.nan, np.nan, 7.0]])
-    quantities = ratio_amounts(RawQuantities.of(value), np.array([0, 0, 1]), 2)
+    quantities = ratio_amounts(RawQuantities.from_values(value), np.array([0, 0, 1]), 2)
     assert quantities.state.tolist() == [[State.MEASURED] * 3 + [State.NO_SHARED_ION], [0, State.NOT_SEEN, State.NOT_SEEN, 0]]
     np.testing.assert_array_equal(quantities.value[1], value[2])  # a single ion is unchanged
 
@@ -132,7 +134,7 @@ def test_medians_of_grouped_values_equal_numpy():
 
 
 def test_top_3_amounts_use_the_same_peptides_in_all_samples():
-    peptides = RawQuantities.of(np.array([[1.0, 50.0], [9.0, 8.0], [7.0, 6.0], [100.0, np.nan], [5.0, 5.0]]))
+    peptides = RawQuantities.from_values(np.array([[1.0, 50.0], [9.0, 8.0], [7.0, 6.0], [100.0, np.nan], [5.0, 5.0]]))
     grouping = Grouping(np.arange(5), np.arange(5), np.array([0, 0, 0, 0, -1]), 2)
     top = protein_amounts(peptides, peptides, grouping, "top-3")
     np.testing.assert_allclose(top.value, [[110.0, 58.0], [np.nan, np.nan]])
@@ -146,7 +148,7 @@ def test_summed_quantities_retain_the_reason_of_missing_values():
     sums = RawQuantities(value, state).summed(np.array([1, 0, 1]), 3)
     np.testing.assert_array_equal(sums.value, [[np.nan] * 2, [3.0, np.nan], [np.nan] * 2])
     assert sums.state.tolist() == [[State.NOT_SEEN] * 2, [State.MEASURED, State.TOO_LOW], [State.NOT_SEEN] * 2]
-    by_sample = RawQuantities(value, state).of_samples(np.array([0, 0]), 1)
+    by_sample = RawQuantities(value, state).sum_by_sample(np.array([0, 0]), 1)
     np.testing.assert_array_equal(by_sample.value.ravel(), [1.0, np.nan, 2.0])
 
 

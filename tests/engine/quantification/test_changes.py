@@ -52,7 +52,7 @@ def test_moderated_t_p_interval_and_q_equal_the_formulas():
     logs = simulated(2, 300, 7)
     logs[:40, 3:] += 2.0
     plan = design(control=3, treated=4)
-    (changes,) = compared(RawQuantities.of(2.0**logs), plan)
+    (changes,) = compared(RawQuantities.from_values(2.0**logs), plan)
     variances = np.array([(3 - 1) * row[:3].var(ddof=1) + (4 - 1) * row[3:].var(ddof=1) for row in logs]) / 5
     drawn, prior = moderated_variances(variances, np.full(300, 5.0))
     difference = logs[:, 3:].mean(axis=1) - logs[:, :3].mean(axis=1)
@@ -71,7 +71,7 @@ def test_moderated_t_p_interval_and_q_equal_the_formulas():
 def test_few_unchanged_proteins_are_significant():
     n_significant = tested = 0
     for seed in range(20):
-        (changes,) = compared(RawQuantities.of(2.0 ** simulated(100 + seed, 200, 6)), design(a=3, b=3))
+        (changes,) = compared(RawQuantities.from_values(2.0 ** simulated(100 + seed, 200, 6)), design(a=3, b=3))
         n_significant, tested = n_significant + int((changes.p_value < 0.05).sum()), tested + changes.n_tested
     low, high = stats.binom.ppf((1e-4, 1 - 1e-4), tested, 0.05)
     assert low <= n_significant <= high
@@ -82,7 +82,7 @@ def test_values_are_imputed_only_against_two_measured_values():
     logs[0, :3], logs[1, 3:], logs[2] = np.nan, np.nan, np.nan
     logs[3, [0, 1, 2, 4, 5]] = np.nan  # one value
     logs[4, [0, 1, 2, 3]] = np.nan  # two values against none
-    amounts = RawQuantities.of(2.0**logs)
+    amounts = RawQuantities.from_values(2.0**logs)
     amounts.state[0, 0] = State.TOO_LOW
     plan = design(a=3, b=3)
     (changes,) = compared(amounts, plan)
@@ -98,7 +98,7 @@ def test_values_are_imputed_only_against_two_measured_values():
 def test_imputed_values_do_not_change_the_variance():
     logs = simulated(4, 400, 6)
     logs[0, :3] = np.nan
-    (changes,) = compared(RawQuantities.of(2.0**logs), design(a=3, b=3), imputation="low")
+    (changes,) = compared(RawQuantities.from_values(2.0**logs), design(a=3, b=3), imputation="low")
     degrees = np.where(np.arange(400) == 0, 2.0, 4.0)
     variances = np.array([np.nansum((row.reshape(2, 3) - [[np.nanmean(x)] for x in row.reshape(2, 3)]) ** 2) for row in logs[1:]]) / 4
     drawn, prior = moderated_variances(np.r_[logs[0, 3:].var(ddof=1), variances], degrees)
@@ -113,7 +113,7 @@ def test_values_are_imputed_separately_for_each_comparison():
     logs = simulated(5, 60, 9)
     logs[0, :6] = np.nan  # neither a nor b
     logs[1, :3] = np.nan  # only a
-    comparisons = compared(RawQuantities.of(2.0**logs), design(a=3, b=3, c=3), imputation="low")
+    comparisons = compared(RawQuantities.from_values(2.0**logs), design(a=3, b=3, c=3), imputation="low")
     assert [changes.n_imputed[:3].tolist() for changes in comparisons] == [[0, 3, 0], [3, 3, 0]]
     assert comparisons[0].outcome[0] == "absent"
 
@@ -123,7 +123,7 @@ def test_protein_with_one_value_in_a_condition_is_not_tested():
     logs[0, [1, 2, 5]] = np.nan  # one against two
     logs[1, [1, 2]] = np.nan  # one against three
     logs[0, :3] += 5
-    (changes,) = compared(RawQuantities.of(2.0**logs), design(a=3, b=3))
+    (changes,) = compared(RawQuantities.from_values(2.0**logs), design(a=3, b=3))
     assert changes.outcome[:2].tolist() == ["not tested"] * 2
     assert np.isnan(changes.p_value[:2]).all() and changes.n_tested == 198
 
@@ -131,7 +131,7 @@ def test_protein_with_one_value_in_a_condition_is_not_tested():
 def test_comparison_names_conditions_without_a_shared_ion():
     logs = simulated(7, 40, 4)
     logs[0, :2] = np.nan
-    amounts = RawQuantities.of(2.0**logs)
+    amounts = RawQuantities.from_values(2.0**logs)
     amounts.state[0, :2] = State.NO_SHARED_ION
     (changes,) = compared(amounts, design(a=2, b=2), imputation="low")
     assert changes.outcome[0] == "no shared ion" and changes.n_imputed[0] == 0

@@ -64,7 +64,7 @@ def test_subject_blocks_give_a_paired_t_test():
     logs = rng.normal(20, 2, (100, 5)) + rng.normal(0, 2, (100, 1))
     logs = np.concatenate([logs, logs + rng.normal(0.3, 0.2, (100, 5))], axis=1)
     plan = design("aaaaabbbbb", subject="1234512345")
-    (changes,) = protein_changes(RawQuantities.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
+    (changes,) = protein_changes(RawQuantities.from_values(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
     apart = logs[:, 5:] - logs[:, :5]
     # For pairs, the residual variance of the model is half the variance of the differences.
     drawn, prior = moderated_variances(apart.var(axis=1, ddof=1) / 2, np.full(100, 4.0))
@@ -105,7 +105,7 @@ def test_moderated_test_with_blocks_equals_limma(tmp_path):
     logs[:, 4:] += rng.normal(0, 1, (400, 1))  # the second plex
     logs[rng.random(logs.shape) < 0.1] = np.nan
     plan = design("aabbaabb", plex="11112222")
-    (changes,) = protein_changes(RawQuantities.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
+    (changes,) = protein_changes(RawQuantities.from_values(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
     np.savetxt(tmp_path / "table.tsv", logs, delimiter="\t", fmt="%.15g")
     script = (
         f'library(limma); x <- as.matrix(read.table("{tmp_path}/table.tsv", sep="\\t", na.strings="nan"));'

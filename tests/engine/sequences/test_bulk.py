@@ -55,7 +55,7 @@ def found_of(pairs, scheme):
         SequenceEntries(text, names, np.arange(n), lengths) for text, lengths in zip((others, names), pairs.lengths, strict=True)
     )
     aligned = align_pairs(pairs, scheme, 1, Progress())
-    hits = Hits.of(aligned, queries, subjects, pairs.scores, np.arange(n) + 1, np.linspace(0, 9, n), np.linspace(0, 1, n))
+    hits = Hits.from_alignments(aligned, queries, subjects, pairs.scores, np.arange(n) + 1, np.linspace(0, 9, n), np.linspace(0, 1, n))
     return QueryHits(np.zeros(1, np.int64), names[:1], names[:1], Texts.from_strings(["ARND"]), np.array([0, n]), hits)
 
 

@@ -60,7 +60,7 @@ def stacked(rows: list[tuple[int, str, str, int, int]]) -> Stack:
         Texts.from_strings([row[2] for row in rows]),
         np.arange(len(rows), dtype=np.int64) + 7,
     )
-    return Stack.of("query", "of the test", QUERY, subjects)
+    return Stack.from_subjects("query", "of the test", QUERY, subjects)
 
 
 def rows(stack: Stack) -> list[str]:
@@ -215,7 +215,7 @@ def test_stack_rejects_inconsistent_alignments(start: int, above: str, below: st
     numbers = [np.array([number]) for number in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.from_strings([above]), Texts.from_strings([below]), np.array([1]))
     with pytest.raises(ParameterError, match="do not fit its sequence and its hits; search again"):
-        Stack.of("query", "", QUERY, subjects)
+        Stack.from_subjects("query", "", QUERY, subjects)
 
 
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.text("ACDW-X", min_size=5, max_size=5), min_size=n, max_size=n)))

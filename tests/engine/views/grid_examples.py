@@ -36,7 +36,7 @@ def stack() -> ColouredStack:
     lengths, starts = np.array([len(line) for line in lines], np.int64), np.zeros(n, np.int64)
     names = [f"subject{k}" for k in range(n)]
     subjects = AlignedSubjects(names, [""] * n, lengths, starts, starts, Texts.from_strings(spans), Texts.from_strings(lines), np.arange(n))
-    return ColouredStack.of(Stack.of("Q", "", QUERY, subjects), "zappo")
+    return ColouredStack.from_stack(Stack.from_subjects("Q", "", QUERY, subjects), "zappo")
 
 
 def coverage() -> Coverage:

@@ -38,7 +38,7 @@ def counted(start: np.ndarray, end: np.ndarray, length: int = LENGTH) -> np.ndar
 )
 def test_read_depth_of_bins_has_mean_and_maximum_of_the_bases(n: int, edges: np.ndarray) -> None:
     start, end = ranges(n)
-    depth, expected = Depth.of_ranges("t", LENGTH, start, end), counted(start, end)
+    depth, expected = Depth.from_ranges("t", LENGTH, start, end), counted(start, end)
     mean, maximum = depth.parts(edges)
     for part, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
         shares = np.clip(np.minimum(high, np.arange(LENGTH) + 1.5) - np.maximum(low, np.arange(LENGTH) + 0.5), 0, None)
@@ -49,5 +49,5 @@ def test_read_depth_of_bins_has_mean_and_maximum_of_the_bases(n: int, edges: np.
 
 
 def test_read_depth_counts_alignments_at_both_ends() -> None:
-    depth = Depth.of_ranges("t", 5, np.array([1, 5, 1]), np.array([1, 5, 5]))
+    depth = Depth.from_ranges("t", 5, np.array([1, 5, 1]), np.array([1, 5, 5]))
     assert depth.parts(np.arange(0.5, 6))[1].tolist() == [2, 1, 1, 1, 2]

@@ -86,7 +86,7 @@ def test_linked_peptide_quantities_are_log2_changes_or_means(made):
         for i, sequence in enumerate([first, first, second, first + second])
     ]
     coverage = cover("X", sequence, rows)
-    residues = newest.of_residues(coverage)
+    residues = newest.mean_by_residue(coverage)
     wanted = [np.nan, *[expected[first]] * len(first), *[expected[second]] * len(second), *[np.nan] * 4]
     np.testing.assert_allclose(residues, wanted)
     colours = quantity_colours(np.array([newest.scale.low, 0.0, newest.scale.high, np.nan]), newest.scale).tolist()
@@ -127,7 +127,7 @@ def test_peptide_colours_follow_corrected_trace_borders(made):
 
     rows = [{"row": 0, "peptide": peptide, "sequence": peptide, "n_psms": 1, "q_value": 0.0}]
     coverage = cover("X", f"K{peptide}K", rows)
-    colours = [quantity_colours(quantities.of_residues(coverage), before.scale)[1:-1] for quantities in (before, after)]
+    colours = [quantity_colours(quantities.mean_by_residue(coverage), before.scale)[1:-1] for quantities in (before, after)]
     assert (colours[0] == colours[0][0]).all() and (colours[1] == colours[1][0]).all()
     assert colours[0][0].tolist() != colours[1][0].tolist()
     assert LinkedQuantities(Project.open(project), "import-0001").newest().values == after.values, "the correction is stored"

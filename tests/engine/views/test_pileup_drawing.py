@@ -124,7 +124,7 @@ def test_pileup_depth_of_the_whole_reference_equals_counts(n: int) -> None:
     for first, last in zip(start.tolist(), end.tolist(), strict=True):
         for base in range(first, last + 1):
             counted[base] += 1
-    depth = Depth.of_ranges("g", LENGTH, start, end)
+    depth = Depth.from_ranges("g", LENGTH, start, end)
     sheet = PileupSheet(pile_of(start, end), (), (400.5, 500.5), TextMeasure(), (LENGTH + 48.0, 400.0), depth)
     assert sheet.coverage is not None and sheet.coverage.width == LENGTH
     most, mean = [shape for shape in sheet.draw().shapes if isinstance(shape, Sticks)]
@@ -138,10 +138,10 @@ def test_pileup_depth_of_the_whole_reference_equals_counts(n: int) -> None:
 
 
 def test_pileup_depth_is_hidden_without_space() -> None:
-    pile, depth = pile_of(np.array([5]), np.array([50])), Depth.of_ranges("g", LENGTH, np.array([5]), np.array([50]))
+    pile, depth = pile_of(np.array([5]), np.array([50])), Depth.from_ranges("g", LENGTH, np.array([5]), np.array([50]))
     assert PileupSheet(pile, (), (0.5, 100.5), TextMeasure(), (500, 100), depth).coverage is None
     assert PileupSheet(pile, (), (0.5, 100.5), TextMeasure(), (500, 300)).coverage is None
-    other = Depth.of_ranges("other", 7, np.array([1]), np.array([7]))
+    other = Depth.from_ranges("other", 7, np.array([1]), np.array([7]))
     assert PileupSheet(pile, (), (0.5, 100.5), TextMeasure(), (500, 300), other).coverage is None
 
 

@@ -71,7 +71,7 @@ def row(**changed: object) -> dict[str, object]:
 
 
 def pair_of(bases: str = "GGACGTTACC", qualities: str = "", **changed: object) -> ReadPair:
-    return ReadPair.of(("read", "genome", ""), bases, qualities, row(**changed))
+    return ReadPair.from_row(("read", "genome", ""), bases, qualities, row(**changed))
 
 
 def test_read_pair_columns_have_colours_numbers_and_descriptions() -> None:
@@ -105,7 +105,7 @@ def test_read_pair_marks_bases_of_low_quality() -> None:
 
 def test_read_pair_marks_positive_scores_of_a_matrix() -> None:
     values = {"pattern_start": 1, "pattern_end": 3, "strand": "+", "cigar": "1=2X", "md": "1V0W0", "text_start": 1, "text_end": 3}
-    pair = ReadPair.of(("p", "t", ""), "MIG", "", values, read_matrix("BLOSUM62"))
+    pair = ReadPair.from_row(("p", "t", ""), "MIG", "", values, read_matrix("BLOSUM62"))
     assert (pair.query, pair.middle, pair.subject) == ("MIG", "M+ ", "MVW")
     assert pair.kinds.tolist() == [IDENTICAL, POSITIVE, DIFFERENT] and pair.legend[1] == (POSITIVE, "positive (+)")
 

@@ -36,7 +36,7 @@ def table(n: int, seed: int = 1, *, has_times: bool = True) -> pa.Table:
 
 def test_lc_ms_map_points_are_sorted_by_time() -> None:
     spectra = table(500)
-    points = MapPoints.of_table(spectra)
+    points = MapPoints.from_table(spectra)
     rows = {int(row["spectrum"]): row for row in spectra.to_pylist()}
     assert (np.diff(points.x) >= 0).all() and len(points) == 500 and points.has_times
     for i in range(0, 500, 37):
@@ -47,33 +47,33 @@ def test_lc_ms_map_points_are_sorted_by_time() -> None:
 
 
 def test_lc_ms_map_points_without_times_are_in_file_order() -> None:
-    points = MapPoints.of_table(table(50, has_times=False))
+    points = MapPoints.from_table(table(50, has_times=False))
     assert not points.has_times and points.x.tolist() == list(range(50)) and points.n_missing == 0
 
 
 def test_lc_ms_map_counts_spectra_without_times() -> None:
     spectra = table(50).set_column(1, "retention_time", pa.array([None if i % 10 == 0 else float(i) for i in range(50)]))
-    points = MapPoints.of_table(spectra)
+    points = MapPoints.from_table(spectra)
     assert points.n_missing == 5 and 10 not in points.spectrum.tolist() and points.point_of(10) is None and points.point_of(11) is not None
 
 
 def test_lc_ms_map_points_are_named_by_scan_and_file() -> None:
     spectra = table(50)
-    points = MapPoints.of_table(spectra)
+    points = MapPoints.from_table(spectra)
     assert [points.name_of(i) for i in range(50)] == [f"scan {1000 + row}" for row in points.spectrum.tolist()]
     files = ["two.mzML" if row % 3 else "one.mzML" for row in range(50)]
-    points = MapPoints.of_table(spectra.set_column(5, "spectrum_file", pa.array(files)))
+    points = MapPoints.from_table(spectra.set_column(5, "spectrum_file", pa.array(files)))
     assert [points.name_of(i) for i in range(50)] == [f"scan {1000 + row} of {files[row]}" for row in points.spectrum.tolist()]
 
 
 def test_lc_ms_map_points_without_scans_have_no_names() -> None:
     unnamed = table(9).set_column(4, "scan", pa.nulls(9, pa.int64())).set_column(5, "spectrum_file", pa.nulls(9, pa.string()))
-    assert MapPoints.of_table(unnamed).name_of(4) == ""
+    assert MapPoints.from_table(unnamed).name_of(4) == ""
 
 
 @pytest.mark.parametrize("shown", [ALL, frozenset((UNEXPLAINED, EXPLAINED)), frozenset((IDENTIFIED,)), frozenset()])
 def test_lc_ms_map_pixel_has_the_most_frequent_colour(shown: frozenset[int]) -> None:
-    points = MapPoints.of_table(table(5000))
+    points = MapPoints.from_table(table(5000))
     (left, right), (low, high), width, height = (10.0, 80.0), (500.0, 1200.0), 40, 30
     picture = draw_points(points, ((left, right), (low, high)), (width, height), SHADES, shown, largest_dots=-1)
     expected: dict[tuple[int, int], Counter[int]] = {}
@@ -113,14 +113,14 @@ def test_lc_ms_map_of_few_points_draws_rare_states_in_front() -> None:
 def test_lc_ms_map_runs_no_python_code_per_point() -> None:
     efforts = []
     for n in (100_000, 400_000):
-        points = MapPoints.of_table(table(n))
+        points = MapPoints.from_table(table(n))
         efforts.append(lines_run(lambda points=points: draw_points(points, points.whole, (300, 200), SHADES)))  # type: ignore[misc]
     assert efforts[1] <= 1.1 * efforts[0]
 
 
 @pytest.mark.parametrize("shown", [ALL, frozenset((IDENTIFIED,))])
 def test_lc_ms_map_nearest_point_has_the_smallest_distance(shown: frozenset[int]) -> None:
-    points = MapPoints.of_table(table(300))
+    points = MapPoints.from_table(table(300))
     rows = [i for i in range(300) if points.status[i] in shown]
     for x, mz in ((20.0, 700.0), (50.5, 1301.0), (99.0, 320.0)):
         distances = [((points.x[i] - x) / 2) ** 2 + ((points.mz[i] - mz) / 30) ** 2 for i in rows]
@@ -129,7 +129,7 @@ def test_lc_ms_map_nearest_point_has_the_smallest_distance(shown: frozenset[int]
 
 
 def test_lc_ms_map_figure_works_without_qt() -> None:
-    points = MapPoints.of_table(table(400))
+    points = MapPoints.from_table(table(400))
     figure = run_map_figure(points, frozenset((IDENTIFIED, EXPLAINED)))
     drawing = lay_out(figure)
     texts = {shape.text for shape in drawing.shapes if isinstance(shape, Label)}
@@ -152,7 +152,7 @@ def test_lc_ms_map_figure_works_without_qt() -> None:
 def test_lc_ms_map_time_axis_title_fits_its_width(has_times: bool) -> None:
     spectra = table(400, has_times=has_times)
     without = pa.array([None, *spectra["precursor_mz"].to_pylist()[1:]], pa.float64())
-    points = MapPoints.of_table(spectra.set_column(2, "precursor_mz", without.fill_null(float("nan"))))
+    points = MapPoints.from_table(spectra.set_column(2, "precursor_mz", without.fill_null(float("nan"))))
     axis: Axis = run_map_figure(points).panels[0].x
     titles = [axis.fitting_title(lambda text: 7.0 * len(text), width) for width in (200, 300, 500, 2000)]
     assert all(7 * len(title) <= width for width, title in zip((200, 300, 500, 2000), titles, strict=True))

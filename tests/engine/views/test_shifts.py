@@ -26,7 +26,7 @@ def random_shifts() -> Shifts:
     random = np.random.default_rng(5)
     row = random.choice([-1, 0, 1, 2], 4000, p=[0.7, 0.15, 0.1, 0.05])
     mass = np.array([*MASSES, 0.0])[row] + random.normal(0, 0.002, 4000)
-    return Shifts.of_columns(mass, row != 2, row, NAMES)
+    return Shifts.from_columns(mass, row != 2, row, NAMES)
 
 
 @pytest.mark.parametrize(("low", "high"), [(-155.0, 505.0), (-1.0, 90.0), (15.99, 16.0), (0.0, 0.0101)])

@@ -58,7 +58,7 @@ def test_sequence_logo_information_equals_hand_computed_values(column: str, bits
 @given(st.lists(st.text(AMINO_ACIDS + "-XB", min_size=6, max_size=6), min_size=MINIMUM_SEQUENCES, max_size=40))
 def test_sequence_logo_symbols_share_the_information_of_the_column(lines: list[str]) -> None:
     symbols = symbols_of(lines)
-    logo = StackLogo.of(symbols, np.zeros((*symbols.shape, 4), np.uint8))
+    logo = StackLogo.from_symbols(symbols, np.zeros((*symbols.shape, 4), np.uint8))
     assert logo is not None
     for at, column in enumerate(zip(*lines, strict=True)):
         bits, counts = bits_by_definition("".join(column)), Counter(column)
@@ -69,7 +69,7 @@ def test_sequence_logo_symbols_share_the_information_of_the_column(lines: list[s
 
 @pytest.mark.parametrize("n_rows", [1, 2, MINIMUM_SEQUENCES - 1])
 def test_sequence_logo_needs_enough_sequences(n_rows: int) -> None:
-    painted = ColouredStack.of(stack_lines(["ACDEF"] * n_rows), "clustal")
+    painted = ColouredStack.from_stack(stack_lines(["ACDEF"] * n_rows), "clustal")
     assert painted.logo is None
     sheet = StackSheet(painted, TextMeasure())
     assert sheet.logo == 0 and not symbols_drawn(draw_stack(painted))
@@ -88,7 +88,7 @@ LINES = ["ACDIF"] * 12 + ["ACEIF"] * 5 + ["ACW-F"] * 3
 @pytest.mark.parametrize("scheme", [scheme.name for scheme in SCHEMES])
 def test_sequence_logo_has_heights_order_and_colours_of_the_stack(scheme: str) -> None:
     stack = stack_lines(LINES)
-    painted, colours = ColouredStack.of(stack, scheme), stack_colours(stack, scheme)
+    painted, colours = ColouredStack.from_stack(stack, scheme), stack_colours(stack, scheme)
     sheet = StackSheet(painted, TextMeasure())
     drawn = symbols_drawn(draw_stack(painted, sheet.measure))
     full = sheet.logo - 0.5 * sheet.line
@@ -109,7 +109,7 @@ def test_sequence_logo_has_heights_order_and_colours_of_the_stack(scheme: str) -
 
 
 def test_sequence_logo_is_hidden_in_low_windows_and_has_a_description() -> None:
-    painted, measure = ColouredStack.of(stack_lines(LINES), "clustal"), TextMeasure(10.0)
+    painted, measure = ColouredStack.from_stack(stack_lines(LINES), "clustal"), TextMeasure(10.0)
     low, high = StackSheet(painted, measure, 120.0), StackSheet(painted, measure, 300.0)
     region = Region(0.0, 0.0, 400.0, 300.0)
     assert low.logo == 0 and not symbols_drawn(low.draw(Region(0.0, 0.0, 400.0, 120.0)))

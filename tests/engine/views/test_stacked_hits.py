@@ -115,7 +115,7 @@ def stack_lines(lines: list[str]) -> Stack:
     zeros = np.zeros(n, np.int64)
     texts = Texts.from_strings([lines[0]] * n), Texts.from_strings(lines[1:])
     names, lengths = [f"s{k}" for k in range(n)], zeros + len(lines[0])
-    return Stack.of("q", "", lines[0], AlignedSubjects(names, [""] * n, lengths, zeros, zeros, *texts, zeros))
+    return Stack.from_subjects("q", "", lines[0], AlignedSubjects(names, [""] * n, lengths, zeros, zeros, *texts, zeros))
 
 
 CLUSTAL = {
@@ -203,7 +203,7 @@ def test_stack_colour_schemes_colour_residue_groups_alike() -> None:
 @pytest.mark.parametrize("scheme", [scheme.name for scheme in SCHEMES])
 def test_stack_gaps_and_unaligned_residues_have_no_colour(run: FinishedRun, scheme: str) -> None:
     stack = stacked_hits(run.tables.source("hits"), 0).stack
-    coloured = ColouredStack.of(stack, scheme)
+    coloured = ColouredStack.from_stack(stack, scheme)
     assert coloured.colours.shape == (*stack.symbols.shape, 4) and coloured.grade.shape == (stack.n_columns,)
     assert not coloured.colours[(stack.symbols == ord("-")) | (stack.symbols == 0), 3].any()
 
@@ -212,7 +212,7 @@ def test_stack_cell_text_describes_each_cell() -> None:
     subjects = AlignedSubjects(
         ["s"], [""], np.array([9]), np.array([1]), np.array([2]), Texts.from_strings(["CD-E"]), Texts.from_strings(["C-WE"]), np.array([1])
     )
-    painted = ColouredStack.of(Stack.of("q", "", "ACDEF", subjects), "none")
+    painted = ColouredStack.from_stack(Stack.from_subjects("q", "", "ACDEF", subjects), "none")
     texts = [painted.text_at(1, column).partition(", conservation")[0] for column in range(6)]
     assert texts == [
         "s: not aligned here (query A1)",
@@ -223,7 +223,7 @@ def test_stack_cell_text_describes_each_cell() -> None:
         "s: not aligned here (query F5)",
     ]
     assert painted.text_at(0, 4).startswith("q: E4, query E4")
-    without = ColouredStack.of(painted.stack, "none", has_insertions=False)
+    without = ColouredStack.from_stack(painted.stack, "none", has_insertions=False)
     assert bytes(without.symbols[1, 1:4]).decode() == "C-E"
     texts = [without.text_at(1, column).partition(", conservation")[0] for column in range(5)]
     assert texts[1:4] == ["s: C3, query C2", "s: gap after 3, query D3", "s: E5, after an insertion, query E4"]

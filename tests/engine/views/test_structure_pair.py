@@ -26,7 +26,7 @@ def pair_of(cigar: str, *, has_positions: bool = True, seed: int = 3) -> Structu
         labels = tuple(f"{i - 2 + 100 * k}{'A' if i == 3 else ''}" for i in range(n)) if has_positions else None
         facts.append(ChainFacts(states, labels, np.full(n, 3.8), np.full(n, 90.0), np.full(n, np.nan)))
     distances = random.uniform(0, 8, len(parse_cigar_pairs(cigar))) if has_positions else None
-    return StructurePair.of(("Q", "T", "a target"), (sequences[0], sequences[1]), cigar, distances, (facts[0], facts[1]))
+    return StructurePair.from_cigar(("Q", "T", "a target"), (sequences[0], sequences[1]), cigar, distances, (facts[0], facts[1]))
 
 
 @settings(max_examples=80, deadline=None)

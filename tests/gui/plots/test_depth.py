@@ -27,7 +27,7 @@ def shown(qtbot: QtBot, theme: Theme) -> Iterator[DepthPlot]:
     with qtbot.waitActive(widget):
         widget.show()
         widget.activateWindow()
-    widget.show_depth(Depth.of_ranges("genome", LENGTH, *ranges(300)))
+    widget.show_depth(Depth.from_ranges("genome", LENGTH, *ranges(300)))
     yield widget
 
 
@@ -38,7 +38,7 @@ def x_of(shown: DepthPlot, position: float) -> float:
 def test_depth_plot_needs_no_python_loop_over_alignments(shown: DepthPlot) -> None:
     efforts = []
     for n in (100_000, 400_000):
-        shown.show_depth(Depth.of_ranges("genome", 3_000_000, *ranges(n, 3_000_000)))
+        shown.show_depth(Depth.from_ranges("genome", 3_000_000, *ranges(n, 3_000_000)))
         efforts.append(lines_run(lambda: shown.grab()))
     # The axis of another depth may have more numbers.
     assert efforts[1] <= 1.5 * efforts[0]
@@ -57,7 +57,7 @@ def test_click_in_depth_plot_selects_the_position_under_the_pointer(shown: Depth
 
 
 def test_click_in_depth_plot_of_a_chromosome_selects_positions_near_the_pixel(shown: DepthPlot, qtbot: QtBot) -> None:
-    shown.show_depth(Depth.of_ranges("genome", 3_000_000, *ranges(1000, 3_000_000)))
+    shown.show_depth(Depth.from_ranges("genome", 3_000_000, *ranges(1000, 3_000_000)))
     per_pixel = 3_000_000 / shown.inner().width()
     at = QPoint(round(x_of(shown, 1_500_000)), round(shown.inner().center().y()))
     with qtbot.waitSignal(shown.placeChosen) as chosen:
@@ -100,9 +100,9 @@ def test_depth_plot_scrolls_to_the_selected_alignment(shown: DepthPlot) -> None:
     assert low < 400 < 430 < high and high - low == pytest.approx(50)
     where = QPointF(x_of(shown, 415), shown.inner().top() + 3)
     assert shown.grab().toImage().pixelColor(where.toPoint()) != plot_colours(shown.palette()).background
-    shown.show_depth(Depth.of_ranges("genome", LENGTH, *ranges(10)), retains_range=True)
+    shown.show_depth(Depth.from_ranges("genome", LENGTH, *ranges(10)), retains_range=True)
     assert shown.ranges[0] == (low, high) and shown.marked == (400, 430)
-    shown.show_depth(Depth.of_ranges("other", 80, *ranges(10, 80)))
+    shown.show_depth(Depth.from_ranges("other", 80, *ranges(10, 80)))
     assert shown.ranges == ((0.5, 80.5),) and shown.marked is None
 
 

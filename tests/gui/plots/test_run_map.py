@@ -30,7 +30,7 @@ def shown(qtbot: QtBot, theme: Theme) -> Iterator[RunMap]:
     with qtbot.waitActive(widget):
         widget.show()
         widget.activateWindow()
-    widget.show_points(MapPoints.of_table(table(400)))
+    widget.show_points(MapPoints.from_table(table(400)))
     yield widget
 
 

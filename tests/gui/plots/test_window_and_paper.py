@@ -42,7 +42,7 @@ def histogram(*, is_log: bool) -> Figure:
 
 
 def depth() -> Figure:
-    return depth_figure(Depth.of_ranges("genome", 3000, np.array([500, 900]), np.array([2000, 1200])))
+    return depth_figure(Depth.from_ranges("genome", 3000, np.array([500, 900]), np.array([2000, 1200])))
 
 
 CASES: dict[str, tuple[Callable[[], Figure], tuple[Ink, ...]]] = {

@@ -78,7 +78,7 @@ def test_structure_image_for_a_journal_column_has_width_and_300_dpi(canvas: Stru
 
 
 def test_exported_image_shows_the_scene_when_it_was_requested(canvas: StructureCanvas, tmp_path: Path) -> None:
-    tasks = [PictureTask(SceneSnapshot.of(canvas, has_text=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
+    tasks = [PictureTask(SceneSnapshot.from_canvas(canvas, has_text=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
     tasks[0].run(Progress())
     canvas.scene.hits[0].is_shown = False
     canvas.overlay.legend = False
@@ -86,7 +86,7 @@ def test_exported_image_shows_the_scene_when_it_was_requested(canvas: StructureC
     canvas._smooth_soon.stop()
     tasks[1].run(Progress())
     assert (pixels(tmp_path / "0.png") == pixels(tmp_path / "1.png")).all()
-    PictureTask(SceneSnapshot.of(canvas, has_text=False), QSize(320, 240), tmp_path / "2.png").run(Progress())
+    PictureTask(SceneSnapshot.from_canvas(canvas, has_text=False), QSize(320, 240), tmp_path / "2.png").run(Progress())
     assert (pixels(tmp_path / "0.png") != pixels(tmp_path / "2.png")).any()
 
 
@@ -97,7 +97,7 @@ def test_export_of_structure_image_with_too_many_pixels_is_rejected(canvas: Stru
     dialog.height_box.setValue(16_000)
     assert not dialog.save_button.isEnabled() and "million pixels" in dialog.problem.text()
     with pytest.raises(StorageError, match="million pixels"):
-        PictureTask(SceneSnapshot.of(canvas, has_text=True), QSize(16_000, 16_000), tmp_path / "large.png").run(Progress())
+        PictureTask(SceneSnapshot.from_canvas(canvas, has_text=True), QSize(16_000, 16_000), tmp_path / "large.png").run(Progress())
     assert not list(tmp_path.iterdir())
 
 
@@ -131,7 +131,7 @@ def pixels_of_photograph(task: TurntableTask) -> np.ndarray:
 
 def test_cancelled_turntable_animation_leaves_no_file(canvas: StructureCanvas, tmp_path: Path) -> None:
     progress = Progress(lambda event: progress.cancel() if event.stage == "Drawing" else None)
-    task = TurntableTask(SceneSnapshot.of(canvas, has_text=True), QSize(60, 40), 5.0, tmp_path / "turn.gif")
+    task = TurntableTask(SceneSnapshot.from_canvas(canvas, has_text=True), QSize(60, 40), 5.0, tmp_path / "turn.gif")
     with pytest.raises(Cancelled):
         task.run(progress)
     assert not list(tmp_path.iterdir())

@@ -85,7 +85,7 @@ def test_exported_scene_has_superposed_coordinates_and_colours(globins: tuple[Tr
     scene = Scene()
     scene.show(*globins)
     scene.scheme = "identity"
-    task = SceneFilesTask.of(scene, QColor("black"), tmp_path / "saved")
+    task = SceneFilesTask.from_scene(scene, QColor("black"), tmp_path / "saved")
     assert task is not None and task.run(Progress()) == tmp_path / "saved"
     written = gemmi.read_structure(str(tmp_path / "saved" / "hit_1.cif"))
     alphas = [atom.pos.tolist() for residue in written[0][0] for atom in residue if atom.name == "CA"]
@@ -94,4 +94,4 @@ def test_exported_scene_has_superposed_coordinates_and_colours(globins: tuple[Tr
     script = (tmp_path / "saved" / "picture.pml").read_text()
     tones = {tuple(tone) for colour in scene.coloured().colours for tone in colour.tolist()}
     assert len(tones) > 2 and all(f"{r:02x}{g:02x}{b:02x}" in script.lower() for r, g, b in tones)
-    assert SceneFilesTask.of(Scene(), QColor("black"), tmp_path) is None
+    assert SceneFilesTask.from_scene(Scene(), QColor("black"), tmp_path) is None

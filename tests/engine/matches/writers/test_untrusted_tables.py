@@ -77,7 +77,7 @@ def test_column_names_of_tables_in_memory_are_not_executed_as_sql(small, tmp_pat
 def test_table_queries_cannot_access_other_files(small, tmp_path, secret, of_files):
     folder = small.write(tmp_path / "results [x]? *'")
     pq.write_table(small.psms, folder / "psmss.parquet")
-    tables = IdentificationTables.of_folder(folder) if of_files else IdentificationTables(small.psms, small.peptides, small.proteins)
+    tables = IdentificationTables.from_folder(folder) if of_files else IdentificationTables(small.psms, small.peptides, small.proteins)
     out = tmp_path / "out.csv"
     refused = [
         f"SELECT * FROM read_text('{secret}')",
@@ -104,7 +104,7 @@ def test_table_query_larger_than_memory_spills_to_disk(small, tmp_path, monkeypa
     folder = small.write(tmp_path / "results")
     n = 1_000_000
     pq.write_table(pa.table({"peptide": [f"P{(i * 7919) % n:012d}" * 4 for i in range(n)]}), folder / "peptides.parquet")
-    with database(IdentificationTables.of_folder(folder)) as connection:
+    with database(IdentificationTables.from_folder(folder)) as connection:
         rows = connection.execute("SELECT peptide FROM peptides ORDER BY peptide").fetchmany(2)
     assert rows == [("P000000000000" * 4,), ("P000000000001" * 4,)]
 
@@ -113,7 +113,7 @@ def test_exhausted_memory_of_a_query_is_not_an_input_error(small, tmp_path, monk
     monkeypatch.setattr("proteoscope.engine.matches.writers.tables._MEMORY", "1MB")
     folder = small.write(tmp_path / "results")
     pq.write_table(pa.table({"peptide": [f"P{i:099d}" for i in range(300_000)]}), folder / "peptides.parquet")
-    with pytest.raises(ProteoscopeError, match="memory") as error, database(IdentificationTables.of_folder(folder)) as connection:
+    with pytest.raises(ProteoscopeError, match="memory") as error, database(IdentificationTables.from_folder(folder)) as connection:
         connection.execute("SELECT list(peptide ORDER BY peptide DESC) FROM peptides").fetchall()
     assert not isinstance(error.value, InputError)
     assert "cannot be read" not in str(error.value)
