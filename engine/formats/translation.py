@@ -60,7 +60,7 @@ def parse_frame_name(accession: str) -> FramePosition | None:
     Examples
     --------
     >>> parse_frame_name("chr1:301-330(-)")
-    FramePlace(sequence='chr1', first=301, last=330, strand='-')
+    FramePosition(sequence='chr1', first=301, last=330, strand='-')
     """
     match = _PLACE.fullmatch(accession)
     return None if match is None else FramePosition(match[1], int(match[2]), int(match[3]), match[4])

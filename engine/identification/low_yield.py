@@ -123,7 +123,7 @@ def low_yield_run(scored: ScoredMatches, plan: PassPlan, seconds_per_candidate: 
 
     Parameters
     ----------
-    scored : Scored
+    scored : ScoredMatches
         Matches of all passes with error rates; without decoys the number of identifications is unknown, and None is returned.
     plan : PassPlan
         Plan of the first pass.

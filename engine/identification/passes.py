@@ -180,7 +180,7 @@ def plan_second_pass(
 
     Parameters
     ----------
-    first : Scored
+    first : ScoredMatches
         Matches of the first pass with error rates.
     spectra : SpectrumIndex
         Spectra of the first pass.

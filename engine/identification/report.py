@@ -34,7 +34,7 @@ def rate_first_pass(psms: Psms, series: Sequence[str], parameters: Identificatio
 
     Returns
     -------
-    Scored
+    ScoredMatches
     """
     with resources.clock.stage("report"):
         resources.progress.stage("Estimating false discovery rates")

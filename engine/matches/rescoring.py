@@ -108,7 +108,7 @@ class Rescoring:
         New score (0 at the 1 % threshold, -1 at the median decoy), or the initial score if no model was trained; higher is better.
     message : str
         Sentence for the user on the outcome.
-    learnt : LearntScore or None
+    learnt : RescoringModels or None
         Trained models; None if no model was trained.
     """
 

@@ -270,7 +270,7 @@ def name_shifts(
 
     Parameters
     ----------
-    shifts : ShiftPlaces
+    shifts : ShiftPositions
         The n shifts.
     fixed : tuple of SearchModification
         Fixed modifications.
@@ -281,7 +281,7 @@ def name_shifts(
 
     Returns
     -------
-    Named
+    NamedShifts
     """
     n = len(shifts.shift)
     best = shifts.score.max(axis=1, initial=-np.inf)

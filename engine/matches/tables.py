@@ -194,7 +194,7 @@ class TrainedScorer(NamedTuple):
         Systematic mass errors of the instrument.
     intensities : IntensityModel or None
         Model of fragment intensities; None if intensities are not predicted.
-    rescoring : LearntScore or None
+    rescoring : RescoringModels or None
         Models of rescoring; None if matches retain the search score.
     usual : mapping of str to float
         Mean of each feature from predicted intensities, used for matches without predictions.
@@ -234,7 +234,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
 
     Returns
     -------
-    Scored
+    ScoredMatches
     """
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
     if settings.decoys == "none":
@@ -543,7 +543,7 @@ class PeptideRows:
 
         Parameters
         ----------
-        positions : Places
+        positions : PeptidePositions
             Positions of the peptides of all matches.
         is_decoy : ndarray of bool, shape (proteins,)
             True for decoy proteins.

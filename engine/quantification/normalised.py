@@ -205,7 +205,7 @@ def normalised_quantities(
         Identified peptidoforms and their matches.
     design : Design
         Samples and their files.
-    measured : Measured
+    measured : MeasuredIons
         Amounts of ions.
     model : ComparisonModel or None
         Model of the compared conditions.

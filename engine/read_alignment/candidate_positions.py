@@ -83,7 +83,7 @@ def are_at_different_positions(
 
     Parameters
     ----------
-    positions : CandidatePlaces
+    positions : CandidatePositions
         All candidates.
     ends : ndarray of int64, shape (candidates,)
         End of each alignment in its reference.
@@ -108,7 +108,7 @@ def best_positions(
 
     Parameters
     ----------
-    positions : CandidatePlaces
+    positions : CandidatePositions
         Candidates, ordered by read.
     scores, ends : ndarray, shape (candidates,)
         Score of the alignment in each window, and its end in the reference.

@@ -118,7 +118,7 @@ def rescue_windows(
 
     Parameters
     ----------
-    positions : CandidatePlaces
+    positions : CandidatePositions
         Candidates, ordered by read and then by decreasing votes; reads 2 i and 2 i + 1 are mates.
     lengths : ndarray of int64, shape (reads,)
         Length of each read in bases.

@@ -42,7 +42,7 @@ class AlignmentRows(NamedTuple):
 
     Attributes
     ----------
-    text_of, pattern_of : ndarray of int64, shape (n,)
+    reference_of, read_of : ndarray of int64, shape (n,)
         Index of the reference, -1 if unmapped, and index of the read.
     alignments : Alignments
         Alignments; positions are those in the references, and in the reads or their reverse complements.

@@ -34,6 +34,8 @@ class FalseShareInterval(NamedTuple):
     nothing_at
         False discovery rate of the run, if nothing is accepted at this rate but something at 5 %; otherwise None.
 
+    Examples
+    --------
     >>> FalseShareInterval(0, 0.0, 1.0, 103, 0.01).nothing_accepted
     '0 at 1 % FDR; 103 at 5 % FDR'
     """

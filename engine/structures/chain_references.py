@@ -31,7 +31,7 @@ def parse_chain_reference(requested: str) -> ChainReference:
 
     Examples
     --------
-    >>> parse_chain_place("no_such_file.cif:A").chain
+    >>> parse_chain_reference("no_such_file.cif:A").chain
     'A'
     """
     path = Path(requested)

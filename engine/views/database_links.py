@@ -51,6 +51,8 @@ def database_links(name: str, *, is_structure: bool = False) -> tuple[DatabaseLi
     is_structure : bool
         True if `name` is the name of a structure; then four characters may be a PDB identifier.
 
+    Examples
+    --------
     >>> [link.url for link in database_links("sp|P02769|ALBU_BOVIN")]
     ['https://www.uniprot.org/uniprotkb/P02769/entry', 'https://alphafold.ebi.ac.uk/entry/P02769']
     >>> database_links("4f5s:A", is_structure=True)[0].url

@@ -77,7 +77,10 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
     ----------
     by_x, by_y
         TM-scores normalised by the lengths of the two chains, in the order of `shorter_and_longer`.
-    `move` (12,) moves x onto y; `aligned` (count, 2) has the aligned residues of both.
+    move : (12,)
+        Superposition that moves x onto y.
+    aligned : (count, 2)
+        Aligned residues of both chains.
     """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
     is_turned = len(mobile) > len(fixed)

@@ -32,15 +32,17 @@ def count_peptides(
 
     Parameters
     ----------
-    bounds : (shares + 1,) int64
+    bounds : (ranges + 1,) int64
         First protein of each range, followed by the end of the last range.
-    counts : (shares, buckets) int64
+    counts : (ranges, buckets) int64
         Output; changed only when everything is counted.
     residues, offsets
         Residues and offsets of the proteins, see `proteoscope.kernels.cpu.peptides.digest_proteins`.
 
-    Yields the number of digested residues a few times a second. Closing the generator stops the work and leaves `counts`
-    unchanged.
+    Yields
+    ------
+    int
+        Number of digested residues, a few times a second. Closing the generator stops the work and leaves `counts` unchanged.
 
     Raises
     ------

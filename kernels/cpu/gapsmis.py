@@ -85,7 +85,7 @@ class _Scoring(NamedTuple):
         Costs of a gap's first base and of each further base.
     lowest
         Scores up to this value mean impossible alignments.
-    Others
+    maximum_gaps, mode, seed_length, is_published
         See `GapRules`.
     """
 

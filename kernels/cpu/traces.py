@@ -29,7 +29,10 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
     cells : (cells,) float32
         Intensities, initially 0; updated. Windows have disjoint ranges of cells.
 
-    Yields the number of finished windows a few times a second.
+    Yields
+    ------
+    int
+        Number of finished windows, a few times a second.
 
     Raises
     ------
