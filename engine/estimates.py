@@ -230,7 +230,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
 
 
 class _OnDevices(NamedTuple):
-    """Seconds of all workloads by category and type, bytes on each GPU, and the types for which a device is not calibrated."""
+    """Predicted seconds by category and type of workload, bytes on each GPU, and workload types without calibration on a device."""
 
     total: Prediction
     seconds: dict[str, float]

@@ -86,7 +86,7 @@ class KMeansCheckpoint:
         return (chosen, nearest) if retained is None else (retained["chosen"].tolist(), retained["nearest"])
 
     def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
-        """Store the selected items, if a checkpoint is due."""
+        """Store the items that were selected as initial centroids so far, if a checkpoint is due."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             self._checkpoint.store({"chosen": np.array(chosen), "nearest": nearest})
 

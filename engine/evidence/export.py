@@ -309,7 +309,7 @@ class NamedStructures:
     def find(self, recorded: str) -> Path:
         """Return the named file for a recorded path.
 
-        The only one whose path ends with the recorded path, or the only one with its file name.
+        It is the only named file whose path ends with the recorded path, or else the only one with the same file name.
 
         The recorded path itself is never opened.
 

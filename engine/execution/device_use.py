@@ -1,4 +1,4 @@
-"""Present use of devices: total use of each GPU, and use of the CPU by this program."""
+"""Current use of devices: total use of each GPU, and use of the CPU by this program."""
 
 import os
 import time

@@ -304,7 +304,7 @@ class Session:
         return Worker(device.name, search, account, device.is_processor, speed)
 
     def _arrived(self) -> list[Device]:
-        """Update the devices to the present remote workers, and return the new workers."""
+        """Update the devices to the current remote workers, and return the new workers."""
         if self._elsewhere is None or self._processor in self._devices:
             return []
         there = [device for device in self._elsewhere.devices() if device.name not in self._struck]

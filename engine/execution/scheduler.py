@@ -79,7 +79,7 @@ class Costs:
 class Account:
     """Sums of cost and seconds of a worker's results.
 
-    Of all results, and of results that exclude one-time operations such as compiling ("warm").
+    There is one sum over all results, and one over "warm" results, which exclude one-time operations such as compiling.
     """
 
     def __init__(self) -> None:
@@ -172,7 +172,7 @@ class Round:
 
 
 class _Pace:
-    """Present partition and speed of a worker."""
+    """Current partition and speed of a worker."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -462,14 +462,14 @@ class Scheduler:
         return sum(part.cost for part in pace.assigned) + (0.0 if pace.part is None else self._rest(pace).cost)
 
     def _rest(self, pace: _Pace) -> Partition:
-        """Return the items of a worker's present partition that are not computed yet."""
+        """Return the items of a worker's current partition that are not computed yet."""
         assert pace.part is not None
         return self._round.costs.part(pace.done, pace.part.last)
 
     def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_assigned: bool = False) -> None:
         """End a worker's partition and return the items `left` to the pool.
 
-        Also its assigned partitions, if `left` is not empty or if requested.
+        Partitions assigned to the worker are returned too, if `left` is not empty or if requested.
         """
         pace.part = None
         given = pace.assigned if gives_assigned or left else []

@@ -233,7 +233,7 @@ class RemoteWorkers(Protocol):
         """True if any worker computes with a GPU."""
 
     def devices(self) -> list[Device]:
-        """Return the workers that are usable at present; the names of earlier workers are never reused."""
+        """Return the workers that are usable now; the names of earlier workers are never reused."""
 
     def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
         """Wait until a worker is available.

@@ -177,7 +177,7 @@ class PassRecord:
 
     @property
     def precursor_range(self) -> tuple[Tolerance, Tolerance]:
-        """Maximum mass by which precursors may be lighter than their peptides, and maximum mass by which they may be heavier."""
+        """Maximum tolerances of precursor masses below and above the peptide mass."""
         (low, high), half = self.precursor_medians, self.precursor_tolerance
         lighter, heavier = (Tolerance(round(max(half.value + far, 0.0), 6), half.unit) for far in (-low, high))
         return lighter, heavier

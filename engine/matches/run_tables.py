@@ -62,7 +62,7 @@ class RunTables:
     def counts(self) -> dict[str, int]:
         """Numbers of accepted target ``psms``, ``peptides``, ``sequences`` and ``proteins``.
 
-        Numbers of all rows without decoys and q-values.
+        Without decoys and q-values, all rows are counted.
         """
         tables, counted = self._tables, self._tables.counted
         if self._parameters.decoys == "none" and not tables.psms["q_value"].is_valid().to_numpy().any():

@@ -380,7 +380,7 @@ def _fitting(
 
 
 def _site(entry: _Entry, position: int, shifts: ShiftPositions, row: int) -> int:
-    """Return the site of a name at the residue with index `position`: the residue number from 1, or the terminus for terminal names."""
+    """Return the site of a named shift at the residue with index `position`: the residue number from 1, or a terminus."""
     if entry.residue == _ANY and entry.place.endswith("N-term"):
         return 0
     return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.place.endswith("C-term") else position + 1

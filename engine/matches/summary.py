@@ -58,7 +58,7 @@ class MatchSummary(Summary):
     def counts(self) -> list[Count]:
         """Return the numbers of accepted PSMs, peptides and protein groups with confidence intervals.
 
-        Of all rows if there are no decoys.
+        Without decoys, all rows are counted.
         """
         return [
             Count.from_acceptance(number, singular, plural, interval, self.fdr) if self.has_decoys else Count(number, singular, plural)

@@ -479,7 +479,7 @@ def _scores(
     area: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.float64]:
-    """Return scores for the agreement of traces with the expectations, higher is better; -inf without a trace."""
+    """Return how well traces agree with the expected time and area, higher is better; -inf without a trace."""
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     result = np.full(len(values), -np.inf)
     some = values[is_there]

@@ -157,7 +157,7 @@ def _sample_columns(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> di
 
 
 def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
-    """Return the FAIMS voltage of each trace, or NA; it is written in the column of fragments, since an ion has a row per voltage."""
+    """Return the FAIMS voltage of each trace, or NA, for the column of fragments; ions have one row per voltage."""
     return pa.array(["NA" if value is None else f"CV{value:g}" for value in voltage.to_pylist()], pa.string())
 
 

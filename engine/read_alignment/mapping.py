@@ -227,7 +227,7 @@ def _choose_candidates(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Return the best candidate of each read that has one, its mapping quality, and the candidates that were scored.
 
-    Reads with a single candidate are not scored. Of mates, both are scored if one has several candidates.
+    Reads with a single candidate are not scored. If one of two mates has several candidates, both mates are scored.
     """
     n = len(lengths)
     count = np.bincount(candidates.read, minlength=n)

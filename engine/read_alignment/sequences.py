@@ -140,7 +140,7 @@ class AlignedSequences(NamedTuple):
 def load_reads(
     path: Path, mates: Path | None, parameters: ReadAlignmentParameters, progress: Progress, spool: Path | None = None
 ) -> NamedSequences:
-    """Read reads; if there is a second file, each read is followed by its mate.
+    """Load the reads of a file; if there is a second file, each read is followed by its mate.
 
     Parameters
     ----------

@@ -295,7 +295,24 @@ def checked(
     damaged: Callable[[str, str], InputError],
     n_rows_of: Mapping[str, int],
 ) -> pa.Table:
-    """Return a table converted to the described types, after validation of its values.
+    """Validate the values of a table, and return the table converted to the described types.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Table to validate.
+    columns : mapping of str to Column
+        Descriptions of its columns, by name.
+    rules : sequence of Rule
+        Conditions between columns.
+    damaged : callable
+        Function that returns an error, given a reason and the name of a column.
+    n_rows_of : mapping of str to int
+        Numbers of rows of the tables to which columns refer, by table name.
+
+    Returns
+    -------
+    pyarrow.Table
 
     Raises
     ------

@@ -244,7 +244,7 @@ def read_files(
 ) -> ChainFiles:
     """Read the chains of files in order.
 
-    Files of folders that cannot be read or contain no chains are skipped with a warning.
+    If a file in a folder cannot be read, or contains no chains, it is skipped with a warning.
 
     Parameters
     ----------

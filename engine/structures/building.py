@@ -312,7 +312,7 @@ def _inspect_source(path: Path) -> SourceFile:
 def _read_parts(
     sources: list[tuple[Path, SourceFile]], folder: Path, settings: _Settings, processes: int, progress: Progress
 ) -> list[Collection]:
-    """Read files and write their chains in sections; return the sections."""
+    """Read files and write their chains as several parts of the database; return the parts."""
     files = [path for path, _ in sources]
     progress.stage("Reading structures", len(files))
     made: list[Collection] = []

@@ -106,7 +106,7 @@ class SourceFile:
 
 
 class LazySequence(Sequence[Item]):
-    """Sequence whose items are all created on first access, since most searches use none of up to a hundred thousand files.
+    """Sequence that creates all its items on first access.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class PeptideQuantities:
     values: Mapping[str, float]
 
     def value(self, coverage: Coverage, peptide: PlacedPeptide) -> float | None:
-        """Return the number of a peptide placed in a protein, or None."""
+        """Return the number of a peptide in the coverage of a protein, or None."""
         return self.values.get(_alike(coverage.sequence[peptide.start : peptide.end]))
 
     def mean_by_residue(self, coverage: Coverage) -> NDArray[np.float64]:

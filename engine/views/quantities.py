@@ -348,7 +348,7 @@ def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple
 
 
 def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
-    """Return the quantities in a table of proteins or peptides."""
+    """Return the quantities in a table of proteins or peptides, by sample."""
     long, samples = tables[table.name], tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"

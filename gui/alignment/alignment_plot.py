@@ -41,7 +41,7 @@ class AlignmentPlot(ScrolledDrawing):
         self._show(text if pair is None else "")
 
     def mark(self, marks: dict[int, tuple[bool, bool]]) -> None:
-        """Mark columns (see `marks`) and scroll to the last of them."""
+        """Mark columns, each for the residue of the query, of the subject, or of both, and scroll to the last of them."""
         if marks == self.marks:
             return
         self.marks = dict(marks)

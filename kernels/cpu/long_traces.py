@@ -179,7 +179,7 @@ def _walk_block(directions, first, at, runs):
     Parameters
     ----------
     at : (5,) int64
-        Row, column, layer, kind of the present gap (0 for none) and its length; updated.
+        Row, column, layer, kind of the current gap (0 for none) and its length; updated.
     runs
         Output; lengths of pairs and gaps of the alignment.
     """

@@ -256,7 +256,7 @@ class FragmentSearch:
         return masses
 
     def _build_part(self, first: int, last: int) -> None:
-        """Build the index of the chunks `first:last` on the device, replacing the present one."""
+        """Build the index of the chunks `first:last` on the device, replacing the previous index."""
         if self._built == (first, last):
             return
         gpu, stream = self._gpu, self._stream

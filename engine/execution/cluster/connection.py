@@ -133,7 +133,7 @@ class Connection:
             self._add(address)
 
     def devices(self) -> list[RemoteDevice]:
-        """Return the workers that are usable at present."""
+        """Return the workers that are usable now."""
         with self._changed:
             return list(self._devices.values())
 

@@ -56,7 +56,7 @@ def _key(device: Device, threads: int) -> str:
 def reference_parameters(device: Device, threads: int) -> DeviceParameters:
     """Return the parameters delivered with the program.
 
-    Those of an H200 for any GPU, those of a reference CPU with `threads` for the CPU.
+    For any GPU they are those of an H200; for the CPU they are those of a reference CPU, scaled to `threads`.
     """
     if device.numbers:
         return _shipped("card")

@@ -118,7 +118,7 @@ def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
 
 
 def least_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
-    """Return the minimum of each time over several runs of a sample, since disturbances only lengthen runs.
+    """Return the minimum over several runs of a sample of each component of the time, since disturbances only lengthen runs.
 
     Only runs without recording are used, or runs so long that recording makes no difference.
     """

@@ -159,7 +159,7 @@ def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
 
 
 def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
-    """Return the index of the spectrum with each name in `texts` (see `_rows_of_numbers`)."""
+    """Return, for each text, the index of the spectrum with this name (see `_rows_of_numbers`)."""
     encoded = names.dictionary_encode()
     codes = (
         pa.compute.fill_null(pa.compute.index_in(texts, value_set=encoded.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -169,7 +169,7 @@ def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.Str
 
 
 def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
-    """Return the index of the spectrum with each number in `wanted`.
+    """Return, for each number in `wanted`, the index of the spectrum with this number.
 
     If the file of a match is unknown, all files are searched, and only one may contain a spectrum with the number.
     """

@@ -125,7 +125,7 @@ class SearchDescription:
 
     @cached_property
     def precursor_range(self) -> tuple[chemistry.tolerance.Tolerance, chemistry.tolerance.Tolerance] | None:
-        """Maximum mass by which precursors may be lighter than their peptides, and maximum mass by which they may be heavier.
+        """Maximum tolerances of precursor masses below and above the peptide mass.
 
         These are the limits of the mass shift of an open search, or else the widest precursor tolerances; None if unknown.
         """
