@@ -34,7 +34,7 @@ _MAXIMUM_EXPONENT = 1000  # maximum exponent of the scale, which must be finite
 
 
 class KMeansCheckpoint:
-    """Checkpoint of a k-means iteration, created by `of`; in a run without checkpoints, it stores no data."""
+    """Checkpoint of a k-means iteration, created by `for_iteration`; in a run without checkpoints, it stores no data."""
 
     def __init__(self, checkpoint: IterationCheckpoint | None) -> None:
         self._checkpoint, self._at_once, self._adjusted_at = checkpoint, _FIRST_AT_ONCE, time.monotonic()

@@ -1,9 +1,9 @@
 """Detection of isobaric labels of spectra from fragments: reporter ions, and the y1 ion of lysine with and without a label.
 
 Reporter ions are counted at their exact masses. A spectrum needs at least two channels, so that a single ion of another molecule does
-count. If reporter ions were removed or are below the scan range, the y1 ion of lysine shows the label: it has 147.113 Th without a label,
-more with one. If fragment masses are not exact, only the presence of reporter ions is evidence, not their absence: ion traps lose the
-lower third of the m/z range in CID, and reporter ions may be measured only in MS3.
+not count. If reporter ions were removed or are below the scan range, the y1 ion of lysine shows the label: it has 147.113 Th without a
+label, more with one. If fragment masses are not exact, only the presence of reporter ions is evidence, not their absence: ion traps lose
+the lower third of the m/z range in CID, and reporter ions may be measured only in MS3.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
     np.maximum.at(base, owner, intensity)
     is_high = intensity >= _MINIMUM_HEIGHT * base[owner]
 
-    def share_with(ions: NDArray[np.float64], channels: int) -> float:
+    def fraction_with(ions: NDArray[np.float64], channels: int) -> float:
         """Return the fraction of spectra with peaks at the nominal masses of at least `channels` of the given ions."""
         n_channels = np.zeros(n, np.int64)
         for nominal in np.unique(np.floor(ions)):
@@ -69,14 +69,14 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
             n_channels += has
         return float(np.mean(n_channels >= channels))
 
-    lysine = {name: share_with(np.array([_LYSINE_Y1 + mass]), 1) for name, mass in {"": 0.0, **LABEL_MASSES}.items()}
-    tmt, itraq = (share_with(_reporters(kit), _CHANNELS) for kit in ("tmt-18", "itraq-8"))
+    lysine = {name: fraction_with(np.array([_LYSINE_Y1 + mass]), 1) for name, mass in {"": 0.0, **LABEL_MASSES}.items()}
+    tmt, itraq = (fraction_with(_reporters(kit), _CHANNELS) for kit in ("tmt-18", "itraq-8"))
     if max(tmt, itraq) >= _LABELLED:
         if tmt >= itraq:
             return "TMTpro" if lysine["TMTpro"] >= _SEEN and lysine["TMTpro"] > _TIMES * lysine["TMT"] else "TMT"
         ions = _reporters("itraq-8")
         others = ions[[int(ion) not in _FOUR_PLEX for ion in ions]]
-        return "iTRAQ 8-plex" if share_with(others, _CHANNELS) >= _LABELLED else "iTRAQ 4-plex"
+        return "iTRAQ 8-plex" if fraction_with(others, _CHANNELS) >= _LABELLED else "iTRAQ 4-plex"
     if n < _MINIMUM_SPECTRA or not is_exact:
         return ""
     was_recorded = true_at(n, owner[mz < _LOWEST_MZ])

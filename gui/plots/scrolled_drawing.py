@@ -1,8 +1,8 @@
 """Base class of scrollable figures that draw only the visible part: scrolling, picking, keys, tooltips and export.
 
-Its figures are grids of characters, which the program paints itself, since pyqtgraph has no item for many texts: scrolling a stack of 500
-hits took 6.6 ms of CPU time a frame at 700 x 420 here, 344 ms with its `TextItem` for each cell, and 34 ms with the characters as one
-picture in an item of our own (`benchmarks/stack_painting.py`, 2026-11-29).
+Its figures are grids of characters, which the program paints itself, since pyqtgraph has no item for many texts. Scrolling a stack of 500
+hits at 700 x 420 pixels took 6.6 ms of CPU time per frame, but 344 ms with one `TextItem` of pyqtgraph per cell, and 34 ms with a pyqtgraph
+item that contains the characters as one picture (`benchmarks/stack_painting.py`, 2026-11-29).
 """
 # ruff: noqa: N802, D102 - Qt gives these names
 
