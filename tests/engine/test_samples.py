@@ -123,7 +123,7 @@ def test_modified_sample_finds_simulated_modifications(bench: Path, capsys: pyte
     assert all(0.7 * n <= counts[name] <= n for name, n in planted.items())
 
 
-def test_demo_rejects_data_set_that_a_search_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_rejects_data_that_the_search_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--data", "simulated", "--out", str(tmp_path / "bench")]) == 2
     assert "demo align has no simulated data" in capsys.readouterr().err
 

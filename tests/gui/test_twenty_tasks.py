@@ -262,7 +262,7 @@ def copied(folder: Path, *paths: Path) -> list[Path]:
     return [Path(shutil.copy(path, folder)) for path in paths]
 
 
-def test_1_peptides_are_identified(user: User, small_database: Path, tmp_path: Path) -> None:
+def test_task_1_peptides_are_identified(user: User, small_database: Path, tmp_path: Path) -> None:
     spectra, database = copied(tmp_path / "files", SAMPLES / "BSA1.mzML.gz", small_database)
 
     def identify() -> RunView:
@@ -281,19 +281,19 @@ def test_1_peptides_are_identified(user: User, small_database: Path, tmp_path: P
     assert results.psms.model.rowCount() > 0 and results.spectrum.spectrum is not None
 
 
-def test_2_modifications_are_found(user: User, small_spectra: Path, small_database: Path, tmp_path: Path) -> None:
+def test_task_2_modifications_are_found(user: User, small_spectra: Path, small_database: Path, tmp_path: Path) -> None:
     spectra, database = copied(tmp_path / "files", small_spectra, small_database)
     results = user.task(SEARCH, partial(search, user, "modified", spectra=spectra, database=database))
     assert results.psms.total > 0
 
 
-def test_3_library_is_searched(user: User, small_spectra: Path, tmp_path: Path) -> None:
+def test_task_3_library_is_searched(user: User, small_spectra: Path, tmp_path: Path) -> None:
     spectra, library = copied(tmp_path / "files", small_spectra, SAMPLES / "bsa_library.msp.gz")
     results = user.task(SEARCH, partial(search, user, "library", spectra=spectra, library=library))
     assert results.matches.total > 0
 
 
-def test_4_spectra_are_clustered(user: User, small_spectra: Path, tmp_path: Path) -> None:
+def test_task_4_spectra_are_clustered(user: User, small_spectra: Path, tmp_path: Path) -> None:
     (spectra,) = copied(tmp_path / "files", small_spectra)
     results = user.task(SEARCH, partial(search, user, "cluster", spectra=spectra))
     assert results.members.total > 0
@@ -308,7 +308,7 @@ def follow_up(user: User, kind: str) -> None:
     user.qtbot.waitUntil(lambda: window.pages.currentWidget() is window.searches[kind].made_form)
 
 
-def test_5_unidentified_spectra_are_explained(user: User, identified: Path) -> None:
+def test_task_5_unidentified_spectra_are_explained(user: User, identified: Path) -> None:
     def explain() -> RunView:
         user.open_project(identified)
         follow_up(user, "explain")
@@ -319,25 +319,25 @@ def test_5_unidentified_spectra_are_explained(user: User, identified: Path) -> N
     assert results.panels["explained"].total > 0
 
 
-def test_6_sequences_are_aligned(user: User, tmp_path: Path) -> None:
+def test_task_6_sequences_are_aligned(user: User, tmp_path: Path) -> None:
     queries, database = search_files(tmp_path / "files", n_queries=2, n_relatives=4, n_unrelated=20)
     results = user.task(SEARCH, partial(search, user, "align", queries=queries, database=database))
     assert results.hits.total >= 8
 
 
-def test_7_structures_are_searched(user: User, tmp_path: Path) -> None:
+def test_task_7_structures_are_searched(user: User, tmp_path: Path) -> None:
     query, database = copied(tmp_path / "files", SAMPLES / "albumin_domain_3.pdb.gz", SAMPLES / "folds.pdb.gz")
     results = user.task(SEARCH, partial(search, user, "structures", queries=query, database=database))
     assert results.hits.total > 0
 
 
-def test_8_reads_are_aligned(user: User, tmp_path: Path) -> None:
+def test_task_8_reads_are_aligned(user: User, tmp_path: Path) -> None:
     genome, reads = read_files(tmp_path / "files", "ACGTTGCATGTCAACGGATTCAGCTA" * 60, 6)
     results = user.task(SEARCH, partial(search, user, "reads", texts=genome, patterns=reads))
     assert results.alignments.total > 0
 
 
-def test_9_proteins_are_quantified_with_a_pasted_design(user: User, tmp_path: Path) -> None:
+def test_task_9_proteins_are_quantified_with_a_pasted_design(user: User, tmp_path: Path) -> None:
     project = identified_project(tmp_path / "project")
     user.window.open_project(project)
     QGuiApplication.clipboard().setText(DESIGN)
@@ -358,7 +358,7 @@ def test_9_proteins_are_quantified_with_a_pasted_design(user: User, tmp_path: Pa
     assert changes["P00"] > 1 > -1 > changes["P02"] and ratio_of(0) > 1 > ratio_of(2)
 
 
-def test_10_results_are_imported_and_compared(user: User, identified: Path, tmp_path: Path) -> None:
+def test_task_10_results_are_imported_and_compared(user: User, identified: Path, tmp_path: Path) -> None:
     imported, spectra = copied(tmp_path / "files", SAMPLES / "BSA1_comet.pep.xml.gz", SAMPLES / "BSA1.mzML.gz")
     user.window.open_project(identified)
     settle(user.window.results, user.qtbot)
@@ -378,7 +378,7 @@ def test_10_results_are_imported_and_compared(user: User, identified: Path, tmp_
     assert view.panel.total > 0
 
 
-def test_11_structure_of_an_identified_peptide_is_shown(user: User, identified: Path, tmp_path: Path) -> None:
+def test_task_11_structure_of_an_identified_peptide_is_shown(user: User, identified: Path, tmp_path: Path) -> None:
     (structure,) = copied(tmp_path / "files", SAMPLES / "1ao6_A.pdb.gz")
     user.window.open_project(identified)
     settle(user.window.results, user.qtbot)
@@ -410,7 +410,7 @@ def test_11_structure_of_an_identified_peptide_is_shown(user: User, identified: 
     assert user.window.project_pane.selected_run == evidence.run, "the selected run is the shown one"
 
 
-def test_12_figure_for_a_paper_is_saved(user: User, two_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_12_figure_for_a_paper_is_saved(user: User, two_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     user.window.open_project(two_runs)
     settle(user.window.results, user.qtbot)
@@ -427,7 +427,7 @@ def test_12_figure_for_a_paper_is_saved(user: User, two_runs: Path, tmp_path: Pa
     assert figure.startswith("<svg ") and 'width="178mm"' in figure[:300], "two columns"
 
 
-def test_13_table_is_saved(user: User, two_runs: Path, tmp_path: Path) -> None:
+def test_task_13_table_is_saved(user: User, two_runs: Path, tmp_path: Path) -> None:
     user.window.open_project(two_runs)
     settle(user.window.results, user.qtbot)
 
@@ -440,7 +440,7 @@ def test_13_table_is_saved(user: User, two_runs: Path, tmp_path: Path) -> None:
     user.qtbot.waitUntil(lambda: "results.pin written" in user.window.message_bar.label.text())
 
 
-def test_14_new_form_is_empty_and_can_be_filled_again(user: User, small_spectra: Path, small_database: Path) -> None:
+def test_task_14_new_form_is_empty_and_can_be_filled_again(user: User, small_spectra: Path, small_database: Path) -> None:
     window = user.window
     user.begin("identify")
     user.add("spectra", small_spectra)
@@ -458,7 +458,7 @@ def test_14_new_form_is_empty_and_can_be_filled_again(user: User, small_spectra:
     user.qtbot.waitUntil(window.form.run_button.isEnabled)
 
 
-def test_15_run_shortcut_works_only_on_the_form(user: User, tmp_path: Path) -> None:
+def test_task_15_run_shortcut_works_only_on_the_form(user: User, tmp_path: Path) -> None:
     queries, database = search_files(tmp_path / "files", n_queries=1, n_relatives=2, n_unrelated=5)
     window = user.window
     user.begin("align")
@@ -479,7 +479,7 @@ def test_15_run_shortcut_works_only_on_the_form(user: User, tmp_path: Path) -> N
     assert len(window.project_pane.records) == n_runs + 1
 
 
-def test_16_stopped_run_is_resumed(user: User, two_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_16_stopped_run_is_resumed(user: User, two_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     keep_at_once(monkeypatch)
     stopped, window = stop_a_search(two_runs, tmp_path), user.window
@@ -500,7 +500,7 @@ def test_16_stopped_run_is_resumed(user: User, two_runs: Path, tmp_path: Path, m
     assert pane.records[0].status == "done" and window.results.hits.total > 0
 
 
-def test_17_deleted_run_is_restored(user: User, two_runs: Path) -> None:
+def test_task_17_deleted_run_is_restored(user: User, two_runs: Path) -> None:
     window = user.window
     window.open_project(two_runs)
     settle(window.results, user.qtbot)
@@ -521,7 +521,7 @@ def test_17_deleted_run_is_restored(user: User, two_runs: Path) -> None:
     assert window.pages.currentWidget() is window.results and window.results.psms.total > 0
 
 
-def test_18_message_moves_no_control_and_is_closed(user: User, two_runs: Path, tmp_path: Path) -> None:
+def test_task_18_message_moves_no_control_and_is_closed(user: User, two_runs: Path, tmp_path: Path) -> None:
     window = user.window
     window.open_project(two_runs)
     settle(window.results, user.qtbot)
@@ -540,7 +540,7 @@ def test_18_message_moves_no_control_and_is_closed(user: User, two_runs: Path, t
     assert places(window) == before and window.project_pane.project.folder == two_runs
 
 
-def test_19_list_of_keyboard_shortcuts_is_shown_and_correct(user: User, two_runs: Path) -> None:
+def test_task_19_list_of_keyboard_shortcuts_is_shown_and_correct(user: User, two_runs: Path) -> None:
     window = user.window
     window.open_project(two_runs)
     settle(window.results, user.qtbot)
@@ -562,7 +562,7 @@ def test_19_list_of_keyboard_shortcuts_is_shown_and_correct(user: User, two_runs
     user.qtbot.waitUntil(window.results.filter_bar.text.hasFocus)
 
 
-def test_20_file_in_the_wrong_list_is_removed(user: User, small_spectra: Path, small_database: Path) -> None:
+def test_task_20_file_in_the_wrong_list_is_removed(user: User, small_spectra: Path, small_database: Path) -> None:
     window = user.window
     user.begin("identify")
     user.add("spectra", small_spectra)

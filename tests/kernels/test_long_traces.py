@@ -31,7 +31,7 @@ def test_read_alignment_traced_singly_equals_definition(mode, costs, seed_length
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.parametrize("is_published", [False, True])
-def test_read_alignment_traced_singly_equals_tracing_in_lanes(monkeypatch, mode, is_published):
+def test_read_alignment_is_equal_traced_singly_or_in_batches(monkeypatch, mode, is_published):
     """Use references with copies that lack or gain some bases, and lengths at which blocks of rows end."""
     if is_published and mode != PREFIX:
         pytest.skip("the published recurrence is of prefixes")

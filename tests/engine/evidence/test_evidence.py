@@ -266,7 +266,7 @@ def test_paralogue_table_counts_shared_and_unique_peptides(project: Path, run: s
         assert (row["n_shared"], row["n_own"], row["n_of_other"]) == (len(first & other), len(first - other), len(other - first))
 
 
-def test_find_peptide_places_treats_i_as_l_and_allows_overlaps() -> None:
+def test_find_peptide_positions_treats_i_as_l_and_allows_overlaps() -> None:
     none = Modifications.from_columns(np.zeros(2, np.int64), [], [], [])
     peptides = IdentifiedPeptides(("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan))
     places = find_peptide_positions(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])

@@ -12,7 +12,7 @@ from proteoscope.gui.results.facts import files_facts, inputs_of_source
 from tests.engine.views.result_projects import project_with_results
 
 
-def test_header_of_continued_run_has_the_source_run_and_files(tmp_path: Path) -> None:
+def test_header_names_the_source_run_of_a_follow_up_search(tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "project")
     spectra, database, contaminants = (tmp_path / name for name in ("shew.mzML", "shew.fasta", "dust.fasta"))
     for path in (spectra, database, contaminants):

@@ -153,7 +153,7 @@ def test_alignment_of_selected_hit_equals_the_engine(shared_hits: Opener, qtbot:
         assert f"identity {100 * expected.identities / len(expected):.1f} % of {len(expected)}" in pair.facts[0]
 
 
-def test_gaps_of_a_hit_are_counted_as_gaps_and_residues(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_alignment_facts_count_gap_openings_and_gap_residues(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     rows = rows_of(project, "hits")
     view.show_all("hits")
