@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from proteoscope.kernels.trusted_folders import is_of_this_user, untrusted_folder
+from proteoscope.kernels.trusted_folders import is_owned_by_this_user, untrusted_folder
 
 __all__ = ["make_folder", "pinned_folder", "private_folder", "real_path", "sibling_path"]
 
@@ -72,7 +72,7 @@ def _link_target(path: Path) -> Path | None:
 
 
 def _refuse_other(path: Path, status: os.stat_result) -> None:
-    if not is_of_this_user(status):
+    if not is_owned_by_this_user(status):
         raise OSError(errno.ELOOP, "another user's link lies on the way", str(path))
 
 

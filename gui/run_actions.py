@@ -237,11 +237,11 @@ class RunActions(QObject):
         files = {name: tuple(record.path for record in inputs if record.kind == name) for name in names}
         tables = {record.kind: record.path for record in inputs if record.kind in pages.form.designs}
         prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values, tables=tables)
-        is_of_project = any(record.kind.startswith(_OF_PROJECT) for record in inputs)
+        uses_project = any(record.kind.startswith(_OF_PROJECT) for record in inputs)
         source_run = given.get("run", "")
         if not isinstance(source_run, str):
             source_run = tuple(source_run)
-        pages.form.reuse_settings(project.folder, prefill, source_run, is_of_project=is_of_project)
+        pages.form.reuse_settings(project.folder, prefill, source_run, uses_project=uses_project)
         self.form_shown.emit(run.kind)
 
     def prompt_for_report(self, run: RunRecord) -> None:

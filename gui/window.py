@@ -174,7 +174,7 @@ class MainWindow(WindowFrame):
     def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Show the form of a follow-up search that uses the results of a run of the open project."""
         if self.project_pane.project is not None:
-            self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, prefill)
+            self.searches[kind].form.continue_from(self.project_pane.project.folder, run_id, prefill)
             self.show_search_form(kind)
 
     def search_library(self, prefill: FormPrefill) -> None:

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["VARIABLE", "cache_folder", "is_of_this_user", "untrusted_folder", "why_not_used"]
+__all__ = ["VARIABLE", "cache_folder", "is_owned_by_this_user", "untrusted_folder", "why_not_used"]
 
 VARIABLE = "PROTEOSCOPE_CACHE"
 
@@ -60,14 +60,14 @@ def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
             status = part.lstat()
         except OSError:
             continue
-        if not is_of_this_user(status) or (
+        if not is_owned_by_this_user(status) or (
             not stat.S_ISLNK(status.st_mode) and _is_writable_by_others(status, is_last=part == real and not may_be_sticky)
         ):
             return part
     return None
 
 
-def is_of_this_user(status: os.stat_result) -> bool:
+def is_owned_by_this_user(status: os.stat_result) -> bool:
     """Return True if a file belongs to this user or to the system."""
     # In some containers, the owner of "/" owns the system's files.
     return status.st_uid in (0, os.geteuid(), Path("/").stat().st_uid)

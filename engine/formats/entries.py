@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from proteoscope.engine.errors import InputError, shortened
-from proteoscope.engine.formats.fasta import MAXIMUM_CHROMOSOME_BYTES, are_of_chromosome, parse_fasta, too_long
+from proteoscope.engine.formats.fasta import MAXIMUM_CHROMOSOME_BYTES, looks_like_chromosome, parse_fasta, too_long
 from proteoscope.engine.formats.features import FeatureRow, Features
 from proteoscope.engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, ProteinRecords
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks
@@ -217,7 +217,7 @@ def _checked(entry: Entry, path: Path, n_lines: int, with_chromosomes: bool) -> 
         raise EntryError(entry.line, f"{shown} in the sequence of {shortened(accession)} is not a residue")
     if len(entry.sequence) > MAXIMUM_RESIDUES:
         residues = np.frombuffer(entry.sequence, np.uint8)
-        if not (with_chromosomes and len(residues) <= MAXIMUM_NUCLEOTIDES and are_of_chromosome(residues)):
+        if not (with_chromosomes and len(residues) <= MAXIMUM_NUCLEOTIDES and looks_like_chromosome(residues)):
             raise too_long(path, residues, n_lines + entry.line, with_chromosomes=with_chromosomes)
     return entry._replace(accession=accession)
 

@@ -14,7 +14,7 @@ from proteoscope.engine.formats.sources import Block, ByteSource, blocks, decode
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.unfolding import RECORDS
 
-__all__ = ["MAXIMUM_CHROMOSOME_BYTES", "are_of_chromosome", "parse_fasta", "read_fasta", "too_long"]
+__all__ = ["MAXIMUM_CHROMOSOME_BYTES", "looks_like_chromosome", "parse_fasta", "read_fasta", "too_long"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAXIMUM_HEADER_BYTES = 1 << 20
@@ -62,7 +62,7 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
 
     def cut(text: bytes) -> int:
         end = _cut(text)
-        if not end and (len(text) > maximum_bytes or (len(text) > _MAXIMUM_RECORD_BYTES and not _begins_a_chromosome(text))):
+        if not end and (len(text) > maximum_bytes or (len(text) > _MAXIMUM_RECORD_BYTES and not _begins_with_chromosome(text))):
             raise _endless(path, text, n_lines, with_chromosomes=with_chromosomes)
         return end
 
@@ -77,14 +77,14 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
     return parts
 
 
-def _begins_a_chromosome(text: bytes) -> bool:
+def _begins_with_chromosome(text: bytes) -> bool:
     """Return True if the text starts with a record of more nucleotides than a protein has residues."""
     rest = text[: _MAXIMUM_RECORD_BYTES >> 2].upper()
     header_end = max(rest.find(b"\n"), 0) or max(rest.find(b"\r"), 0)
-    return bool(header_end) and are_of_chromosome(np.frombuffer(rest[header_end:], dtype=np.uint8))
+    return bool(header_end) and looks_like_chromosome(np.frombuffer(rest[header_end:], dtype=np.uint8))
 
 
-def are_of_chromosome(sequence: NDArray[np.uint8]) -> bool:
+def looks_like_chromosome(sequence: NDArray[np.uint8]) -> bool:
     """Return True if at least 90 % of the capitals of a sequence are A, C, G, T, U or N.
 
     Parameters
@@ -128,7 +128,7 @@ def too_long(path: Path, sequence: NDArray[np.uint8], line: int, *, with_chromos
     InputError
         Error to raise.
     """
-    if with_chromosomes and are_of_chromosome(sequence):
+    if with_chromosomes and looks_like_chromosome(sequence):
         reason = f"the sequence has more than {MAXIMUM_NUCLEOTIDES:,} nucleotides"
         return InputError(path, reason, place=f"line {line}", remedy="Split it")
     counts = character_counts(sequence)
@@ -202,7 +202,7 @@ def parse_fasta(
     lengths = np.diff(offsets[: n + 1])
     for i in np.flatnonzero(lengths > MAXIMUM_RESIDUES).tolist():
         sequence = residues[offsets[i] : offsets[i + 1]]
-        if not (with_chromosomes and lengths[i] <= MAXIMUM_NUCLEOTIDES and are_of_chromosome(sequence)):
+        if not (with_chromosomes and lengths[i] <= MAXIMUM_NUCLEOTIDES and looks_like_chromosome(sequence)):
             raise too_long(path, sequence, n_lines + int(headers[i, 2]), with_chromosomes=with_chromosomes)
     accessions, descriptions = [], []
     for start, stop in headers[:n, :2].tolist():

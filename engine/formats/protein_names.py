@@ -18,7 +18,7 @@ GENE = Column(
     width=10,
     is_nullable=True,
     is_optional=True,
-    is_of_some=True,
+    is_hidden_if_absent=True,
 )
 ORGANISM = Column(
     "organism",
@@ -27,7 +27,7 @@ ORGANISM = Column(
     width=20,
     is_nullable=True,
     is_optional=True,
-    is_of_some=True,
+    is_hidden_if_absent=True,
 )
 NAMES = (GENE, ORGANISM)
 

@@ -385,7 +385,7 @@ def _have_some(lists: Any) -> bool:
     return bool(pa.compute.all(pa.compute.greater(pa.compute.list_value_length(lists), 0)).as_py() is not False)
 
 
-def _are_of_codons(first: Any, last: Any) -> bool:
+def _are_whole_codons(first: Any, last: Any) -> bool:
     """Return True if every range of nucleotide positions consists of whole codons."""
     length = pa.compute.add(pa.compute.subtract(last, first), 1).to_numpy(zero_copy_only=False)
     return bool((length > 0).all() and (length % 3 == 0).all())
@@ -517,6 +517,6 @@ READING_FRAMES = Table.of(
         Column("last", "Last", "Position of the last nucleotide of the reading frame on the forward strand, from 1", "integer", 10, low=1),
         Column("strand", "Strand", "Strand of the reading frame: forward (+) or reverse (-)", width=6, pattern="[+-]"),
     ),
-    rules=(Rule(("first", "last"), "has reading frames of other than whole codons", _are_of_codons),),
+    rules=(Rule(("first", "last"), "has reading frames of other than whole codons", _are_whole_codons),),
 )
 """Description of the table of nucleotide positions of reading frames with identified peptides, for runs that translated nucleotides."""

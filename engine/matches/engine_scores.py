@@ -239,7 +239,7 @@ SCORE_COLUMNS = tuple(
         3,
         is_nullable=True,
         is_optional=True,
-        is_of_some=True,
+        is_hidden_if_absent=True,
         is_shown=engine_score.sense != 0,
     )
     for engine_score in ENGINE_SCORES

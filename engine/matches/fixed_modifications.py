@@ -78,11 +78,11 @@ def on_all_residues(
     for (number, symbol), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
         if count >= max(_LEAST, totals[symbol]):
             where = (N_END, C_END)[symbol] if symbol < 2 else chr(symbol)
-            result |= {(str(distinct[number]), where)} if _is_of_preparation(str(distinct[number]), where) else set()
+            result |= {(str(distinct[number]), where)} if _is_from_preparation(str(distinct[number]), where) else set()
     return frozenset(result)
 
 
-def _is_of_preparation(name: str, where: str) -> bool:
+def _is_from_preparation(name: str, where: str) -> bool:
     """Return True if Unimod classifies the modification `name` at the residue or terminus `where` as sample preparation."""
     if name not in unimod():
         return False

@@ -29,12 +29,12 @@ class PairingPlan:
     references, reads : NamedSequences
         References and reads.
     strands : Sequences
-        Reads to align, followed by their reverse complements if `is_of_both`.
+        Reads to align, followed by their reverse complements if `has_both_strands`.
     rules : GapRules
         Scores and limits of the alignments.
     are_pairs : bool
         True to align the i-th read only with the i-th reference, False to align every read with every reference.
-    is_of_both : bool
+    has_both_strands : bool
         True to report the better alignment of a read and its reverse complement.
     """
 
@@ -43,7 +43,7 @@ class PairingPlan:
     strands: Sequences
     rules: GapRules
     are_pairs: bool
-    is_of_both: bool
+    has_both_strands: bool
 
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
@@ -73,9 +73,9 @@ def plan_pairs(references: NamedSequences, reads: NamedSequences, rules: GapRule
     both_strands : bool
         True to align also the reverse complements of nucleotide reads.
     """
-    is_of_both = both_strands and reads.are_nucleotides
-    strands = with_other_strands(reads.sequences) if is_of_both else reads.sequences
-    return PairingPlan(references, reads, strands, rules, are_pairs, is_of_both)
+    has_both_strands = both_strands and reads.are_nucleotides
+    strands = with_other_strands(reads.sequences) if has_both_strands else reads.sequences
+    return PairingPlan(references, reads, strands, rules, are_pairs, has_both_strands)
 
 
 def _score(plan: PairingPlan, session: Session, resources: Resources, first: int, last: int) -> ScoredRound:
@@ -88,11 +88,11 @@ def _score(plan: PairingPlan, session: Session, resources: Resources, first: int
     """
     references, reads, numbers = plan.references, plan.reads, np.arange(first, last)
     reference_of, read_of = (numbers, numbers) if plan.are_pairs else (numbers % len(references), numbers // len(references))
-    layers = (plan.rules.maximum_gaps + 1) * (1 + plan.is_of_both)
+    layers = (plan.rules.maximum_gaps + 1) * (1 + plan.has_both_strands)
     cells = int((references.lengths[reference_of] * reads.lengths[read_of]).sum()) * layers
     resources.progress.stage("Aligning", cells // STEP_CELLS)
     n, is_reverse = last - first, np.zeros(last - first, np.bool_)
-    if plan.is_of_both:
+    if plan.has_both_strands:
         both = align_pairs(session, np.concatenate([reference_of, reference_of]), np.concatenate([read_of, read_of + len(reads)]))
         result, is_reverse = better_strands(Alignments(*(column[:n] for column in both)), Alignments(*(column[n:] for column in both)))
     else:

@@ -64,7 +64,7 @@ class Column:
         True if values or list items may be missing or NaN.
     is_optional
         True if only some runs have the column, such as runs that search known modifications.
-    is_of_some
+    is_hidden_if_absent
         True if the column is optional and hidden in runs without it, such as a score of another search engine.
     low, high
         Bounds of the numbers; without any bound they may be infinite.
@@ -95,7 +95,7 @@ class Column:
     type: str = ""
     is_nullable: bool = False
     is_optional: bool = False
-    is_of_some: bool = False
+    is_hidden_if_absent: bool = False
     low: float | None = None
     high: float | None = None
     pattern: str = ""

@@ -49,14 +49,14 @@ def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, nam
     Parameters
     ----------
     has_rows
-        True to add a column ``file_row_number``, and null columns for missing optional columns except those with `Column.is_of_some`.
+        True to add a column ``file_row_number``, and null columns for missing optional columns without `Column.is_hidden_if_absent`.
     """
     options = {"file_row_number": "true"} if has_rows else {}
     reader = parquet_reader(source.path, **options)
     stored = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()}
     columns = [_cast(column, stored[column.name]) for column in source.columns.values()]
     if has_rows:
-        absent = [column for name, column in source.table.by_name.items() if name not in source.columns and not column.is_of_some]
+        absent = [column for name, column in source.table.by_name.items() if name not in source.columns and not column.is_hidden_if_absent]
         columns += [f"CAST(NULL AS {sql_type(described.arrow_type(column.type_name))}) AS {identifier(column.name)}" for column in absent]
     chosen = ", ".join([*columns, *(["file_row_number"] if has_rows else [])])
     connection.execute(f"CREATE VIEW {identifier(name or source.table.name)} AS SELECT {chosen} FROM {reader}")

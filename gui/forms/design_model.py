@@ -180,8 +180,8 @@ class DesignModel(QAbstractTableModel):
         self.set_cells(cells)
 
     def _take(self, table: DesignTable) -> None:
-        is_of_same_size = table.columns == self.table.columns and len(table.rows) == len(self.table.rows)
-        if is_of_same_size:
+        has_same_size = table.columns == self.table.columns and len(table.rows) == len(self.table.rows)
+        if has_same_size:
             # No model reset, so that the current cell keeps the keyboard focus.
             self.table = table
             if table.rows:

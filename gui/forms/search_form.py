@@ -167,7 +167,7 @@ class SearchForm(QWidget):
         return "" if line is None or line.path is None else line.path.name
 
     @property
-    def _gone_on_from(self) -> Path | None:
+    def _used_project(self) -> Path | None:
         """Folder of the project whose results the search uses, or None."""
         if self.given_project is not None:
             return self.given_project.first_file
@@ -337,7 +337,7 @@ class SearchForm(QWidget):
             return
         self.project.offer(folder, any(not field.is_empty for field in self.inputs.values() if not field.spec.is_offered_again))
 
-    def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
+    def continue_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Prepare a follow-up search that uses the results of a run; parameters that this search does not have are ignored."""
         self.set_project_folder(folder)
         for line in self.projects.values():
@@ -353,7 +353,7 @@ class SearchForm(QWidget):
         """Prepare a search of the given files; parameters that this search does not have are ignored."""
         self._fill(prefill)
 
-    def reuse_settings(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, is_of_project: bool) -> None:
+    def reuse_settings(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, uses_project: bool) -> None:
         """Fill the form with the settings of an earlier run.
 
         Parameters
@@ -364,11 +364,11 @@ class SearchForm(QWidget):
             Settings of the run.
         run : str or tuple of str
             Ids of the runs whose results the earlier run used.
-        is_of_project : bool
+        uses_project : bool
             True if the earlier run used results of the project; otherwise `run` is ignored.
         """
-        if is_of_project:
-            self.go_on_from(folder, run if isinstance(run, str) else "", prefill)
+        if uses_project:
+            self.continue_from(folder, run if isinstance(run, str) else "", prefill)
             if not isinstance(run, str):
                 self.parameters.set_values({"run": run})
             for name in self.designs.keys() - prefill.tables.keys():
@@ -418,7 +418,7 @@ class SearchForm(QWidget):
             if line.problem():
                 return line.problem()
         for editor in self.runs.values():
-            if self._gone_on_from is not None and editor.problem():
+            if self._used_project is not None and editor.problem():
                 return editor.problem()
         for design in self.designs.values():
             if design.problem():
@@ -478,7 +478,7 @@ class SearchForm(QWidget):
         return {
             **{name: box.isChecked() for name, box in self.options.items()},
             **{name: line.path for name, line in self._paths.items() if line.path is not None},
-            **{name: editor.value() for name, editor in self.runs.items() if editor.value() and self._gone_on_from},
+            **{name: editor.value() for name, editor in self.runs.items() if editor.value() and self._used_project},
         }
 
     def redraw(self) -> None:
@@ -505,7 +505,7 @@ class SearchForm(QWidget):
     def _suggest_project(self) -> None:
         """Suggest as project a folder next to the first file, or the project whose results are used."""
         first = self._first_file() if self.given_project is None else None
-        source = first or (self._gone_on_from if self.given_project is None else None)
+        source = first or (self._used_project if self.given_project is None else None)
         if source is not None:
             self.project.suggest(str(source) if first is None else str(first.parent / f"{first.name.partition('.')[0]}_proteoscope"))
 
@@ -556,7 +556,7 @@ class SearchForm(QWidget):
 
     def _follow_given_project(self) -> None:
         """Update the list of runs after another project was selected."""
-        folder = self._gone_on_from
+        folder = self._used_project
         if folder != self._runs_of:
             self._runs_of = folder
             self._choose_run("")

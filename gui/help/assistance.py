@@ -72,8 +72,8 @@ class Assistance(QObject):
         """Open the help for the focused widget."""
         window, focused = self._window, QApplication.focusWidget() or self._window.focusWidget()
         shown = window.pages.currentWidget()
-        is_of_search = shown is not None and window.search.has_page(shown)
-        here = window.search.search.manual if is_of_search else getattr(type(shown), "MANUAL", "")
+        is_search_page = shown is not None and window.search.has_page(shown)
+        here = window.search.search.manual if is_search_page else getattr(type(shown), "MANUAL", "")
         position = help_target(focused, list(window.searches.values()), here)
         made = self.help_window()
         made.show_place(position)

@@ -40,7 +40,7 @@ class HelpWindow(QDialog):
     terms : sequence of Term
         Terms of the glossary.
     shortcuts : callable
-        Function that returns the shortcuts that the window has at present.
+        Function that returns the shortcuts that the window has now.
     """
 
     def __init__(self, terms: Sequence[Term], shortcuts: Callable[[], list[Shortcut]], parent: QWidget) -> None:

@@ -84,7 +84,7 @@ class Samples(QObject):
         if opened is None or opened.folder != folder:
             self._window.open_project(folder)
         form = self._window.searches[search.kind].form
-        form.go_on_from(folder, self._runs(demo)[-1])
+        form.continue_from(folder, self._runs(demo)[-1])
         form.take_sample(demo.data)
         self._window.show_search_form(search.kind)
 

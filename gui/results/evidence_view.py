@@ -269,10 +269,10 @@ class EvidenceView(WithStructures, RunView):
         self._show_stretch(values, row)
 
     def _show_stretch(self, values: Mapping[str, Any], row: int | None = None) -> None:
-        if self._is_of_protein(values):
+        if self._belongs_to_protein(values):
             self._light_residues(range(values["first"] - 1, values["last"]), row)
 
-    def _is_of_protein(self, values: Mapping[str, Any]) -> bool:
+    def _belongs_to_protein(self, values: Mapping[str, Any]) -> bool:
         """Return True if a row belongs to the selected protein; otherwise clear the highlights and report the protein of the row."""
         if self._protein is not None and values["protein"] == self._protein.row:
             return True
@@ -281,7 +281,7 @@ class EvidenceView(WithStructures, RunView):
         return False
 
     def _show_site(self, row: int, values: Mapping[str, Any]) -> None:
-        if not self._is_of_protein(values):
+        if not self._belongs_to_protein(values):
             return
         position = values["position"] - 1
         self._light_residues([position])
@@ -292,7 +292,7 @@ class EvidenceView(WithStructures, RunView):
             self.message.emit(f"Residue {position + 1} is not on {fold.near.values['chain']}{elsewhere}.")
 
     def _show_contact(self, row: int, values: Mapping[str, Any]) -> None:
-        if not self._is_of_protein(values):
+        if not self._belongs_to_protein(values):
             return
         positions = [values["first_position"] - 1, values["second_position"] - 1]
         self._light_residues(positions)

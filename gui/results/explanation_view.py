@@ -59,7 +59,7 @@ class ExplanationView(MirroredRunView):
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         self.filters = ExplanationFilterBar()
-        listed = SpectrumPanel(is_of_explanation=True)
+        listed = SpectrumPanel(has_explained_status=True)
         super().__init__(search, self.filters, parent, matches="explained", no_match=_NO_SPECTRUM, listed=listed)
         self.explained = self.panels["explained"]
         self.tables = tabs_of((self.explained, "Explained spectra", "Spectra similar to an identified spectrum"))

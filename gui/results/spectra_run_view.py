@@ -80,9 +80,9 @@ class SpectraRunView(RunView):
         for tabs in (lists, figures):
             tabs.currentChanged.connect(lambda _: self._read_if_visible())
         lists.currentChanged.connect(lambda _: self._show_of_list())
-        self._match_panel.rowChosen.connect(lambda row, _: None if self._is_of_list else self._show_match(row))
+        self._match_panel.rowChosen.connect(lambda row, _: None if self._shows_listed_spectrum else self._show_match(row))
         self._match_panel.model.busyChanged.connect(self._check_matches)
-        self._match_panel.choiceLost.connect(lambda: None if self._is_of_list else self._show_no_spectrum())
+        self._match_panel.choiceLost.connect(lambda: None if self._shows_listed_spectrum else self._show_no_spectrum())
         self.spectra.rowChosen.connect(self._show_listed)
         self.spectra.panel.table.choiceLost.connect(self._show_of_list)
         self.spectra.panel.table.view.message.connect(self.message)
@@ -109,23 +109,23 @@ class SpectraRunView(RunView):
         raise NotImplementedError
 
     @property
-    def _is_of_list(self) -> bool:
+    def _shows_listed_spectrum(self) -> bool:
         """True if the figure shows a row of the list of all spectra instead of the selected match."""
         return self._lists.currentWidget() is self.spectra.panel
 
     def _read_if_visible(self) -> None:
         """Read the list of spectra if the list or one of its figures is visible."""
-        if self._is_of_list or self._figures.currentWidget() in (self.spectra.chromatogram, self.spectra.map):
+        if self._shows_listed_spectrum or self._figures.currentWidget() in (self.spectra.chromatogram, self.spectra.map):
             self.spectra.read_if_needed()
 
     def _show_of_list(self) -> None:
         """Show the spectrum of the selected row of the visible list (see the class)."""
-        table = self.spectra.panel.table if self._is_of_list else self._match_panel
+        table = self.spectra.panel.table if self._shows_listed_spectrum else self._match_panel
         row = table.view.chosen
         self._reader.cancel("spectrum")
         if row is None:
             self._show_no_spectrum()
-        elif not self._is_of_list:
+        elif not self._shows_listed_spectrum:
             self._show_match(row)
         else:
             position = table.model.position_of(row)
@@ -135,7 +135,7 @@ class SpectraRunView(RunView):
     def _show_listed(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
         """Show a spectrum of the list of all spectra; if it is identified, show its match."""
         run = self._finished
-        if run is None or not self._is_of_list:
+        if run is None or not self._shows_listed_spectrum:
             return
         self.spectra.mark(spectrum, values)
         if values["is_identified"] and values["psm"] is not None:
@@ -156,11 +156,11 @@ class SpectraRunView(RunView):
         self._reader.cancel("spectrum")
         self.spectra.mark_none()
         of_matches = self._no_match if self._match_panel.model.rowCount() else _NO_MATCHES
-        self._show_no_spectrum_text(_NO_SPECTRUM_OF_LIST if self._is_of_list else of_matches)
+        self._show_no_spectrum_text(_NO_SPECTRUM_OF_LIST if self._shows_listed_spectrum else of_matches)
 
     def _check_matches(self, is_busy: bool) -> None:
         """Show the text for a missing spectrum if the table of matches is empty."""
-        if not (is_busy or self._is_of_list or self._finished is None or self._match_panel.model.rowCount()):
+        if not (is_busy or self._shows_listed_spectrum or self._finished is None or self._match_panel.model.rowCount()):
             self._show_no_spectrum()
 
     def _fail_spectrum(self, error: Exception) -> None:

@@ -25,14 +25,14 @@ _EXPLAINED_OR_NOT = (_ALL, *((name.capitalize(), SpectrumFilter(state=name)) for
 class SpectrumPanel(QWidget):
     """Panel with the list of the spectra of a run, which is read when `open_list` is called.
 
-    `is_of_explanation` adds the status *explained*, for a search that explains unidentified spectra.
+    `has_explained_status` adds the status *explained*, for a search that explains unidentified spectra.
     """
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
 
-    def __init__(self, parent: QWidget | None = None, *, is_of_explanation: bool = False) -> None:
+    def __init__(self, parent: QWidget | None = None, *, has_explained_status: bool = False) -> None:
         super().__init__(parent)
-        listed, states = (EXPLAINED_LIST, _EXPLAINED_OR_NOT) if is_of_explanation else (SPECTRUM_LIST, _IDENTIFIED_OR_NOT)
+        listed, states = (EXPLAINED_LIST, _EXPLAINED_OR_NOT) if has_explained_status else (SPECTRUM_LIST, _IDENTIFIED_OR_NOT)
         self.table = TablePanel(listed.title, listed.columns, listed.links)
         self.table.rowChosen.connect(self.rowChosen)
         self.table.retains_selection = True
@@ -42,7 +42,7 @@ class SpectrumPanel(QWidget):
             "Filter of spectra by text",
             "Show only spectra with this scan, this m/z (with a decimal point), or this text in peptide or name",
         )
-        explained = "identified, explained or unexplained" if is_of_explanation else "identified or unidentified"
+        explained = "identified, explained or unexplained" if has_explained_status else "identified or unidentified"
         self.state = described(ChoiceBox(states), "Status of the spectra", f"Show all spectra, or only {explained} spectra")
         self._later = delayed(self, self._filter, _TYPING_MS)
         self._text = _NOT_READ

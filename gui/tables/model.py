@@ -50,7 +50,7 @@ class ParquetTableModel(QAbstractTableModel):
     Parameters
     ----------
     columns : sequence of Column
-        Columns of the table; columns that are not in the file are omitted, and so are columns with `is_of_some` that have no values.
+        Columns of the table; columns that are not in the file are omitted, and so are empty columns with `is_hidden_if_absent`.
     extras : sequence of str
         Names of further columns that are read for `values` but never shown.
     palette : callable
@@ -106,7 +106,7 @@ class ParquetTableModel(QAbstractTableModel):
         self._source = source
         self._locale = QLocale()
         stored = (column for column in self._described if column.name in source.types)
-        self.columns = tuple(column for column in stored if not column.is_of_some or source.has_values(column.name))
+        self.columns = tuple(column for column in stored if not column.is_hidden_if_absent or source.has_values(column.name))
         self._choose_columns()
         self.endResetModel()
 

@@ -219,7 +219,7 @@ def upper(shown: MirroredSpectra | None) -> Peaks:
 
 def spectrum_in_sight(view: SpectraRunView, matches: TablePanel, rows: list[Row]) -> tuple[int | None, int | None]:
     """Return the spectrum and the match selected in the visible list."""
-    if view._is_of_list:
+    if view._shows_listed_spectrum:
         spectrum = chosen_row(view.spectra.panel.table)
         if spectrum is None:
             return None, None

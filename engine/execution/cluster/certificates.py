@@ -19,7 +19,7 @@ from proteoscope.engine.errors import InputError, ParameterError, StorageError, 
 from proteoscope.engine.files import atomic_file, open_regular, storage_errors
 from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.shared_folders import make_folder
-from proteoscope.kernels.trusted_folders import is_of_this_user, untrusted_folder
+from proteoscope.kernels.trusted_folders import is_owned_by_this_user, untrusted_folder
 
 if TYPE_CHECKING:
     from distributed import Security
@@ -147,7 +147,7 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
     with storage_errors(folder):
         make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
-        if not is_of_this_user(folder.lstat()):  # another user made it meanwhile
+        if not is_owned_by_this_user(folder.lstat()):  # another user made it meanwhile
             raise StorageError(f"{folder}: {_REPLACEABLE}")
     for name, text in ((KEY, certificates.key), (CERTIFICATE, certificates.certificate)):  # the certificate last, by which they are found
         with atomic_file(folder / name) as file:

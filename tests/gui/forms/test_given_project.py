@@ -94,7 +94,7 @@ def test_form_offers_identification_runs_newest_first(form: SearchForm, project:
 
 
 def test_form_reports_a_run_missing_from_the_project(form: SearchForm, project: Project, qtbot: QtBot) -> None:
-    form.go_on_from(project.folder, "identify-0009")
+    form.continue_from(project.folder, "identify-0009")
     qtbot.waitUntil(lambda: form.parameters.problems.get("run") == "This project has no such run")
     form.parameters.set_values({"run": ""})
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -108,7 +108,7 @@ def test_form_reports_a_project_without_identifications(form: SearchForm, tmp_pa
 
 
 def test_another_project_clears_the_selected_run(form: SearchForm, project: Project, tmp_path: Path) -> None:
-    form.go_on_from(project.folder, "identify-0001")
+    form.continue_from(project.folder, "identify-0001")
     assert form.parameters.values()["run"] == "identify-0001"
     form.set_project_folder(Project.create_or_open(tmp_path / "other").folder)
     assert form.parameters.values()["run"] == ""
@@ -151,7 +151,7 @@ def test_project_dropped_on_form_is_selected_and_elsewhere_is_opened(
 def test_saved_preset_does_not_contain_the_selected_run(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     form.file_lists["project"]._take_folder(project.folder)
     qtbot.waitUntil(form.run_button.isEnabled)
-    form.go_on_from(project.folder, "identify-0001")
+    form.continue_from(project.folder, "identify-0001")
     parameters = form.parameters.parameters
     assert parameters is not None and parameters.model_dump()["run"] == "identify-0001"
     form.presets.save_file(tmp_path / "mine.toml")
