@@ -77,7 +77,7 @@ class Matching(NamedTuple):
     is_shifted
         True if fragments of a reference may be shifted by the mass difference.
     nearest
-        If fragments are shifted, minimum mass difference (in `UNITS`) of references, exclusive; -1 excludes none.
+        If fragments are shifted: references whose mass differs by at most this value (in `UNITS`) are excluded; -1 excludes none.
     """
 
     absolute: int

@@ -150,13 +150,13 @@ class Namer:
             # M[147], M[147.0354] and M[15.9949] all occur. Whole numbers are masses of modified residues, as the TPP writes them. Other
             # numbers are masses of modified residues if they are not usual added masses, but their differences to the residue are.
             is_rounded = noted.mass == round(noted.mass)
-            if is_rounded or _usual(noted.mass, sites, _WITHIN) is None:
-                whole = _usual(noted.mass - carrier, sites, _WITHIN_WHOLE_NUMBERS if is_rounded else _WITHIN)
+            if is_rounded or _find_modification(noted.mass, sites, _WITHIN) is None:
+                whole = _find_modification(noted.mass - carrier, sites, _WITHIN_WHOLE_NUMBERS if is_rounded else _WITHIN)
                 if whole is not None:
                     return _as_named(whole)
         if entry is not None and abs(entry.mass - added) <= _WITHIN:
             return _as_named(entry)
-        usual = _usual(added, sites, _WITHIN if added != round(added, 1) else _WITHIN_TENTHS)
+        usual = _find_modification(added, sites, _WITHIN if added != round(added, 1) else _WITHIN_TENTHS)
         if usual is not None:
             return _as_named(usual)
         return _by_mass(noted._replace(mass=added))
@@ -193,7 +193,7 @@ def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
     return sites
 
 
-def _usual(mass: float, sites: Sequence[str], within: float) -> Modification | None:
+def _find_modification(mass: float, sites: Sequence[str], within: float) -> Modification | None:
     """Return the most likely modification in Unimod with a mass at one of the sites; None if Unimod has none that is shown by default."""
     for site in sites:
         try:

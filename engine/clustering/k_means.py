@@ -206,26 +206,26 @@ class Points:
         return len(self.points)
 
     def work(self) -> Workload:
-        """See `_Data.work`."""
+        """Return the workload of the assignment."""
         return point_workload(self.points)
 
     def centroids_at(self, items: NDArray[np.int64]) -> NDArray[np.float64]:
-        """See `_Data.centroids_at`."""
+        """Return the items with the given indices as centroids."""
         return self.points[items].astype(np.float64)
 
     def given(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `_Data.given`."""
+        """Return centroids, given by the caller, in computed units after checking them."""
         centroids = np.asarray(centroids, np.float64)
         if centroids.ndim != 2 or centroids.shape[1] != self.points.shape[1] or not (np.abs(centroids) <= _FARTHEST / self.scale).all():
             raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of numbers, none very far from the points")
         return centroids * self.scale
 
     def in_data_unit(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `_Data.in_data_unit`."""
+        """Return centroids in the unit of the data, given centroids in computed units."""
         return centroids / self.scale
 
     def moved(self, sums: PointSums, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> PointSums:
-        """See `_Data.moved`."""
+        """Return the sums after moving each item from its cluster `labels` to the empty cluster `clusters`."""
         new, counts = sums.sums.copy(), sums.counts.copy()
         np.subtract.at(new, labels, self.points[items])
         np.subtract.at(counts, labels, 1)
@@ -234,12 +234,12 @@ class Points:
 
     @property
     def unit(self) -> float:
-        """See `_Data.unit`."""
+        """Unit of distance of the computation, in the unit of the data."""
         return 1.0 / self.scale
 
     @property
     def variance(self) -> float:
-        """See `_Data.variance`."""
+        """Mean variance of the coordinates, in computed units."""
         return float(np.mean([np.var(column.astype(np.float64)) for column in self.points.T]))
 
 
@@ -264,28 +264,28 @@ class Vectors:
         return len(self.vectors.offsets) - 1
 
     def work(self) -> Workload:
-        """See `_Data.work`."""
+        """Return the workload of the assignment."""
         return vector_workload(self.vectors, self.n_bins, self.low, self.high)
 
     def centroids_at(self, items: NDArray[np.int64]) -> VectorSums:
-        """See `_Data.centroids_at`."""
+        """Return the items with the given indices as centroids."""
         labels = np.full(len(self), -1, np.int32)
         labels[items] = np.arange(len(items))
         return sum_by_cluster(self.vectors, labels, len(items), 0, len(self))
 
     def given(self, centroids: VectorSums) -> VectorSums:
-        """See `_Data.given`."""
+        """Return centroids, given by the caller, in computed units after checking them."""
         k = len(centroids.counts)
         if self.high is not None and len(self.high) and int(self.high.max()) > k:
             raise ParameterError(f"ranges of centroids: expected none beyond {k}, their number")
         return centroids
 
     def in_data_unit(self, centroids: VectorSums) -> VectorSums:
-        """See `_Data.in_data_unit`."""
+        """Return centroids in the unit of the data, given centroids in computed units."""
         return centroids
 
     def moved(self, sums: VectorSums, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> VectorSums:
-        """See `_Data.moved`."""
+        """Return the sums after moving each item from its cluster `labels` to the empty cluster `clusters`."""
         k = len(sums.counts)
         every = np.full(len(self), -1, np.int32)
         every[items] = labels
@@ -298,7 +298,7 @@ class Vectors:
 
     @property
     def variance(self) -> float:
-        """See `_Data.variance`."""
+        """Mean variance of the coordinates, in computed units."""
         weights, n = self.vectors.weights.astype(np.float64), max(1, len(self))
         means = np.bincount(self.vectors.bins, weights, minlength=self.n_bins) / n
         return float((np.sum(weights * weights) / n - np.sum(means * means)) / self.n_bins)

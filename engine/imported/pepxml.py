@@ -191,7 +191,7 @@ def _add_hit(
 ) -> None:
     sequence = hit.get("peptide", "")
     if not is_sequence(sequence):
-        matches.leave("its peptide is not a sequence of residues", peptide=sequence, **spectrum)
+        matches.leave_out("its peptide is not a sequence of residues", peptide=sequence, **spectrum)
         return
     try:
         if problem is not None:
@@ -200,7 +200,7 @@ def _add_hit(
         modifications = _modifications(hit.get("modifications", []), numbers, len(sequence))
         values = {"rank": numbers.whole(hit, "hit_rank", 1), "calculated_mass": numbers.number(hit, "calc_neutral_pep_mass")}
     except UnreadableValueError as error:
-        matches.leave(error.reason, peptide=sequence, value=error.value, **spectrum)
+        matches.leave_out(error.reason, peptide=sequence, value=error.value, **spectrum)
         return
     proteins = [entry["protein"] for entry in hit.get("proteins", hit.get("alternative_protein", [])) if entry.get("protein")]
     peptide = matches.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda noted: noted.position))))

@@ -72,11 +72,11 @@ class _HiddenProgress(Progress):
 
     @property
     def is_cancelled(self) -> bool:
-        """See `Progress.is_cancelled`."""
+        """True if the user cancelled this progress or the other one."""
         return super().is_cancelled or self._shown_on.is_cancelled
 
     def check(self) -> None:
-        """See `Progress.check`."""
+        """Raise `Cancelled` if the user cancelled this progress or the other one."""
         self._shown_on.check()
         super().check()
 
@@ -96,15 +96,15 @@ class _HiddenProgress(Progress):
                 self._reports.append(report)
 
     def stage(self, title: str, total: int = 0) -> None:
-        """See `Progress.stage`."""
+        """Begin a stage of `total` steps, 0 if the number is unknown; store or show the report."""
         self.check()
         self._report(lambda progress: progress.stage(title, total))
 
     def advance(self, n: int = 1) -> None:
-        """See `Progress.advance`."""
+        """Report `n` more steps as done; store or show the report."""
         self.check()
         self._report(lambda progress: progress.advance(n))
 
     def message(self, text: str, level: str = "info") -> None:
-        """See `Progress.message`."""
+        """Report a message; store or show it."""
         self._report(lambda progress: progress.message(text, level))

@@ -134,23 +134,23 @@ class RecordingProgress(Progress):
 
     @property
     def is_cancelled(self) -> bool:
-        """See `Progress.is_cancelled`."""
+        """True if the user cancelled."""
         return self._progress.is_cancelled
 
     def cancel(self) -> None:
-        """See `Progress.cancel`."""
+        """Cancel the wrapped computation at its next `stage`, `advance` or `check`."""
         self._progress.cancel()
 
     def check(self) -> None:
-        """See `Progress.check`."""
+        """Raise `Cancelled` if the user cancelled."""
         self._progress.check()
 
     def stage(self, title: str, total: int = 0) -> None:
-        """See `Progress.stage`."""
+        """Begin a stage of `total` steps, 0 if the number is unknown."""
         self._progress.stage(title, total)
 
     def advance(self, n: int = 1) -> None:
-        """See `Progress.advance`."""
+        """Report `n` more steps as done."""
         self._progress.advance(n)
 
     def message(self, text: str, level: str = "info") -> None:
@@ -189,7 +189,7 @@ class LimitedProgress(Progress):
 
     @property
     def is_cancelled(self) -> bool:
-        """See `Progress.is_cancelled`; also True when the time is over."""
+        """True if the user cancelled, or when the time is over."""
         return super().is_cancelled or self._progress.is_cancelled or self.seconds_left <= 0.0
 
     def check(self) -> None:
@@ -200,12 +200,12 @@ class LimitedProgress(Progress):
             raise TimeOverError
 
     def stage(self, title: str, total: int = 0) -> None:
-        """See `Progress.stage`."""
+        """Begin a stage of `total` steps, 0 if the number is unknown."""
         self.check()
         self._progress.stage(title, total)
 
     def advance(self, n: int = 1) -> None:
-        """See `Progress.advance`."""
+        """Report `n` more steps as done."""
         self.check()
         self._progress.advance(n)
 

@@ -99,8 +99,8 @@ class JobQueue:
     """Queue of jobs in lanes; one background thread per lane runs the jobs of the lane in order.
 
     With lanes, an export need not wait for an hour-long search. Event handlers run in the caller's thread for `add` and for cancelling a
-    queued job, and in the lane's thread for all other events. For each job they receive added, started, progress and messages, and
-    finished, in this order; a job that is cancelled while queued is never started. An exception in a handler is logged and ignored; a
+    queued job, and in the lane's thread for all other events. The events of a job are, in this order, added, started, progress and
+    messages, and finished; a job that is cancelled while queued is never started. An exception in a handler is logged and ignored; a
     handler that waits for another thread blocks the lane.
     """
 

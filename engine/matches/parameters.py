@@ -405,7 +405,7 @@ class SpectrumSearchParameters(SearchParameters):
 
 
 def _for_pydantic(parse: Callable[[], T]) -> T:
-    """Call a parser of parameter values, and convert errors of the program to those of pydantic."""
+    """Return the result of a parser of parameter values; convert errors of the program to those of pydantic."""
     try:
         return parse()
     except ParameterError as error:

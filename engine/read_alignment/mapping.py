@@ -325,15 +325,15 @@ class QuietProgress(Progress):
 
     @property
     def is_cancelled(self) -> bool:
-        """See `Progress.is_cancelled`."""
+        """True if the user cancelled."""
         return self._progress.is_cancelled
 
     def check(self) -> None:
-        """See `Progress.check`."""
+        """Raise `Cancelled` if the user cancelled."""
         self._progress.check()
 
     def message(self, text: str, level: str = "info") -> None:
-        """See `Progress.message`."""
+        """Pass a message to the other progress, unless it was shown before."""
         if text not in self._shown:
             self._shown.add(text)
             self._progress.message(text, level)

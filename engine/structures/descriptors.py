@@ -82,7 +82,7 @@ def alphabets() -> Alphabets:
 
 
 def first_code(alphabet: str) -> int:
-    """Return the index of the lowest bit of an alphabet in the word of a residue."""
+    """Return the lowest bit of the code in an alphabet; all codes of a residue are stored in one integer (`StructureArrays`)."""
     return BITS * ALPHABETS.index(alphabet)
 
 

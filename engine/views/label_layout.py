@@ -210,7 +210,7 @@ def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
 
 
 def _side(line: Values, position: Values) -> Values:
-    """Return numbers whose signs are the sides of the lines `line` on which the points `position` lie."""
+    """Return a number for each line and point: positive if the point is on one side of the line, negative on the other, 0 on it."""
     across, along = line[..., 2] - line[..., 0], line[..., 3] - line[..., 1]
     return across * (position[..., 1] - line[..., 1]) - along * (position[..., 0] - line[..., 0])
 

@@ -69,7 +69,7 @@ class ClusterFilterBar(FilterBar):
         """Reset the filter for a new run, without emitting a signal."""
         self._reset_quietly()
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         self.minimum_spectra.setValue(1)
         for box in (self.lowest_mz, self.highest_mz):
             box.clear_value()

@@ -70,7 +70,7 @@ class _ProteinFilter(FilterBar):
     def __init__(self) -> None:
         super().__init__("Protein or chain", "Show only proteins with this text in name, description or chain", "Show all proteins")
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         """Do nothing, since there are no other fields to reset."""
 
 

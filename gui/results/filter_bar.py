@@ -27,7 +27,7 @@ _TYPING_MS = 150
 class FilterBar(QWidget):
     """Bar of filter fields: in one line, in two lines, or with labels above the fields, depending on the width.
 
-    Derived classes add their fields with `_add` and reset them in `_usual`.
+    Derived classes add their fields with `_add` and reset them in `_reset_own_fields`.
 
     Parameters
     ----------
@@ -190,13 +190,13 @@ class FilterBar(QWidget):
         box.toggled.connect(self._now)
         return box
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         """Reset the fields of the derived class."""
         raise NotImplementedError
 
     def _reset_fields(self) -> None:
         self.text.clear()
-        self._usual()
+        self._reset_own_fields()
         for mark in self._marks:
             mark()
         self._later.stop()
@@ -254,7 +254,7 @@ class RatedFilterBar(FilterBar):
         self._fdr = fdr
         self._reset_quietly()
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         self.q_value.setValue(self._fdr)
 
 
@@ -323,6 +323,6 @@ class MassFilterBar(RatedFilterBar):
         self._add(self.kind, "&Mass")
         self.open(0.01)
 
-    def _usual(self) -> None:
-        super()._usual()
+    def _reset_own_fields(self) -> None:
+        super()._reset_own_fields()
         self.kind.setCurrentIndex(0)

@@ -68,7 +68,7 @@ class HitFilterBar(FilterBar):
         box.setFixedWidth(self.fontMetrics().horizontalAdvance("100 %") + 30)
         return box
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         self.e_value.setValue(self._largest)
         self.identity.setValue(0)
         self.coverage.setValue(0)

@@ -63,8 +63,8 @@ class IdentificationFilter(RatedFilterBar):
                 box.addItem(text, value)
             box.setCurrentIndex(max(0, box.findText(before)))
 
-    def _usual(self) -> None:
-        super()._usual()
+    def _reset_own_fields(self) -> None:
+        super()._reset_own_fields()
         self.charge.setCurrentIndex(0)
         self.modification.setCurrentIndex(0)
         self.decoys.setChecked(False)

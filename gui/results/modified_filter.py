@@ -56,10 +56,10 @@ class ModifiedFilterBar(RatedFilterBar):
             self.marked.isChecked(),
         )
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         for box in (self.lowest, self.highest):
             box.clear_value()
-        super()._usual()
+        super()._reset_own_fields()
         self.kind.setCurrentIndex(0)
         self.sure.setChecked(False)
         self.marked.setChecked(False)

@@ -71,7 +71,7 @@ class QuantityFilterBar(FilterBar):
         self._reset_fields()
         self.blockSignals(False)
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         self.q_value.setValue(self._fdr)
         self.fold_change.setValue(0.0)
         self.changed.blockSignals(True)

@@ -72,7 +72,7 @@ class ReadFilterBar(FilterBar):
         box.setFixedWidth(max(self.fontMetrics().horizontalAdvance(widest), self.fontMetrics().horizontalAdvance("any")) + 30)
         return box
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         for box in (self.score, self.minimum_gaps, self.maximum_gaps, self.minimum_identity, self.below_identity):
             box.clear_value()
         self.rows.setCurrentIndex(0)

@@ -21,7 +21,7 @@ class TextFilter(FilterBar):
     def __init__(self) -> None:
         super().__init__("Any text", "Show only rows with this text in a text column", "Show all rows of the run")
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         """Do nothing, since there are no other fields to reset."""
 
 

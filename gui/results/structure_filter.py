@@ -195,6 +195,6 @@ class StructureFilterBar(FilterBar):
         label.setToolTip(f"{threshold.name}: {text} {noun} pass this threshold" if not box.problem() else "")
         box.setAccessibleDescription(f"{text} {noun} pass")
 
-    def _usual(self) -> None:
+    def _reset_own_fields(self) -> None:
         for box in self.boxes.values():
             box.clear_value()

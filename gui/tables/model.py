@@ -209,7 +209,7 @@ class ParquetTableModel(QAbstractTableModel):
         *,
         locale: QLocale | None = None,
     ) -> None:
-        """Format rows as tab-separated lines with a header, in the thread.
+        """Format rows as tab-separated lines with a header, in the thread of the table.
 
         Parameters
         ----------

@@ -139,7 +139,7 @@ def _shapes(numbers: int, subjects: int, threads: int | None, shared_bytes: int)
 
 
 class _Shapes:
-    """Launch shapes of one number type, and their costs."""
+    """Launch configurations (`AlignmentShape`) for one number type, and their costs."""
 
     def __init__(self, shapes: list[AlignmentShape]) -> None:
         self.shapes = shapes

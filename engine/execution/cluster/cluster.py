@@ -53,16 +53,16 @@ class Cluster:
         return any(device.is_gpu for device in self.connection.devices())
 
     def devices(self) -> list[Device]:
-        """Return the usable workers; see `RemoteWorkers`."""
+        """Return the workers that are usable now."""
         return [*self.connection.devices()]
 
     def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
-        """Wait for a worker; see `RemoteWorkers`."""
+        """Wait until a worker other than those named in `but` is available; return False if this takes too long."""
         return self.connection.wait(1, _WAIT_SECONDS, progress, but=but)
 
     @contextmanager
     def open(self, workload: Workload, device: Device, progress: Progress, *, with_gpu: bool) -> Iterator[Computation]:
-        """Open a workload on a worker; see `RemoteWorkers`."""
+        """Open a workload on a worker for the duration of the `with` block, and yield the computation."""
         assert isinstance(device, RemoteDevice)
         with self._lock:
             sent = self._sent.setdefault(id(workload), _SentWork(workload, self._folder))

@@ -203,7 +203,7 @@ class MatchCollector:
             self._protein_sizes.append(len(accession) + 1)
         return number
 
-    def leave(self, reason: str, *, position: int, peptide: str = "", charge: int = 0, value: str = "", **spectrum: Any) -> None:
+    def leave_out(self, reason: str, *, position: int, peptide: str = "", charge: int = 0, value: str = "", **spectrum: Any) -> None:
         """Record a match that could not be read.
 
         Parameters
