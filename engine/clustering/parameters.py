@@ -334,7 +334,7 @@ class ExplanationParameters(VectorParameters):
         title="PSM FDR",
         group=_EXPLANATION,
         advanced=True,
-        help="Maximum q-value of the PSMs of the identification run whose spectra are used as identified.",
+        help="Maximum q-value of PSMs in the identification run. Spectra with a higher q-value count as unidentified.",
     )
     random_seed: int = parameter(
         1,

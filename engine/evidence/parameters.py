@@ -57,8 +57,8 @@ class EvidenceParameters(SearchParameters):
         title="Maximum remote chains",
         unit="chains",
         group=_STRUCTURES,
-        help="Maximum number of further chains per protein that have a similar fold but any sequence. Each protein then needs a"
-        " structure search.",
+        help="Maximum number of further chains per protein that have a similar fold, whatever their sequence. This needs a structure search"
+        " for each protein.",
     )
     minimum_tm_score: float = parameter(
         0.5,

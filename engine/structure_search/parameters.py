@@ -39,7 +39,7 @@ class StructureSearchParameters(SearchParameters):
         group=_SCORING,
         editor="descriptor weights",
         help="Weights of lengths, angles, secondary structure and residues; 1 is the published or learned weight. In sensitive"
-        " mode, angles are weights of the local conformation, and secondary structure has no weight.",
+        " mode, the weight of angles applies to the local conformation, and secondary structure has no weight.",
     )
     gap_first: float = parameter(
         6.7,

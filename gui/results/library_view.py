@@ -97,7 +97,7 @@ class LibraryView(MirroredRunView):
         rate = fdr_text(run.fdr, locale)
         ending = f"at {rate}" if overview.has_error_rates else "without error rates: the library has no decoys"
         if overview.counts["unrated"]:
-            ending += f"; {locale.toString(overview.counts['unrated'])} more match entries without decoys; q-value ≤ 1 shows them"
+            ending += f"; {locale.toString(overview.counts['unrated'])} more match entries without decoys (set q-value ≤ 1 to show them)"
         self.header.show_counts(figures, ending, chip=rate if overview.has_error_rates else "error rate unknown")
         self.differences.show_histogram(None if overview.differences.is_empty else overview.differences, _NO_SHIFTS)
 

@@ -174,7 +174,9 @@ def test_second_writer_is_refused_by_default(holder: subprocess.Popen[str], caps
 
 
 @needs_signals
-def test_second_writer_waits_on_request_also_for_a_killed_one(holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_second_writer_waits_on_request_even_if_the_first_is_killed(
+    holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     command = [sys.executable, "-m", "proteoscope.engine.command_line", *ALIGN, "--out", "h.tsv", "--project", "p"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     waiting = subprocess.Popen([*command, "--run-name", "a", "--if-busy", "wait"], stderr=subprocess.PIPE, text=True, env=environment)
