@@ -48,7 +48,7 @@ _STEPS = 6  # line segments of the wave per residue
 
 
 class _LegendItem(NamedTuple):
-    """Legend entry with its position, line number and symbol width; a kind of column, ``H``, ``E``, or ``""`` for text only."""
+    """Legend entry: symbol (a kind of column, ``H``, ``E``, or ``""`` for none), text, x, line number, and width of the symbol."""
 
     what: int | str
     text: str

@@ -518,7 +518,7 @@ class _Block:
         return tuple(np.where(is_alive, side - rules.seed_length, 0) for side in (n, m))  # type: ignore[return-value]
 
     def launches(self, chosen: NDArray[Any] | None, traces: bool, window: tuple[NDArray[Any], NDArray[Any]] | None) -> Iterator[_Launch]:
-        """Yield the launches of a pass: pairs of similar lengths, as many as their directions fit."""
+        """Yield the launches of a pass. Each has pairs of similar lengths, as many as the memory for their directions allows."""
         of, order = self._of, chosen
         n, m = self.sides(chosen, window)
         count = self._n if chosen is None else len(chosen)
