@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.clustering_layouts import AT_THE_END, UNIT_LENGTH, PointSums, Rounds, VectorArrays, VectorSums, sum_by_cluster, total_sums
+from proteoscope.kernels.clustering_layouts import (
+    AT_THE_END,
+    UNIT_LENGTH,
+    PointSums,
+    Rounds,
+    VectorArrays,
+    VectorSums,
+    sum_by_cluster,
+    total_sums,
+)
 from proteoscope.kernels.device import Device, backend_module
 
 __all__ = ["assigned", "iterated", "means_on", "plain_point_labels", "plain_vector_labels", "random_points", "random_vectors", "seeds_of"]
