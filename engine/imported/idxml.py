@@ -61,14 +61,14 @@ def _add_identification(
             of_precursor = {"retention_time": numbers.number(identification, "RT"), "precursor_mz": numbers.number(identification, "MZ")}
             scores, rates = _scores(identification, hit, numbers, matches)
         except UnreadableValueError as error:
-            matches.leave_out(error.reason, position=matches.next_match_number, peptide=text, value=error.value, **spectrum)
+            matches.leave_out(error.reason, place=matches.next_match_number, peptide=text, value=error.value, **spectrum)
             continue
         try:
             peptide = parse_peptide(text)
         except ValueError as error:
             matches.leave_out(
                 f"no peptide can be read from its text: {error}",
-                position=matches.next_match_number,
+                place=matches.next_match_number,
                 peptide=text,
                 charge=charge,
                 **spectrum,

@@ -215,7 +215,7 @@ class _Reader:
         peptide_id = item.get("peptide_ref", "") or next((self.peptide_of_evidence.get(reference, "") for reference in references), "")
         if peptide_id not in self.peptides:
             reason = "it refers to a peptide that the file does not describe"
-            self.found.leave_out(reason, position=self.n, value=shortened(peptide_id, 60), **spectrum)
+            self.found.leave_out(reason, place=self.n, value=shortened(peptide_id, 60), **spectrum)
             return
         peptide, written = self._row(peptide_id), self.peptides[peptide_id]
         try:
@@ -224,11 +224,11 @@ class _Reader:
             values = self._values(item)
             scores, rates = self._scores(item)
         except UnreadableValueError as error:
-            self.found.leave_out(error.reason, position=self.n, peptide=written.sequence, value=error.value, **spectrum)
+            self.found.leave_out(error.reason, place=self.n, peptide=written.sequence, value=error.value, **spectrum)
             return
         if isinstance(peptide, str):
             charge = values["charge"]
-            self.found.leave_out(peptide, position=self.n, peptide=written.sequence, charge=charge, value=written.value, **spectrum)
+            self.found.leave_out(peptide, place=self.n, peptide=written.sequence, charge=charge, value=written.value, **spectrum)
             return
         evidence = [
             self.evidence[reference] for reference in references or self.evidence_of.get(peptide_id, []) if reference in self.evidence

@@ -85,7 +85,7 @@ def _add_group(group: Any, numbers: NumberReader, run: str, collected: MatchColl
         unread |= {peptide.sequence: (problem.reason, problem.value) for peptide in matches}
         matches = {}
     for sequence, (reason, value) in sorted(unread.items()):
-        collected.leave_out(reason, position=collected.next_match_number, peptide=sequence, value=value, **spectrum)
+        collected.leave_out(reason, place=collected.next_match_number, peptide=sequence, value=value, **spectrum)
     for peptide, (scores, proteins, mass) in matches.items():
         collected.add(
             collected.peptide(peptide),

@@ -203,14 +203,14 @@ class MatchCollector:
             self._protein_sizes.append(len(accession) + 1)
         return number
 
-    def leave_out(self, reason: str, *, position: int, peptide: str = "", charge: int = 0, value: str = "", **spectrum: Any) -> None:
+    def leave_out(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, value: str = "", **spectrum: Any) -> None:
         """Record a match that could not be read.
 
         Parameters
         ----------
         reason : str
             Why the match is omitted, in words for the user.
-        position : int
+        place : int
             Number of the match in the file.
         peptide : str
             Peptide as written.
@@ -228,7 +228,7 @@ class MatchCollector:
         """
         self._unfolding.add(MATCHES, 1)
         self._unfolding.add(CHARACTERS, len(peptide) + sum(len(spectrum.get(name, "")) for name in self._TEXTS))
-        self._unread.append((position, reason, peptide, charge, value))
+        self._unread.append((place, reason, peptide, charge, value))
         for name, column in self._unread_spectra.items():
             column.append(spectrum.get(name, -1 if name == "scan" else ""))
 
