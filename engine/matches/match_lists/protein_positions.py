@@ -101,8 +101,8 @@ def place_peptides(
     of_code, rows, starts = _found_anywhere(list(codes), alike, bounds, progress)
     # Peptides that differ only by leucine and isoleucine have the same positions.
     begin, end = (np.searchsorted(of_code, code, side) for side in ("left", "right"))
-    rows_of_code = ranges(begin, end)[1]
-    return _with_found(named, np.repeat(nameless, end - begin), rows[rows_of_code], starts[rows_of_code], database)
+    indices = ranges(begin, end)[1]
+    return _with_found(named, np.repeat(nameless, end - begin), rows[indices], starts[indices], database)
 
 
 def cut_off_proteins(identifications: Identifications, database: Proteins) -> list[str]:
