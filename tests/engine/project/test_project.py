@@ -135,7 +135,7 @@ def test_project_table_returns_latest_finished_run(project):
     assert project.table("psms").parent.name == cluster
     with pytest.raises(InputError, match="holds no finished result 'peptides'"):
         project.table("peptides")
-    with pytest.raises(InputError, match="of run identify-0004"):
+    with pytest.raises(InputError, match="of run 'identify-0004'"):
         project.table("psms", "identify-0004")
 
 
@@ -466,7 +466,7 @@ def test_project_table_rejects_changed_result_file(project, harm, message):
     run = do_run(project)
     path = project.table("psms")
     harm(path)
-    with pytest.raises(StorageError, match=rf"{message}.*do run {run} again"):
+    with pytest.raises(StorageError, match=rf"{message}.*do run '{run}' again"):
         project.table("psms")
     assert len(project.verify()) == 1
 

@@ -70,7 +70,7 @@ def test_files_of_deleted_run_are_removed_when_the_process_ends(tmp_path: Path) 
     # The project showed the exports of the deleted run, and shows no other exports instead.
     assert sorted(path.name for path in (folder / "exports").iterdir()) == ["mine.txt"]
     assert not (folder / "run.json").exists()
-    with pytest.raises(InputError, match="no deleted run"):
+    with pytest.raises(InputError, match="no longer holds the deleted run"):
         reopened.restore_run(second)
     assert reopened.note(second) == RunNote() and reopened.log(second) == []
 

@@ -106,7 +106,7 @@ def test_structure_database_adds_and_removes_chains(folder: Path, tmp_path: Path
     database = remove_from_database(["b"], tmp_path / "db")
     assert database.chains.names == ("a", "c")
     same(database, folder)
-    with pytest.raises(ParameterError, match="no chain b"):
+    with pytest.raises(ParameterError, match="no chain 'b'"):
         remove_from_database(["b"], tmp_path / "db")
     assert build_database([folder], tmp_path / "db").chains.names == ("a", "b", "c")
     assert [path.name for path in in_process if path.name != "broken.cif"] == ["a.pdb", "b.pdb", "c.pdb", "b.pdb"]

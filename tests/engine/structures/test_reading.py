@@ -245,7 +245,7 @@ def test_read_chain_reads_chain_name_after_colon_unless_path_exists(tmp_path: Pa
         assert parse_chain_reference(str(other)).chain is None
     with pytest.raises(InputError, match=r"one is needed.*A, B"):
         read_chain(str(path))
-    with pytest.raises(InputError, match=r"no chain Z.*A, B"):
+    with pytest.raises(InputError, match=r"no chain 'Z'.*A, B"):
         read_chain(f"{path}:Z")
 
 

@@ -244,7 +244,7 @@ def test_compare_runs_rejects_unsuitable_runs(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="run 'identify-0001' is given twice"):
         compare_runs([open_run(project, "identify-0001"), open_run(project, "identify-0001")])
     searched = project_with_search(tmp_path / "searched", n_queries=1, n_relatives=1, n_unrelated=5)
-    with pytest.raises(ParameterError, match="align-0001 has no tables of PSMs, peptides and protein groups"):
+    with pytest.raises(ParameterError, match="run 'align-0001' has no tables of PSMs, peptides and protein groups"):
         compare_runs([open_run(project, "identify-0001"), open_run(searched)])
 
 
