@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from proteoscope.engine import project, searches
-from proteoscope.engine.project.index_store import CachedIndex
+
+if TYPE_CHECKING:
+    from proteoscope.engine.project.index_store import CachedIndex
 
 __all__ = ["CHECKPOINTS", "clear_cached_files", "index_kinds", "list_cached_files"]
 
@@ -53,5 +57,6 @@ def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:
         if is_cleared and not project.checkpoint_store.clear_checkpoint(checkpoint):
             continue
         used = project.index_store.used_time(checkpoint.used)
-        result.append(CachedIndex(CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title))
+        title = "" if is_cleared else checkpoint.title
+        result.append(project.index_store.CachedIndex(CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, title))
     return result

@@ -76,7 +76,7 @@ def convert(
     >>> from proteoscope.resources import path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     proteoscope.convert(path("samples", "BSA1.mzML.gz"), f"{folder}/some.mgf", charges=[2], precursor_mass=(900, 1500))
-    365
+    468
     """
     if identified is not None and unidentified is not None:
         raise ParameterError("identified and unidentified are both given; give one of them")
