@@ -168,7 +168,12 @@ def _drop_output() -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Argument parser that reports wrong usage in one line, like all other errors."""
+    """Argument parser that reports wrong usage in one line, and takes ranges such as -150..500 as values of options."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # By default, argparse recognises negative numbers only: `--mass-shift -150..500` would be an option without a value.
+        self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> NoReturn:
         _complain(f"{message}; see {self.prog} --help")

@@ -43,7 +43,7 @@ class WrittenImport(NamedTuple):
     left_out: dict[str, int]
     counts: dict[str, int]
     message: str
-    best_proteins: tuple[tuple[str, str, int, float], ...]
+    best_proteins: tuple[tuple[str, str | None, int, float | None], ...]
     source_of: dict[str, str]
     certainty: dict[str, dict[str, float]]
 

@@ -44,7 +44,7 @@ class ImportSummary(Summary):
     source_of: Mapping[str, str]
     score: str
     certainty: dict[str, dict[str, float]] = field(default_factory=dict)
-    top_proteins: tuple[tuple[str, str, int, float | None], ...] = ()
+    top_proteins: tuple[tuple[str, str | None, int, float | None], ...] = ()
     fdr: float = 0.01
 
     def counts(self) -> list[Count]:

@@ -472,3 +472,11 @@ def test_compare_rejects_invalid_requests(two_runs, tmp_path, capsys, arguments,
 def test_compare_rejects_output_in_results_folder_of_a_project(two_runs, capsys):
     assert main(["compare", str(two_runs), "--out", str(two_runs / "results" / "identify-0001")]) == 2
     assert "belongs to the project" in capsys.readouterr().err
+
+
+def test_range_from_a_negative_number_is_the_value_of_an_option(tmp_path, capsys):
+    arguments = ["modified", str(tmp_path / "no.mgf"), "--database", str(tmp_path / "no.fasta"), "--out", str(tmp_path / "p")]
+    assert main([*arguments, "--mass-shift", "-150..500"]) == 2
+    assert "no.mgf: does not exist" in capsys.readouterr().err
+    assert main([*arguments, "--mass-shift", "-150..x"]) == 2
+    assert "mass_shift = '-150..x'" in capsys.readouterr().err
