@@ -33,7 +33,7 @@ _NEAR = 7.0
 """Maximum horizontal distance between the pointer and the selected peak, pixels."""
 _LEAST = (0.02, 0.01)
 """Minimum visible range, thomson and percent."""
-_INTENSITY = "Relative intensity (%)"
+_INTENSITY, _SHORT_INTENSITY = "Relative intensity (%)", ("Intensity (%)", "%")
 _LINE = 1.25
 """Height of a line of text, in font sizes."""
 LADDER_LINES = 6 * _LINE
@@ -60,11 +60,22 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
     dots = [Scatter(mz[kinds == kind], errors[kinds == kind], Ion(kind), 4.0) for kind in dict.fromkeys(spectrum.kinds)]
     rules = [Rule(0.0, is_upright=False, ink="faint", width=0.5, is_dashed=False)]
     rules += [Rule(at, is_upright=False, ink="grid", width=0.5) for at in bounds]
-    peaks = Panel(x, Axis(0.0, _SPECTRUM_TOP, _INTENSITY), _peaks(shown), 3.2, _LEAST, is_standing=True, pick=partial(_pick, [shown]))
+    peaks = Panel(
+        x,
+        Axis(0.0, _SPECTRUM_TOP, _INTENSITY, short_titles=_SHORT_INTENSITY),
+        _peaks(shown),
+        3.2,
+        _LEAST,
+        is_standing=True,
+        pick=partial(_pick, [shown]),
+    )
     return Figure(
         f"{peptidoform.sequence}_{peptidoform.charge}+",
         f"Annotated spectrum of {peptidoform}: {len(spectrum.matches):,} of {counted(len(shown.mz), 'peak')} explained",
-        (peaks, Panel(x, Axis(-1.2 * reach, 1.2 * reach, f"Error ({unit})"), (*rules, *dots), 1.0, (_LEAST[0], None))),
+        (
+            peaks,
+            Panel(x, Axis(-1.2 * reach, 1.2 * reach, f"Error ({unit})", short_titles=(unit,)), (*rules, *dots), 1.0, (_LEAST[0], None)),
+        ),
         tuple(text for text in (str(peptidoform), spectrum.title) if text),
         size=(510.0, 360.0),
         strip=Strip(LADDER_LINES, partial(draw_ladder, spectrum)),
@@ -84,7 +95,7 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
         marks.append(Corner(mirrored.lower.name, is_low=True))
     if mirrored.n_moved:
         marks.append(Corner(f"{counted(mirrored.n_moved, 'peak')} moved by {mirrored.shift:.4f} Th", is_right=True, is_low=True))
-    y = Axis(0.0 if is_alone else -_MIRROR_TOP, _MIRROR_TOP, _INTENSITY, is_mirrored=True)
+    y = Axis(0.0 if is_alone else -_MIRROR_TOP, _MIRROR_TOP, _INTENSITY, is_mirrored=True, short_titles=_SHORT_INTENSITY)
     panel = Panel(_mz_axis(mirrored.shown), y, tuple(marks), smallest=_LEAST, is_standing=True, pick=partial(_pick, mirrored.shown))
     return Figure(mirrored.title, mirrored.title, (panel,), (mirrored.title,), size=(510.0, 320.0))
 
