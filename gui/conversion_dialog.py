@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QLocale, Qt
+from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QWidget
 
 from proteoscope.engine.entry import Input
@@ -19,7 +19,7 @@ from proteoscope.gui.forms.path_line import OutputLine, ProjectLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
 from proteoscope.gui.labels import described, label_of, toned_label
-from proteoscope.gui.layouts import STRETCH
+from proteoscope.gui.layouts import STRETCH, in_column
 from proteoscope.gui.tasks import ConversionTask
 
 _SPECTRA = Input("spectra", "Spectra", "spectra", "SPECTRA", wanted="spectra to write", singular="spectrum file")
@@ -146,7 +146,7 @@ class ConversionDialog(JobDialog):
             grid.addWidget(label, 0, column)
             grid.addWidget(frame, 1, column)
             grid.setColumnStretch(column, 1)
-        grid.addWidget(self.which, 2, 0, Qt.AlignmentFlag.AlignBottom)
+        grid.addLayout(in_column(STRETCH, label_of("&Identification", self.which), self.which), 2, 0)
         grid.addWidget(self.project, 2, 1, 1, 2)
         self.cancel_button.setToolTip("Stop writing without leaving a file")
         self.close_button.setToolTip("Close this dialog; writing continues")
