@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +57,8 @@ class EveryPage:
         compared: Path | None = None,
     ) -> None:
         self._window, self._project_of, self._settle, self._compared = window, project_of, settle, compared
+        self._n_shown: Counter[str] = Counter()
+        """Number of tabs shown so far by their names."""
 
     def __iter__(self) -> Iterator[Page]:
         yield from self._start()
@@ -63,6 +66,9 @@ class EveryPage:
             yield from self.form(search.kind)
         for search in SEARCHES:
             yield from self.results(search.kind)
+        if self._compared is not None:
+            # Another method of quantification has other tabs.
+            yield from self.results("quantify", self._compared, "label-free")
         yield from self._structures()
         yield from self._panes()
         yield from self._runs()
@@ -104,20 +110,30 @@ class EveryPage:
         form.parameters.unfold(False)
         window.message_bar.clear()
 
-    def results(self, kind: str) -> Iterator[Page]:
-        """Show the results of a search: the first row of each table, and every tab."""
-        window = self._window
-        self._open(kind)
+    def results(self, kind: str, folder: Path | None = None, about: str = "") -> Iterator[Page]:
+        """Show the results of a search: the first row of each table, and every tab.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the search.
+        folder : Path or None
+            Folder of the project, if it is not the one for this kind.
+        about : str
+            Name of the results, to distinguish them from others of this kind.
+        """
+        window, name = self._window, "-".join(filter(None, ("results", kind, about)))
+        self._open(kind, folder)
         view = window.results
         for panel in view.panels.values():
             if panel.isVisible() and panel.model.rowCount():
                 panel.view.choose(0)
                 self._rest(lambda: view.is_busy)
-        yield Page(f"results-{kind}", window)
-        yield from self._tabs(f"results-{kind}", view, lambda: view.is_busy)
+        yield Page(name, window)
+        yield from self._tabs(name, view, lambda: view.is_busy)
         view.header.about_button.setChecked(True)
         self._rest(lambda: view.is_busy)
-        yield Page(f"results-{kind}-about", window)
+        yield Page(f"{name}-about", window)
         view.header.about_button.setChecked(False)
 
     def _start(self) -> Iterator[Page]:
@@ -168,7 +184,7 @@ class EveryPage:
             collapsed.set_collapsed(False)
 
     def _runs(self) -> Iterator[Page]:
-        """Show the details of a run, and a comparison of runs."""
+        """Show the details of a run, several selected runs and none, and a comparison of runs."""
         window = self._window
         for kind in ("identify", "quantify"):
             self._open(kind)
@@ -177,6 +193,10 @@ class EveryPage:
             self._rest(lambda page=page: window.run_actions.is_busy or window.pages.currentWidget() is not page)
             yield Page(f"run-{kind}", window)
             yield from self._tabs(f"run-{kind}", page, lambda: window.run_actions.is_busy)
+        for name, select in (("several", window.project_pane.runs.selectAll), ("none", window.project_pane.runs.clearSelection)):
+            select()
+            self._rest()
+            yield Page(f"selection-{name}", window)
         if self._compared is None:
             return
         window.open_project(self._compared)
@@ -309,7 +329,7 @@ class EveryPage:
         for index in range(shown.tabs.count()):
             shown.tabs.setCurrentIndex(index)
             self._rest()
-            yield Page(f"help-{shown.tabs.tabText(index).lower()}", shown)
+            yield Page(f"help-{shown.tabs.tabText(index).replace('&', '').lower()}", shown)
         shown.close()
         window.show_page(window.start_page)
         window.assistance.start_tour()
@@ -330,9 +350,15 @@ class EveryPage:
                 continue
             begin = tabs.currentIndex()
             for index in range(tabs.count()):
-                if not tabs.isTabEnabled(index):
+                if not tabs.isTabEnabled(index) or not tabs.isTabVisible(index):
                     continue
-                title = f"{name}-{tabs.tabText(index).replace('&', '').replace(' ', '-').lower()}"
+                # In a narrow bar, the text is a short title.
+                text = tabs.tabBar().accessibleTabName(index) or tabs.tabText(index)
+                title = f"{name}-{text.replace('&', '').replace(' ', '-').lower()}"
+                # Tables and figures may have tabs of the same title.
+                n_before = self._n_shown[title]
+                self._n_shown[title] += 1
+                title += f"-{1 + n_before}" if n_before else ""
                 if index != begin:
                     tabs.setCurrentIndex(index)
                     self._rest(is_busy)
@@ -343,9 +369,9 @@ class EveryPage:
             tabs.setCurrentIndex(begin)
             self._rest(is_busy)
 
-    def _open(self, kind: str) -> None:
+    def _open(self, kind: str, folder: Path | None = None) -> None:
         """Show the last finished run of a kind."""
-        window, folder = self._window, self._project_of(kind)
+        window, folder = self._window, folder or self._project_of(kind)
         window.open_project(folder)
         self._rest(lambda: window.results.is_busy)
         project = window.project_pane.project
