@@ -213,6 +213,8 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
         title = metrics.elidedText(title, Qt.TextElideMode.ElideRight, max(10.0, length))
         if title != self.labelText:
             self.setLabel(title)
+        # pyqtgraph centres the title only after a resize, but another text or font has another length.
+        self.resizeEvent()
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         axis, height = self._shown, QFontMetricsF(self.label.font()).height()

@@ -249,3 +249,14 @@ def test_hidden_figure_is_drawn_once_when_it_is_shown(qtbot: QtBot, theme: Theme
     view.show_figure(Figure("peaks", "Other peaks", (replace(FREE, x=Axis(0.0, 1000.0, "m/z")),)))
     n_drawn = len(drawn)
     assert view.panel_in_sight().x.high == 1000.0 and len(drawn) == n_drawn + 1
+
+
+def test_titles_of_axes_are_centred_after_other_titles(view: FigureView) -> None:
+    show(view, FREE)
+    show(view, replace(FREE, y=Axis(0.0, 100.0, "A")))
+    for axis, y in ((PERCENT, "Intensity (%)"), (Axis(0.0, 100.0, "A"), "A")):
+        show(view, replace(FREE, y=axis))
+        left = view._panels[0].left
+        assert left.labelText == y
+        title = left.label.mapRectToScene(left.label.boundingRect())
+        assert abs(title.center().y() - view.inner().center().y()) < 3
