@@ -9,7 +9,7 @@ from textwrap import wrap as lines_of
 from typing import Literal, TypeVar
 
 from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QPalette
+from PySide6.QtGui import QColor, QHelpEvent, QPalette, QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QLabel, QListWidgetItem, QToolTip, QWidget
 
 from proteoscope.gui.theme import colours
@@ -56,7 +56,10 @@ def set_bold(widget: _Bold, is_bold: bool = True) -> None:
 
 
 class _TonedLabel(QLabel):
-    """Label in a tone that has no palette role, so that its colour is set after each theme change."""
+    """Label in a tone that has no palette role, so that its colour is set after each theme change; while it is hidden, when it is shown.
+
+    Most of them are hidden, and setting all colours at once would hold the window up.
+    """
 
     def __init__(self, text: str, tone: _Tone) -> None:
         super().__init__(text)
@@ -65,8 +68,12 @@ class _TonedLabel(QLabel):
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
+        if event.type() == QEvent.Type.PaletteChange and self.isVisible():
             self._take_colour()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        self._take_colour()
+        super().showEvent(event)
 
     def _take_colour(self) -> None:
         wanted, palette = QColor(getattr(colours(), self._tone)), QPalette()

@@ -298,6 +298,11 @@ def test_toned_labels_and_primary_button_change_with_the_theme(theme: Theme, qtb
         at = button.geometry().center().y() * ratio, (button.geometry().left() + 8) * ratio
         assert image.pixelColor(round(at[1]), round(at[0])).name() == look.accent
         assert button.palette().color(QPalette.ColorRole.ButtonText).name() == look.accent_text
+    page.hide()
+    theme.choose("light")
+    QApplication.processEvents()
+    page.show()
+    assert labels["good"].palette().color(labels["good"].foregroundRole()).name() == LIGHT.good
 
 
 def test_font_size_applies_from_the_next_start(make_window: Callable[[], MainWindow], qapp: QApplication, qtbot: QtBot) -> None:
