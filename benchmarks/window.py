@@ -279,9 +279,10 @@ def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
                 threads=threading.active_count(),
                 most=dict(objects.most_common(6)),
             )
-    last = max(private)
-    growth = {f"after_{n}": f"{private[last] / private[n] - 1:+.1%}" for n in (10, len(KINDS)) if n in private}
-    emit(figure="memory growth", results=last, is_prepared=is_prepared, **growth)
+    if private:
+        last = max(private)
+        growth = {f"after_{n}": f"{private[last] / private[n] - 1:+.1%}" for n in (10, len(KINDS)) if n in private}
+        emit(figure="memory growth", results=last, is_prepared=is_prepared, **growth)
     journey.close()
 
 
