@@ -33,9 +33,7 @@ class StatusBar(QStatusBar):
         return self.fontMetrics().elidedText(self.currentMessage(), Qt.TextElideMode.ElideRight, self.message_place.width())
 
     def event(self, event: QEvent) -> bool:
-        """Show the whole message as the tooltip of an elided one, and paint it again if the space for it may have changed."""
-        if event.type() == QEvent.Type.LayoutRequest:
-            self.update()
+        """Show the whole message as the tooltip of an elided one."""
         is_elided = self.shown_message() != self.currentMessage()
         if isinstance(event, QHelpEvent) and is_elided and self.message_place.contains(event.pos()):
             return answer_tooltip(event, self, lambda _: self.currentMessage())

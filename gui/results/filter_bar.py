@@ -19,8 +19,6 @@ from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import STRETCH, in_row
 from proteoscope.gui.undo import Change, forget_changes, record
 
-_TEXT_WIDTH = 140
-"""Minimum width in pixels of the text field, in which most peptides are readable."""
 _TYPING_MS = 150
 
 
@@ -46,7 +44,7 @@ class FilterBar(QWidget):
         self._later = delayed(self, self.filterChanged, _TYPING_MS)
         self._resized = delayed(self, lambda: self.updateGeometry())
         self.text = described(QLineEdit(placeholderText=searched_texts, clearButtonEnabled=True), "Filter by text", f"{text_tip} (Ctrl+F)")
-        self.text.setMinimumWidth(_TEXT_WIDTH)
+        self.text.setMinimumWidth(80)
         self.text.textChanged.connect(self._later.start)
         self.text.returnPressed.connect(self._now)
         self.reset_button = push_button("Rese&t", self.reset, tip=reset_tip)

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect
-from PySide6.QtGui import QHelpEvent, QImage
+from PySide6.QtCore import QEvent, QObject, QPoint
+from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -99,24 +99,6 @@ def test_status_bar_elides_a_long_message_and_has_a_tooltip(window: MainWindow, 
     QToolTip.hideText()
     window.show_briefly("Saved 3 rows.")
     assert bar.shown_message() == "Saved 3 rows."
-
-
-def test_status_bar_elides_its_message_when_the_message_bar_appears(window: MainWindow, qtbot: QtBot) -> None:
-    window.resize(1024, 700)
-    bar = window.statusBar()
-    assert isinstance(bar, StatusBar)
-    window.show_briefly(_LONG)
-    qtbot.wait(50)
-    window.message_bar.show_message("Wrote 3 files", "good")
-
-    def is_painted_again() -> bool:
-        place = bar.message_place
-        at = bar.mapTo(window, QPoint())
-        on_screen = window.screen().grabWindow(window.winId(), at.x(), at.y(), place.right(), bar.height()).toImage()
-        wanted = bar.grab(QRect(0, 0, place.right(), bar.height())).toImage()
-        return on_screen.convertToFormat(QImage.Format.Format_RGB32) == wanted.convertToFormat(QImage.Format.Format_RGB32)
-
-    qtbot.waitUntil(is_painted_again, timeout=5000)
 
 
 class _Spy(QObject):
