@@ -163,8 +163,7 @@ def _table(
     """Return the table of hits for the superpositions `rows`, best first."""
     queries, chains = comparison.queries.chains, comparison.database.chains.taken(targets)
     residues, n_query, n = queries.residue[queries.rows(query)], int(queries.lengths[query]), len(targets)
-    query_rows, offsets = take_runs(aligned.pairs[:, 0], aligned.pair_offsets, rows)
-    pairs = np.stack([query_rows, take_runs(aligned.pairs[:, 1], aligned.pair_offsets, rows)[0]], axis=1)
+    pairs, offsets = take_runs(aligned.pairs, aligned.pair_offsets, rows)
     lengths = np.diff(offsets)
     columns = {
         "query": [queries.names[query]] * n,

@@ -31,7 +31,9 @@ struct Weights {
     int gap, by_states;
     float by_distance;
     __device__ Weights(double gap, double by_states, double by_distance)
-        : gap(static_cast<int>(gap * kUnit)), by_states(static_cast<int>(by_states * kUnit)), by_distance(static_cast<float>(by_distance * kUnit)) {}
+        : gap(static_cast<int>(gap * kUnit)),
+          by_states(static_cast<int>(by_states * kUnit)),
+          by_distance(static_cast<float>(by_distance * kUnit)) {}
 };
 
 // Chains to align: every n-th residue of x, which is moved; residues of y from `place_y`; states may be null if they have no weight.

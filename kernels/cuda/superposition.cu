@@ -143,7 +143,8 @@ __device__ bool is_new(Word mark, Word* seen) {
     const Word value = lane < kProbes ? seen[slot] : 0;
     const Word same = __ballot_sync(kEveryLane, lane < kProbes && value == mark);
     const Word empty = __ballot_sync(kEveryLane, lane < kProbes && value == 0);
-    const int first_same = same ? __ffs(static_cast<int>(same)) - 1 : kProbes, first_empty = empty ? __ffs(static_cast<int>(empty)) - 1 : kProbes;
+    const int first_same = same ? __ffs(static_cast<int>(same)) - 1 : kProbes;
+    const int first_empty = empty ? __ffs(static_cast<int>(empty)) - 1 : kProbes;
     if (first_same < first_empty) return false;
     if (lane == first_empty) seen[slot] = mark;
     __syncwarp();
@@ -152,7 +153,8 @@ __device__ bool is_new(Word mark, Word* seen) {
 
 // The superposition of the first n pairs that were gathered with the greatest sum of scores, to `best`; the sum is returned. All of it as
 // `search` of kernels/cpu/pair_superposition.py; the warp synchronises before and after. Lane k < 16 decides on run k.
-__device__ __noinline__ double search(Block& block, int n, double scale, double near, int step, int halvings, double hopeless, double* best) {
+__device__ __noinline__ double search(
+    Block& block, int n, double scale, double near, int step, int halvings, double hopeless, double* best) {
     Team& team = block.team;
     Runs& runs = team.runs;
     const int lane = threadIdx.x & 31;
@@ -350,14 +352,16 @@ __device__ void find_nearest(Block& block) {
     const int reach = static_cast<int>(kReach / cell) + 1, side = 2 * reach + 1, cube = side * side * side;
     for (int j = threadIdx.x / 32; j < n; j += kWarps) {
         const double px = block.y(0, j), py = block.y(1, j), pz = block.y(2, j);
-        const int p = static_cast<int>((px - low[0]) / cell), q = static_cast<int>((py - low[1]) / cell), r = static_cast<int>((pz - low[2]) / cell);
+        const int p = static_cast<int>((px - low[0]) / cell), q = static_cast<int>((py - low[1]) / cell);
+        const int r = static_cast<int>((pz - low[2]) / cell);
         for (int k = lane; k < cube; k += 32) {
             const int a = p - reach + k / (side * side), b = q - reach + k / side % side, c = r - reach + k % side;
             if (a < 0 || b < 0 || c < 0 || a >= cells[0] || b >= cells[1] || c >= cells[2]) continue;
             const double da = low[0] + (a + 0.5) * cell - px, db = low[1] + (b + 0.5) * cell - py, dc = low[2] + (c + 0.5) * cell - pz;
             const float distance = static_cast<float>(da * da + db * db + dc * dc);
             if (distance < static_cast<float>(kReach * kReach)) {
-                atomicMin(&block.nearest[(a * cells[1] + b) * cells[2] + c], static_cast<Long>(static_cast<Word>(__float_as_int(distance))) << 32 | static_cast<Word>(j));
+                const Long key = static_cast<Long>(static_cast<Word>(__float_as_int(distance))) << 32 | static_cast<Word>(j);
+                atomicMin(&block.nearest[(a * cells[1] + b) * cells[2] + c], key);
             }
         }
     }
@@ -379,7 +383,8 @@ __device__ double nearness(Block& block, int run, double scale) {
         const double along_a = (a - shared.low[0]) / cell, along_b = (b - shared.low[1]) / cell, along_c = (c - shared.low[2]) / cell;
         if (!(along_a >= 0.0 && along_b >= 0.0 && along_c >= 0.0)) continue;
         if (!(along_a < shared.cells[0] && along_b < shared.cells[1] && along_c < shared.cells[2])) continue;
-        const Long found = block.nearest[(static_cast<int>(along_a) * shared.cells[1] + static_cast<int>(along_b)) * shared.cells[2] + static_cast<int>(along_c)];
+        const int row = static_cast<int>(along_a) * shared.cells[1] + static_cast<int>(along_b);
+        const Long found = block.nearest[row * shared.cells[2] + static_cast<int>(along_c)];
         if (found == kNoResidue) continue;
         const int j = static_cast<int>(static_cast<Word>(found));
         const double d = a - block.y(0, j), e = b - block.y(1, j), f = c - block.y(2, j);
@@ -583,7 +588,7 @@ __device__ void keep_results(Block& block, int n_tasks) {
 }
 
 // The starts and their refinement: the best alignment of each warp is in its `best_pairs`, the warp in `shared.best_warp`.
-__device__ void align_by_distance(Block& block, Team* teams, double start_score, double scale, double guide, double near) {
+__device__ void align_by_distance(Block& block, Team* teams, double start_score, double guide, double near) {
     Shared& shared = block.shared;
     Team& team = block.team;
     const Steps steps = block.steps;
@@ -619,7 +624,9 @@ __device__ void align_by_distance(Block& block, Team* teams, double start_score,
     choose(block, teams);
     // Each is refined once; secondary structure with distances is aligned under the best.
     const double best_start = teams[shared.best_warp].best;
-    for (int i = threadIdx.x; i < steps.n_refined * kMove; i += THREADS) shared.moves[i / kMove][i % kMove] = shared.kept[i / kMove][i % kMove];
+    for (int i = threadIdx.x; i < steps.n_refined * kMove; i += THREADS) {
+        shared.moves[i / kMove][i % kMove] = shared.kept[i / kMove][i % kMove];
+    }
     if (threadIdx.x < kMove) shared.moves[steps.n_refined][threadIdx.x] = shared.kept[0][threadIdx.x];
     begin_stage(shared);
     const int n_short = steps.n_refined + 1;
@@ -657,7 +664,14 @@ __device__ void align_by_distance(Block& block, Team* teams, double start_score,
         }
     }
     choose(block, teams);
-    // The same for the best of all, with the scale of the TM-score.
+}
+
+// Refine the best alignment of all warps, with the scale of the TM-score. The block synchronises.
+__device__ void refine_best(Block& block, Team* teams, double scale, double near) {
+    Shared& shared = block.shared;
+    Team& team = block.team;
+    const int halvings = block.steps.coarse_halvings;
+    double* move = team.move;
     const int best_warp = shared.best_warp, n_best = teams[best_warp].n_best, warp = threadIdx.x / 32;
     const Pair* best_pairs = block.best_pairs + static_cast<long long>(best_warp - warp) * block.m;
     place_y(block.placed_y, block.y, block.n, scale);
@@ -725,6 +739,26 @@ __device__ Value* part(unsigned char*& place, long long n) {
     return values;
 }
 
+// Give a block, and a warp of it, their parts of a workspace from `place` on.
+__device__ void divide_workspace(Block& block, unsigned char* place, int warp) {
+    const int m = block.m, n = block.n, n_strips = (m + kStripRows - 1) / kStripRows;
+    const Steps steps = block.steps;
+    block.near_pairs = part<double>(place, 6LL * m * kWarps) + 6LL * m * warp;
+    block.nearest = part<Long>(place, kMaximumCells);
+    block.totals = part<double>(place, 2 * kMaximumFragments);
+    block.fragment_moves = part<double>(place, 2 * kMaximumFragments * kMove);
+    block.kept_scores = part<double>(place, steps.n_fragments);
+    block.best_scores = part<double>(place, steps.n_fragments);
+    block.kept_moves = part<double>(place, static_cast<long long>(steps.n_fragments) * kMove);
+    block.refined = part<double>(place, static_cast<long long>(steps.n_fragments) * kMove);
+    block.ranked = part<int>(place, (steps.n_fragments + 1LL) / 2 * 2);
+    block.pairs = part<Pair>(place, static_cast<long long>(m) * kWarps) + static_cast<long long>(m) * warp;
+    block.best_pairs = part<Pair>(place, static_cast<long long>(m) * kWarps) + static_cast<long long>(m) * warp;
+    if (n_strips > 1) block.edges = part<Edge>(place, static_cast<long long>(n) * kWarps) + static_cast<long long>(n) * warp;
+    const long long n_ways = static_cast<long long>(n_strips) * (n + 31) * 32;
+    block.ways = part<unsigned short>(place, n_ways * kWarps) + n_ways * warp;
+}
+
 // Superpose all items. shared_bytes: dynamic shared memory for the warps and, if they fit, the residues of y.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     superpose_pairs(Chains chains, Found found, Steps steps, int n_items, int shared_bytes) {
@@ -741,28 +775,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         const int number = shared.item, m = item.m, n = item.n;
         unsigned char* place = found.workspace + static_cast<long long>(blockIdx.x) * found.workspace_bytes;
         const int parts = m / kSparseLength > 1 ? m / kSparseLength : 1, every = parts < kSparse ? parts : kSparse;
-        const int some_n = (n + every - 1) / every, n_strips = (m + kStripRows - 1) / kStripRows;
-        const bool is_shared = static_cast<long long>(kWarps * sizeof(Team)) + static_cast<long long>(n + some_n) * static_cast<long long>(sizeof(Residue)) <= shared_bytes;
+        const int some_n = (n + every - 1) / every;
+        const long long residue_bytes = static_cast<long long>(n + some_n) * static_cast<long long>(sizeof(Residue));
+        const bool is_shared = static_cast<long long>(kWarps * sizeof(Team)) + residue_bytes <= shared_bytes;
         Residue* const residues = is_shared ? reinterpret_cast<Residue*>(teams + kWarps) : part<Residue>(place, n + some_n);
         double* const columns = part<double>(place, 3LL * (m + n));
         Block block{shared, teams[warp], steps, Columns{columns, m, 1}, Columns{columns + 3 * m, n, 1}};
         block.m = m, block.n = n, block.every = every;
         block.states_x = chains.states + item.x, block.states_y = chains.states + item.y;
-        block.near_pairs = part<double>(place, 6LL * m * kWarps) + 6LL * m * warp;
-        block.nearest = part<Long>(place, kMaximumCells);
-        block.totals = part<double>(place, 2 * kMaximumFragments);
-        block.fragment_moves = part<double>(place, 2 * kMaximumFragments * kMove);
-        block.kept_scores = part<double>(place, steps.n_fragments);
-        block.best_scores = part<double>(place, steps.n_fragments);
-        block.kept_moves = part<double>(place, static_cast<long long>(steps.n_fragments) * kMove);
-        block.refined = part<double>(place, static_cast<long long>(steps.n_fragments) * kMove);
-        block.ranked = part<int>(place, (steps.n_fragments + 1LL) / 2 * 2);
-        block.pairs = part<Pair>(place, static_cast<long long>(m) * kWarps) + static_cast<long long>(m) * warp;
-        Pair* const all_best = part<Pair>(place, static_cast<long long>(m) * kWarps);
-        block.best_pairs = all_best + static_cast<long long>(m) * warp;
-        if (n_strips > 1) block.edges = part<Edge>(place, static_cast<long long>(n) * kWarps) + static_cast<long long>(n) * warp;
-        const long long n_ways = static_cast<long long>(n_strips) * (n + 31) * 32;
-        block.ways = part<unsigned short>(place, n_ways * kWarps) + n_ways * warp;
+        divide_workspace(block, place, warp);
+        Pair* const all_best = block.best_pairs - static_cast<long long>(m) * warp;
         // Coordinates on the grid of this pair.
         for (int i = threadIdx.x; i < 3 * (m + n); i += THREADS) {
             const double value = i < 3 * m ? chains.position[3 * item.x + i] : chains.position[3 * item.y + i - 3 * m];
@@ -795,7 +817,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 superpose_fragments(block, task < n_short ? 0 : 1, (task < n_short ? task : task - n_short) * kBatch, guide);
             }
             __syncthreads();
-            align_by_distance(block, teams, teams[0].best, item.scale_x, guide, near);
+            align_by_distance(block, teams, teams[0].best, guide, near);
+            refine_best(block, teams, item.scale_x, near);
         } else {
             choose(block, teams);
         }
