@@ -186,7 +186,7 @@ def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int,
     runs = np.where(is_pair[begins], np.diff(begins, append=len(every)), 0)
     counts = np.stack([left_out[begins, 0], left_out[begins, 1], runs], axis=1)
     is_there = counts > 0
-    distinct, which = np.unique((3 * counts + np.arange(3))[is_there], return_inverse=True)  # few, of which each text is made once
+    distinct, which = np.unique((3 * counts + np.arange(3))[is_there], return_inverse=True)  # few; each text is made once
     texts = np.array([f"{code // 3}{'IDM'[code % 3]}" for code in distinct.tolist()], object)
     parts = texts[which].tolist()
     ends = np.cumsum(is_there.sum(axis=1))[np.searchsorted(begins, last)] if n else np.zeros(0, np.int64)
