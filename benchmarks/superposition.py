@@ -55,7 +55,7 @@ def peer_scores(folder: Path) -> Scores:
     for report in folder.glob("*.out"):
         text = report.read_text(encoding="utf-8", errors="replace")
         query = Path(text.split("Query (", 1)[1].splitlines()[1].split()[0]).stem
-        scores |= {(query, Path(target).stem): max(float(one), float(other)) for target, one, other in _ROW.findall(text)}
+        scores |= {(query, Path(target).stem): max(float(by_target), float(by_query)) for target, by_target, by_query in _ROW.findall(text)}
     return scores
 
 
