@@ -2,7 +2,7 @@
 
 ::
 
-    query -> scores of all chains (phases 1 and 2) -> candidates -> alignments by descriptors -> superpositions
+    query -> scores of all chains (phases 1 and 2) -> candidates -> superpositions
 """
 
 from collections.abc import Sequence
