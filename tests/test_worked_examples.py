@@ -79,7 +79,7 @@ def test_worked_example_commands_print_the_output_on_the_page(worked: Path) -> N
     folds = {row["target"][-1]: row for row in _table(worked / "folds.tsv")}
     assert [f"{float(folds[chain]['tm_score_query']):.2f}" for chain in "KJI"] == ["1.00", "0.70", "0.68"]
     assert {round(100 * float(folds[chain]["identity"])) for chain in "JI"} == {13, 18}
-    assert f"{100 * float(folds['C']['same_fold_probability']):.1f}" == "0.2"
+    assert f"{100 * float(folds['C']['same_fold_probability']):.1f}" == "0.4"
     amounts = {row["accession"]: float(row["quantity"]) for row in _table(worked / "amounts.tsv") if row["sample"] == "BSA1"}
     assert round(amounts["P02769|ALBU_BOVIN"] / amounts["P00761|TRYP_PIG"]) == 52
 

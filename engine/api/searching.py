@@ -583,7 +583,7 @@ def structures(
     >>> from proteoscope.resources import path
     >>> result = proteoscope.structures(path("samples", "albumin_domain_3.pdb.gz"), path("samples", "folds.pdb.gz"))
     >>> [f"{score:.2f}" for score in result.hits["tm_score_query"].to_pylist()[:3]]
-    ['1.00', '0.70', '0.67']
+    ['1.00', '0.70', '0.68']
     """
     request = SearchArguments(
         project, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)

@@ -106,7 +106,7 @@ def superpose(
     >>> from proteoscope.resources import path
     >>> folds = path("samples", "folds.pdb.gz")
     >>> proteoscope.superpose(path("samples", "albumin_domain_3.pdb.gz"), f"{folds}:J")
-    Superposition(albumin_domain_3, folds:J: TM-score 0.7028 by the query's length, 0.7359 by the target's, RMSD 3.14 Å of 180 pairs)
+    Superposition(albumin_domain_3, folds:J: TM-score 0.7030 by the query's length, 0.7363 by the target's, RMSD 3.08 Å of 179 pairs)
     """
     choice("models", models, get_args(Models))
     folder = None if out is None else one_path("out", out)

@@ -225,7 +225,7 @@ def shared_window(request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_
 def user(shared_window: MainWindow, theme: Theme, request: pytest.FixtureRequest, qtbot: QtBot) -> Iterator[User]:
     at_hand(shared_window, qtbot)
     shared_window.message_bar.clear()
-    user = User(shared_window, int(request.node.name.split("_")[1]), qtbot)
+    user = User(shared_window, int(request.node.name.split("_")[2]), qtbot)
     yield user
     user.hand.close()
     # The check for leaks comes after the last test, whose arguments would retain the window.
