@@ -11,11 +11,15 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,7 @@ __all__ = ["guard_cache", "settle_cache", "why_not_cached"]
 _SUMS, _LOCK = ".sums", ".lock"
 _PREFIX = "proteoscope-kernels-"  # prefix of the cache folder in the folder for temporary files
 _OWN = f"{__package__.rpartition('.')[0]}."
+_IMPORT = re.compile(rf"^from ({re.escape(_OWN)}[\w.]+) import \(?(\w*)", re.MULTILINE)  # the first name may be a module
 _reasons: list[str] = []
 
 
@@ -88,6 +93,29 @@ def _temporary_folder() -> Path:
     return folder
 
 
+@cache
+def _source(module: str) -> tuple[str, tuple[str, ...]]:
+    """Return a digest of the source of a module of kernels, and the modules of kernels that it imports; both empty for a package."""
+    path = Path(__file__).parents[1].joinpath(*module.removeprefix(_OWN).split(".")).with_suffix(".py")
+    if not path.is_file():
+        return "", ()
+    source = path.read_text(encoding="utf-8")
+    imports = [(package, f"{package}.{name}") for package, name in _IMPORT.findall(source)]
+    return sha256(source.encode()).hexdigest(), tuple(chain.from_iterable(imports))
+
+
+@cache
+def _sources_digest(module: str) -> str:
+    """Return a digest of the sources of a module and of the kernels that it imports, which are compiled into its functions."""
+    waiting, digests = [module], dict[str, str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in digests:
+            digests[name], imports = _source(name)
+            waiting += imports
+    return sha256(json.dumps(sorted(digests.items())).encode()).hexdigest()
+
+
 def guard_cache() -> None:
     """Let functions that Numba compiles from now on use a cache that tolerates damaged files and full disks."""
     from numba.core import dispatcher  # reads its environment when imported: after `settle_cache`
@@ -97,6 +125,12 @@ def guard_cache() -> None:
 
     class GuardedCache(FunctionCache):
         """Cache files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with sizes and checksums."""
+
+        def __init__(self, py_func: Any) -> None:
+            """Find the cache of a function; a kernel is also compiled again if a module that it imports has changed, unlike in Numba."""
+            super().__init__(py_func)
+            if py_func.__module__.startswith(_OWN):
+                self._cache_file._source_stamp = (self._cache_file._source_stamp, _sources_digest(py_func.__module__))
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             """Load a compiled function like Numba; if the files are damaged, remove them and return None."""

@@ -1,6 +1,7 @@
 """Cache of compiled kernels: damage by a crash or a full disk is detected and costs only a compilation."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -74,6 +75,29 @@ def output_of(script, tmp_path, *arguments, **environment):
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     return process.stdout.splitlines()
+
+
+ADDING = """
+from numba import njit
+
+@njit(cache=True)
+def added(number):
+    return number + {amount}
+"""
+
+CALLING = """
+from numba import njit
+from proteoscope.kernels.cpu.one import added
+
+@njit(cache=True)
+def result(number):
+    return added(number)
+"""
+
+RESULT = """
+from proteoscope.kernels.cpu.other import result
+print(result(10), sum(result.stats.cache_hits.values()))
+"""
 
 
 def test_kernel_cache_replaces_files_that_are_damaged_or_have_no_checksum(tmp_path):
@@ -203,3 +227,22 @@ for callee in numba.njit(following), numba.njit(callers_of_kernels):
 def test_kernels_compile_once_for_different_constant_arguments(tmp_path):
     """Without its settings, Numba compiles a function for 0, for 1 and for their common type."""
     assert output_of(CONSTANTS, tmp_path) == ["3", "1"]
+
+
+def test_cached_kernel_is_compiled_again_after_a_change_of_a_module_it_imports(tmp_path):
+    # Numba compares only the file of the function itself, and code of the other module is compiled into it.
+    package = tmp_path / "proteoscope"
+    shutil.copytree(REPOSITORY / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__", "cuda"))
+    (package / "__init__.py").touch()
+    (package / "kernels" / "cpu" / "one.py").write_text(ADDING.format(amount=1), encoding="utf-8")
+    (package / "kernels" / "cpu" / "other.py").write_text(CALLING, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def result() -> list[str]:
+        done = subprocess.run([sys.executable, "-c", RESULT], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert result() == ["11", "0"]
+    assert result() == ["11", "1"], "from the cache"
+    (package / "kernels" / "cpu" / "one.py").write_text(ADDING.format(amount=2), encoding="utf-8")
+    assert result() == ["12", "0"]
