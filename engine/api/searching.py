@@ -69,7 +69,7 @@ R = TypeVar("R", bound=Result)
 ProjectLike: TypeAlias = PathLike | OpenProject | Result
 """A project: its folder, `open_project` of it, or the result of a search in it."""
 IfBusy: TypeAlias = Literal["refuse", "wait"]
-"""What a search does while another process writes its project."""
+"""Reaction of a search to another process that writes its project: an error, or waiting."""
 
 
 def identify(

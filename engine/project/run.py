@@ -138,7 +138,7 @@ class Run:
         if name in self._written:
             raise ParameterError(f"Run {self.id} has written {name!r} already; results do not change")
         if not self.folder.is_dir():
-            raise StorageError(f"{self.folder}: the folder of run '{self.id}' is gone.")
+            raise StorageError(f"{self.folder}: the folder of run '{self.id}' is missing. Search again.")
         return self.folder / f"{name}{suffix}"
 
 

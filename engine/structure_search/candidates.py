@@ -241,8 +241,11 @@ def _superpose_by_structure(comparison: Comparison, targets: Sequence[tuple[Chai
     query_positions, query_offsets = take_runs(queries.position, queries.offsets, query_rows)
     positions, offsets = take_runs(chains.position, chains.offsets, used)
     sizes = [len(some) for _, some in targets]
+    all_positions = np.concatenate([query_positions, positions]).astype(np.float64)
+    if not np.isfinite(all_positions).all():  # the kernels compute indices from coordinates
+        raise ValueError("a chain has coordinates that are no numbers")
     pairs = ChainPairs(
-        np.concatenate([query_positions, positions]).astype(np.float64),
+        all_positions,
         np.concatenate([query_offsets, query_offsets[-1] + offsets[1:]]),
         np.repeat(np.arange(len(targets)), sizes),
         len(targets) + which,

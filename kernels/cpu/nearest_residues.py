@@ -44,11 +44,12 @@ def nearest_residues(y):
     while True:
         n_cells = 1.0
         for axis in range(3):
-            counts[axis] = np.int64((high[axis] - low[axis]) / cell) + 1
-            n_cells *= counts[axis]
-        if n_cells <= MAXIMUM_CELLS:
+            n_cells *= np.floor((high[axis] - low[axis]) / cell) + 1.0  # in floating point, since coordinates may be huge
+        if not n_cells > MAXIMUM_CELLS:
             break
         cell *= _GROWTH
+    for axis in range(3):
+        counts[axis] = np.int64((high[axis] - low[axis]) / cell) + 1
     residues = np.full(counts[0] * counts[1] * counts[2], -1, np.int32)
     apart = np.full(len(residues), np.float32(_REACH * _REACH))
     reach = np.int64(_REACH / cell) + 1

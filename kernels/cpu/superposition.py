@@ -4,7 +4,7 @@ TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-al
 2302-2309): superpose fragments of an alignment, then the pairs that are close, realign by distance, and repeat. Fragments of an alignment,
 shifts of one chain along the other and fragments of both chains are superposed in batches (`proteoscope.kernels.cpu.least_squares`).
 Fragments are ranked by how many residues of x come near one of y, by a table of the nearest residue (as in GTalign, Margelevičius, Nature
-Communications 15, 2024, 7305), then by sparse alignments; of similar superpositions only the best goes on.
+Communications 15, 2024, 7305), then by sparse alignments; of similar superpositions only the best is refined.
 
 Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
 `x` onto `y`. The shorter chain is x.

@@ -333,14 +333,11 @@ __device__ void find_nearest(Block& block) {
         double cell = kCell;
         while (true) {
             double n_cells = 1.0;
-            for (int axis = 0; axis < 3; ++axis) {
-                const long long along = static_cast<long long>((shared.high[axis] - shared.low[axis]) / cell) + 1;
-                shared.cells[axis] = along < kMaximumCells ? static_cast<int>(along) : kMaximumCells;
-                n_cells *= static_cast<double>(along);
-            }
-            if (n_cells <= kMaximumCells) break;
+            for (int axis = 0; axis < 3; ++axis) n_cells *= floor((shared.high[axis] - shared.low[axis]) / cell) + 1.0;
+            if (!(n_cells > kMaximumCells)) break;
             cell *= kGrowth;
         }
+        for (int axis = 0; axis < 3; ++axis) shared.cells[axis] = static_cast<int>((shared.high[axis] - shared.low[axis]) / cell) + 1;
         shared.cell = cell;
     }
     __syncthreads();
