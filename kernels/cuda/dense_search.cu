@@ -3,7 +3,7 @@
 //
 // A tile consists of kTile such queries, one per lane; a block streams the peptides in the union of their windows past the tile. A warp
 // processes one peptide with one combination of modifications after the other. The theoretical ions are computed once, distributed over the
-// lanes, and each is looked up for all queries of the tile with one load.
+// lanes; one word in shared memory says for which queries an ion may match. Only these matches are looked up.
 //
 // Arrangements of the same modifications share most of their ions: the mass of an ion depends only on the numbers of modifications of each
 // kind on it (the *state*), not on their sites. Therefore each state is matched once, over the ions that can have it, and the sums up to
@@ -20,8 +20,7 @@
 
 enum Score { kSpectralDotProduct, kHyperscore };  // scores with a kernel in this file
 
-constexpr int kDenseWarps = 12;          // warps per block
-constexpr int kDenseBlocks = 2;          // blocks per multiprocessor
+constexpr int kDenseWarps = 24;          // maximum number of warps of a block, of which a multiprocessor runs one
 constexpr int kMostDenseBest = 8;
 constexpr int kMostDenseWindows = 96;
 constexpr int kTaken = 8;                // candidates that a warp takes at once
@@ -30,8 +29,8 @@ constexpr int kMostStates = 32;
 constexpr int kMostSums = 96;            // states x sites; if there are more, arrangements are matched one by one
 constexpr int kFactorials = 1 << kCountBits;
 
-// During the search: weights of peaks (index 0 has weight zero), histogram and ends of the windows, each with one column per query. After
-// the search: the hits of the warps.
+// During the search: memory of the warps; weights of peaks (index 0 has weight zero), histogram and ends of the windows, each with one column
+// per query; and the coarse bins. After the search: the hits of the warps.
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
 // Current work of a warp: a peptide with a combination of modifications, and the values that its arrangements share. In shared memory
@@ -58,12 +57,18 @@ struct Block {
     float inverse_width;
     float rough_factorial_log[kScore == kHyperscore ? kFactorials : 1];
     double factorial_log[kScore == kHyperscore ? kFactorials : 1], bins_of_charge[kMostFragmentCharge];
-    // For each warp: the peptide with its modifications, cumulative masses up to each residue, and table bins of ions.
-    Family families[kDenseWarps];
-    double prefixes[kDenseWarps][kLongest];
-    __align__(16) Word bins[kDenseWarps][2][kLongest];
-    __align__(16) Word places[kDenseWarps][2][kLongest];
 };
+
+// Shared memory of a warp: the peptide with its modifications, cumulative masses up to each residue, and table bins of ions.
+struct WarpMemory {
+    Family family;
+    double prefix[kLongest];
+    __align__(16) Word bins[2][kLongest];
+    __align__(16) Word places[2][kLongest];
+};
+static_assert(sizeof(WarpMemory) == 1696, "kernels/cuda/scoring.py allocates it");
+
+__device__ WarpMemory& memory_of_warp() { return reinterpret_cast<WarpMemory*>(dynamic_shared)[threadIdx.x >> 5]; }
 
 // The query of a lane, and its best candidates so far.
 struct Query {
@@ -160,7 +165,7 @@ __device__ __forceinline__ void find_windows(Block<kScore>& block, int query, in
 // All threads: load constants, the spectra of the tile, and logarithms of factorials into shared memory.
 template <int kScore>
 __device__ __forceinline__ void lay_out(Block<kScore>& block, const Tiles& tiles, long long tile, int first_peak, int n_peaks, Long* weights,
-                                        int* histogram) {
+                                        int* histogram, Word* matches) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
     const int n_bins = static_cast<int>(block.settings.n_bins);
     const float* weight = block.in.weight + first_peak;
@@ -177,6 +182,8 @@ __device__ __forceinline__ void lay_out(Block<kScore>& block, const Tiles& tiles
         }
     }
     for (int b = warp; b < n_bins; b += n_warps) histogram[b * kTile + lane] = 0;
+    const int n_coarse = kFineBins >> tiles.coarse_shift;
+    for (int b = threadIdx.x; b < n_coarse; b += blockDim.x) matches[b] = tiles.matches[tile * n_coarse + b];
     for (int k = warp; k <= tiles.maximum_peaks; k += n_warps) {
         weights[k * kTile + lane] = k > 0 && k <= n_peaks ? packed(weight[k - 1], tiles.units) : 0;
     }
@@ -307,9 +314,12 @@ __device__ __forceinline__ Long match_states(const Block<kScore>& block, const F
 #pragma unroll 1
         for (int k = first_site; k < family.n_sites && !family.one_by_one; ++k) sums[s * family.n_sites + k] = 0;
         next += family.sites_of_any >> from & 1u;
+        Long* const end = sums + (s + 1) * family.n_sites;
         to_the_end = match_ions(block.settings, column, prefix[min(from + lane, kLongest - 1)] + mass,
                                 prefix[min(from + lane + 32, kLongest - 1)] + mass_beyond, family.total, to - from,
                                 family.one_by_one ? 0 : family.sites_of_any >> from >> 1, next, charges, is_close);
+#pragma unroll 1
+        for (; !family.one_by_one && next + 1 < end; ++next) next[1] += next[0];
     }
     return to_the_end;
 }
@@ -355,11 +365,11 @@ template <int kScore>
 __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, const Family& family, const Column& column,
                                                  const double* prefix, double always, bool in_window, const Tiles& tiles, Query& query,
                                                  int* histogram) {
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int lane = threadIdx.x & 31;
     const Form& form = family.form;
     const State own = state_of_lane(family, block.in.modification_mass, always, lane);
     // The sums of 32 arrangements reuse the memory of the ions, which are all matched by then.
-    unsigned short (*steps)[kMostSlots] = reinterpret_cast<unsigned short (*)[kMostSlots]>(const_cast<Word*>(&block.bins[warp][0][0]));
+    unsigned short (*steps)[kMostSlots] = reinterpret_cast<unsigned short (*)[kMostSlots]>(column.bins);
     Long sums[kMostSums], to_the_end = 0;
     bool is_close = false;
     Word n_tried = 0;
@@ -434,15 +444,15 @@ __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& que
 template <int kScore>
 __device__ __forceinline__ void search_candidates(Block<kScore>& block, const Tiles& tiles, const Column& column, const int* lows,
                                                   const int* highs, int first_query, Query& query, int* histogram) {
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int lane = threadIdx.x & 31;
     const Inputs& in = block.in;
     const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
     const int n_windows = static_cast<int>(block.settings.n_combinations) * isotopes;
     const int n_parts = tiles.first_item[first_query + 1] - tiles.first_item[first_query];
     const int stop = block.window_start[n_windows], n_handfuls = (stop + kTaken - 1) / kTaken;
     const volatile int* bar_in_memory = tiles.bars + (query.is_there ? query.number : first_query);
-    Family& family = block.families[warp];
-    double* prefix = block.prefixes[warp];
+    Family& family = memory_of_warp().family;
+    double* prefix = memory_of_warp().prefix;
     while (true) {
         int handful = lane == 0 ? atomicAdd(&block.next_handful, n_parts) : 0;
         handful = __shfl_sync(kEveryLane, handful, 0);
@@ -484,14 +494,14 @@ __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, 
     __shared__ Block<kScore> block;
     const Settings& settings = block.settings;
     const Inputs& in = block.in;
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int lane = threadIdx.x & 31;
     copy_together(block.settings, settings_in_memory);
     copy_together(block.in, inputs_in_memory);
     __syncthreads();
-    Long* weights = reinterpret_cast<Long*>(dynamic_shared);
+    Long* weights = reinterpret_cast<Long*>(dynamic_shared + (blockDim.x >> 5) * sizeof(WarpMemory));
     int* histogram = reinterpret_cast<int*>(weights + (tiles.maximum_peaks + 1) * kTile);
+    const int n_windows = static_cast<int>(settings.n_combinations) * static_cast<int>(settings.n_isotope_errors);
     int* lows = histogram + static_cast<int>(settings.n_bins) * kTile;
-    int* highs = lows + static_cast<int>(settings.n_combinations) * static_cast<int>(settings.n_isotope_errors) * kTile;
 
     const int first_query = in.item_query[blockIdx.x];
     const long long tile = first_query / kTile;
@@ -500,7 +510,9 @@ __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, 
     query.is_there = query.number < tiles.n_queries;
     const int first_peak = query.is_there ? in.offsets[query.number] : 0;
     const int n_peaks = query.is_there ? in.offsets[query.number + 1] - first_peak : 0;
-    lay_out(block, tiles, tile, first_peak, n_peaks, weights, histogram);
+    int* highs = lows + n_windows * kTile;
+    Word* matches = reinterpret_cast<Word*>(highs + n_windows * kTile);
+    lay_out(block, tiles, tile, first_peak, n_peaks, weights, histogram, matches);
     find_windows(block, query.number, n_peaks, lows, highs);
 
     query.charges = query.is_there ? max(1, min(static_cast<int>(settings.maximum_fragment_charge), in.query_charge[query.number] - 1)) : 0;
@@ -509,23 +521,25 @@ __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, 
     const Column column{reinterpret_cast<const char*>(tiles.table + tile * kFineBins * kTile + lane),
                         tiles.edges + tile * 2 * tiles.maximum_peaks * kTile + lane,
                         weights,
+                        matches,
+                        tiles.coarse_shift,
                         maximum_charges,
                         block.bins_of_charge,
                         close_of(tiles.bins_of_thomson[tile]),
-                        block.bins[warp],
-                        block.places[warp]};
+                        memory_of_warp().bins,
+                        memory_of_warp().places};
     for (int j = 0; j < static_cast<int>(settings.n_best); ++j) query.kept[j] = nobody();
     query.worst = query.kept[0].score;
     search_candidates(block, tiles, column, lows, highs, first_query, query, histogram);
     give_away(block, query, tiles.first_item, histogram);
 }
 
-extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, kDenseBlocks)
+extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, 1)
 search_tile_by_dot_product(const Settings* settings, const Inputs* inputs, Tiles tiles) {
     search_tile<kSpectralDotProduct>(settings, inputs, tiles);
 }
 
-extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, kDenseBlocks)
+extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, 1)
 search_tile_by_hyperscore(const Settings* settings, const Inputs* inputs, Tiles tiles) {
     search_tile<kHyperscore>(settings, inputs, tiles);
 }

@@ -8,10 +8,11 @@ batch is searched. The best candidates of each query and the histogram of all sc
 Operations are counted by `proteoscope.kernels.counts.spectrum_search`.
 
 If 32 queries with adjacent masses (a tile) have enough candidates in common, they are searched together by the kernel for dense windows.
-For each (peptide, modification combination) in the union of the tile's windows, 32 lanes look up the ions of each modification state,
+For each (peptide, modification combination) in the union of the tile's windows, it computes the ions of each modification state,
 (length - 1) x series x charges x about half of the states, instead of those of every arrangement; each arrangement then needs a few
-additions and a logarithm. A look-up reads two blocks of 32 bytes of a 64 KB table per query, which stays in the L2 cache. The kernel uses
-80 registers, so that two blocks of 12 warps fit on a multiprocessor.
+additions and a logarithm. For each ion, a lane reads from shared memory for which of the 32 queries it may match; a look-up of such a match
+reads two bytes of a 64 KB table per query, which stays in the L2 cache. The kernel uses 80 registers, so that a block of 24 warps fits on a
+multiprocessor.
 """
 
 from __future__ import annotations
@@ -60,9 +61,11 @@ _CORRELATION_HALF_WINDOW = 75
 _FACTORIALS = 1024  # for ions from one end: up to 62 in three series with five charges
 _NONE = 255
 # Sizes for the kernel for dense windows.
-_TILE, _DENSE_WARPS, _MAXIMUM_DENSE_BEST, _MAXIMUM_DENSE_WINDOWS, _MAXIMUM_DENSE_PEAKS = 32, 12, 8, 96, 1022
-_DENSE_STATIC_SHARED_BYTES = 26 << 10
+_TILE, _MAXIMUM_DENSE_BEST, _MAXIMUM_DENSE_WINDOWS, _MAXIMUM_DENSE_PEAKS = 32, 8, 96, 1022
+_DENSE_STATIC_SHARED_BYTES, _DENSE_WARP_BYTES = 8 << 10, 1696
 _FINE_BINS = 1 << 15  # bins in the table of a tile
+# Number of warps of a block, and number of fine bins (as power of two) in each coarse bin, which is in shared memory: the first that fits.
+_DENSE_SHAPES = tuple((warps, shift) for warps, shifts in ((24, (1, 2, 3)), (12, (1, 2, 3, 4))) for shift in shifts)
 _EDGE_BYTES = 16
 _MAXIMUM_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
 _MAXIMUM_BATCH_BYTES = 1 << 33  # peaks have 12 bytes and 31-bit numbers; most of it is also pinned on the host
@@ -152,10 +155,11 @@ _INPUTS = (
 
 _TILES = np.dtype(
     [
-        *[(name, np.uint64) for name in ("first_item", "edges", "table", "bins_of_thomson", "bars")],
+        *[(name, np.uint64) for name in ("first_item", "edges", "table", "matches", "bins_of_thomson", "bars")],
         ("units", np.float64),
         ("n_queries", np.int32),
         ("maximum_peaks", np.int32),
+        ("coarse_shift", np.int32),
     ],
     align=True,
 )
@@ -205,7 +209,7 @@ class SpectrumSearch:
     candidates_of_item = 1 << 14
     minimum_sharing = 4.0  # below this, searching query by query is as fast
     dense_candidates_of_batch = 1 << 28
-    dense_candidates_of_item = 1 << 12  # candidates in the union of the windows of a tile
+    dense_candidates_of_item = 1 << 14  # candidates in the union of the windows of a tile
 
     def __init__(self, device: Gpu, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> None:
         gpu = device
@@ -402,7 +406,9 @@ class SpectrumSearch:
             candidate_bytes=_CANDIDATE_BYTES,
             with_heights=self._kind.needs_correlation,
         )
-        n_bytes[first:last] += np.where(is_dense, 2 * _FINE_BINS + 2 * _EDGE_BYTES * int(peaks[first:last].max(initial=0)) + 1, 0)
+        n_bytes[first:last] += np.where(
+            is_dense, 2 * _FINE_BINS + _coarse_bytes(1) // _TILE + 2 * _EDGE_BYTES * int(peaks[first:last].max(initial=0)) + 1, 0
+        )
         total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
         runs = np.concatenate((np.flatnonzero(np.diff(is_dense)) + 1, [last - first]))
         scalars = sent(self._gpu, {"scalars": self._scalars}, self._stream)["scalars"]
@@ -457,11 +463,20 @@ class SpectrumSearch:
         self._lightest_weights = lightest_weights(spectra.offsets, spectra.weight)
         self._weights = spectra.weight
 
-    def _dense_shared_bytes(self, hits: HitArrays, maximum_peaks: Any) -> Any:
+    def _dense_shared_bytes(self, hits: HitArrays, maximum_peaks: Any, warps: int, coarse_shift: int) -> Any:
         """Return the dynamic shared memory (bytes) of the kernel for dense windows, for one or several numbers of peaks."""
         windows = len(self._modifications.combination_mass) * len(self._settings.isotope_errors)
         searching = _TILE * (8 * (maximum_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
-        return np.maximum(searching, _DENSE_WARPS // 2 * _TILE * _CANDIDATE_BYTES)  # minimum space for merging the hits
+        searching += warps * _DENSE_WARP_BYTES + _coarse_bytes(coarse_shift)
+        return np.maximum(searching, (warps + 1) // 2 * _TILE * _CANDIDATE_BYTES)  # minimum space for merging the hits
+
+    def _dense_shape(self, hits: HitArrays, maximum_peaks: int) -> tuple[int, int, int]:
+        """Return the warps of a block, the shift of coarse bins, and the bytes of dynamic shared memory for queries that fit."""
+        sizes = ((*shape, int(self._dense_shared_bytes(hits, maximum_peaks, *shape))) for shape in _DENSE_SHAPES)
+        return next(size for size in sizes if size[-1] <= self._available_shared_bytes())
+
+    def _available_shared_bytes(self) -> int:
+        return self._gpu.maximum_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
 
     def _parts_of_tiles(
         self,
@@ -500,7 +515,7 @@ class SpectrumSearch:
         union *= self._peptides_of_landmark
         maximum_peaks = np.maximum.reduceat(peaks[first:last], starts - first)
         fits = maximum_peaks <= _MAXIMUM_DENSE_PEAKS
-        fits &= self._dense_shared_bytes(hits, maximum_peaks) <= self._gpu.maximum_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
+        fits &= self._dense_shared_bytes(hits, maximum_peaks, *_DENSE_SHAPES[-1]) <= self._available_shared_bytes()
         groups = np.arange(0, len(starts), _TILES_TOGETHER)
         shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self.minimum_sharing * np.add.reduceat(union, groups)
         dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MAXIMUM_CANDIDATES // 2)
@@ -626,26 +641,30 @@ class _Batch:
         table, bars = self._device("table", table_bytes), self._device("bars", 4 * n)
         edges = self._device("edges", len(n_parts) * _TILE * 2 * maximum_peaks * _EDGE_BYTES)
         bins_of_thomson = self._device("bins_of_thomson", 8 * len(n_parts))
+        warps, coarse_shift, shared_bytes = search._dense_shape(hits, maximum_peaks)
+        matches = self._device("matches", len(n_parts) * _coarse_bytes(coarse_shift))
         gpu.clear(table, table_bytes, stream)
+        gpu.clear(matches, len(n_parts) * _coarse_bytes(coarse_shift), stream)
         gpu.clear(bars, 4 * n, stream)
         members = {
             "first_item": inputs["first_item"],
             "edges": edges,
             "table": table,
+            "matches": matches,
             "bins_of_thomson": bins_of_thomson,
             "bars": bars,
             "units": search._units_of_weight,
             "n_queries": n,
             "maximum_peaks": maximum_peaks,
+            "coarse_shift": coarse_shift,
         }
         arguments = (scalars, device_pointers, struct(gpu, _TILES, members))
         gpu.launch("tile_tables.cu", "tabulate_peaks", len(n_parts), 256, arguments, stream)
-        shared_bytes = search._dense_shared_bytes(hits, maximum_peaks)
         gpu.launch(
             "dense_search.cu",
             search._kind.dense_on_gpu,
             blocks,
-            32 * _DENSE_WARPS,
+            32 * warps,
             arguments,
             stream,
             shared_bytes=shared_bytes,
@@ -731,6 +750,11 @@ class _Batch:
         self._gpu.wait(self._stream)
         for name, values in self._out.items():
             getattr(hits, name)[self.first : self.last] = values
+
+
+def _coarse_bytes(shift: int) -> int:
+    """Return the bytes of the coarse bins of a tile, one word for 2^shift fine bins."""
+    return 4 * _FINE_BINS >> shift
 
 
 def _mass_bounds(modifications: ModificationArrays, settings: ScoringSettings) -> Callable[[NDArray[np.float64]], tuple[NDArray, NDArray]]:

@@ -2,8 +2,8 @@
 
 #include "tiles.cuh"
 
-// One block per tile of queries writes its edges (2 maximum_peaks, kTile), its table (kFineBins, kTile), initially zero, and the number of
-// bins per thomson: the table extends to the last peak of the tile, and its last bin is empty.
+// One block per tile of queries writes its edges (2 maximum_peaks, kTile), its table (kFineBins, kTile), initially zero, its coarse bins, also
+// zero, and the number of bins per thomson: the table extends to the last peak of the tile, and its last bin is empty.
 extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs* inputs, Tiles tiles) {
     const int n_queries = tiles.n_queries, maximum_peaks = tiles.maximum_peaks;
     Edge* edges = tiles.edges;
@@ -46,6 +46,11 @@ extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs
     __syncthreads();
     // Each edge fills the bins in which it is the first edge, and the bins up to the next edge.
     table += static_cast<long long>(blockIdx.x) * kFineBins * kTile + lane;
+    Word* matches = tiles.matches + static_cast<long long>(blockIdx.x) * (kFineBins >> tiles.coarse_shift);
+    const auto fill = [&](int bin, int entry) {
+        table[bin * kTile] = static_cast<unsigned short>(entry);
+        if (entry) atomicOr(&matches[bin >> tiles.coarse_shift], 1u << lane);
+    };
     for (int e = warp; e < 2 * n; e += n_warps) {
         const Edge edge = edges[e * kTile];
         int bin = first_bin(edge);
@@ -55,10 +60,10 @@ extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs
             for (int other = e; other < 2 * n && first_bin(edges[other * kTile]) <= bin; ++other) {
                 changes = changes || edges[other * kTile].before != edges[other * kTile].after;
             }
-            table[bin * kTile] = static_cast<unsigned short>(changes ? kFirstEdge + e : edge.before);
+            fill(bin, changes ? kFirstEdge + e : edge.before);
         }
         const int stop = e + 1 < 2 * n ? first_bin(edges[(e + 1) * kTile]) : 0;
-        for (; bin < stop && edge.after; ++bin) table[bin * kTile] = edge.after;
+        for (; bin < stop && edge.after; ++bin) fill(bin, edge.after);
     }
     __syncthreads();
     for (int e = warp; e + 1 < 2 * n; e += n_warps) {

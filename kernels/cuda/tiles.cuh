@@ -47,8 +47,10 @@ struct Tiles {
     const int* first_item;    // first item of each query, followed by the number of items
     Edge* edges;              // (tiles, 2 maximum_peaks, kTile)
     unsigned short* table;    // (tiles, kFineBins, kTile), initially zero
+    Word* matches;            // (tiles, coarse bins), initially zero: bit j is set if query j of the tile can have a match in the bin
     double* bins_of_thomson;  // (tiles,)
     int* bars;                // (queries,), initially zero
     double units;             // units of weight in sums
     int n_queries, maximum_peaks;
+    int coarse_shift;         // a coarse bin consists of 2^coarse_shift fine bins
 };
