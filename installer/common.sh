@@ -194,14 +194,20 @@ make_environment() {
     printf '%s\n' "$environment" >"$environment/.proteoscope-place"
 }
 
-# install_project EXTRA [OPTION...]: the project, editable, with the packages of the extra `gui` or `dev`, by pip with these options. Runs pip
-# only when pyproject.toml has changed since. An installed project is not built again for an extra: pip finds it by name.
+# install_project EXTRA [OPTION...]: the project, editable, with the packages of the extra `gui` or `dev`, or of none (`headless`), by pip with
+# these options. Runs pip only when pyproject.toml has changed since. An installed project is not built again for an extra: pip finds it by name.
 install_project() {
     local extra=$1 digest enough=$1
     local -a project=(--editable "${repository}[$extra]")
     shift
     digest=$(sha256sum <"$repository/pyproject.toml" | cut -d ' ' -f 1)
-    [ "$extra" = dev ] || enough='(gui|dev)' # `dev` has the packages of `gui` too
+    case $extra in
+        gui) enough='(gui|dev)' ;; # `dev` has the packages of `gui` too
+        headless)
+            enough='(headless|gui|dev)'
+            project=(--editable "$repository")
+            ;;
+    esac
     if [ -e "$stamp" ] && grep -Eqx "$digest $enough" "$stamp"; then
         return 0
     fi
@@ -214,23 +220,47 @@ install_project() {
     printf '%s %s\n' "$digest" "$extra" >"$stamp"
 }
 
-# install_locked: the packages of the window and the command line in the versions of requirements.lock. Where one of them cannot be had,
-# the newest that pyproject.toml allows are taken.
+# headless_lock: the lines of requirements.lock without those of the packages that only the window needs.
+headless_lock() {
+    sed -e '/^\(colorama\|pyqtgraph\|pyside6-essentials\|shiboken6\|tomli-w\)==/,/[^\\]$/d' "$repository/installer/requirements.lock"
+}
+
+# install_locked EXTRA: the packages of the command line, and for `gui` of the window, in the versions of requirements.lock. Where one of them
+# cannot be had, the newest that pyproject.toml allows are taken.
 install_locked() {
-    local lock=$repository/installer/requirements.lock log digest
+    local lock log digest
+    lock=$(mktemp)
+    if [ "$1" = headless ]; then
+        headless_lock >"$lock"
+    else
+        cat "$repository/installer/requirements.lock" >"$lock"
+    fi
     digest=$(sha256sum <"$lock" | cut -d ' ' -f 1)
     if [ -e "$stamp-lock" ] && grep -qx "$digest" "$stamp-lock"; then
+        rm -f "$lock"
         return 0
     fi
     say "Installing the packages that Proteoscope needs (a few minutes the first time)"
     log=$(mktemp)
-    if "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --requirement "$lock" >"$log" 2>&1; then
+    # Byte code is written after the tests of the packages have gone.
+    if "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --no-compile --require-hashes --requirement "$lock" \
+        >"$log" 2>&1; then
+        leave_out_tests
+        "$environment/bin/python" -m compileall -q -j 0 "$environment/lib" >/dev/null || true # a module that this Python cannot compile is not imported
         printf '%s\n' "$digest" >"$stamp-lock"
     else
         cat "$log" >&2
         complain "these versions of installer/requirements.lock cannot be installed here; taking the newest that fit"
     fi
-    rm -f "$log"
+    rm -f "$lock" "$log"
+}
+
+# leave_out_tests: remove the tests that these packages contain, 70 MB with their byte code. Nothing but tests imports them.
+leave_out_tests() {
+    local package
+    for package in llvmlite numba numpy pyarrow scipy; do
+        find "$environment"/lib/python*/site-packages/"$package" -type d -name tests -prune -exec rm -r {} + 2>/dev/null || true
+    done
 }
 
 # The compiled kernels are cached in the user's cache folder; an account without a home gets one inside the environment.

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tomllib
 from hashlib import sha256
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,11 @@ def bare_machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(machine: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(machine: Path, script: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a script as a user would, from another folder, without keyboard input."""
     assert BASH
     variables = {"PATH": str(machine / "bin"), "HOME": str(machine), **environment}
-    command = [BASH, str(machine / "installer" / script)]
+    command = [BASH, str(machine / "installer" / script), *options]
     return subprocess.run(
         command, cwd="/", env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
     )
@@ -59,35 +60,88 @@ def test_run_script_rejects_an_unsupported_python_version(bare_machine: Path) ->
     assert run(bare_machine, "run.sh", PROTEOSCOPE_PYTHON=str(old)).returncode == 1
 
 
-def test_run_script_installs_nothing_in_a_complete_environment(bare_machine: Path) -> None:
-    """In a complete environment with a stamp of the current pyproject.toml, only the program is run, and neither pip nor apt-get."""
-    environment = bare_machine / ".venv"
+def complete_environment(machine: Path, kind: str, lock: str) -> Path:
+    """Make an environment with the stamps of an installation; return the file that lists calls of its programs."""
+    environment = machine / ".venv"
     (environment / "bin").mkdir(parents=True)
-    called = bare_machine / "called"
+    called = machine / "called"
     for name in ("python", "proteoscope"):
         program = environment / "bin" / name
         program.write_text(f'#!/bin/sh\necho "{name} $*" >>"{called}"\n')
         program.chmod(0o755)
+    refuses = machine / "bin" / "apt-get"
+    refuses.write_text(f'#!/bin/sh\necho "apt-get $*" >>"{called}"\nexit 1\n')
+    refuses.chmod(0o755)
+    (environment / ".proteoscope-place").write_text(f"{environment}\n")
+    project = sha256((machine / "pyproject.toml").read_bytes()).hexdigest()
+    (environment / ".proteoscope-installed").write_text(f"{project} {kind}\n")
+    (environment / ".proteoscope-installed-lock").write_text(f"{sha256(lock.encode()).hexdigest()}\n")
+    return called
+
+
+def calls_of(called: Path) -> list[str]:
+    """Return the listed calls in alphabetical order, because some run concurrently; checks of Python's version are left out."""
+    return sorted(line for line in called.read_text().splitlines() if not line.startswith("python -c"))
+
+
+def in_shell(machine: Path, command: str) -> str:
+    """Return what a shell prints that has read `common.sh`."""
+    assert BASH
+    script = f'. "{machine / "installer" / "common.sh"}"; {command}'
+    return subprocess.run([BASH, "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_run_script_installs_nothing_in_a_complete_environment(bare_machine: Path) -> None:
+    """In a complete environment with a stamp of the current pyproject.toml, only the program is run, and neither pip nor apt-get."""
+    called = complete_environment(bare_machine, "dev", (bare_machine / "installer/requirements.lock").read_text())
     libraries = bare_machine / "bin" / "ldconfig"
     script = (bare_machine / "installer" / "common.sh").read_text()
     names = [line.split()[0] for line in script.splitlines() if line.startswith("lib") and ".so." in line]
     libraries.write_text("#!/bin/sh\n" + "".join(f"echo '\t{name} (libc6,x86-64) => /lib/{name}'\n" for name in names))
     libraries.chmod(0o755)
-    refuses = bare_machine / "bin" / "apt-get"
-    refuses.write_text(f'#!/bin/sh\necho "apt-get $*" >>"{called}"\nexit 1\n')
-    refuses.chmod(0o755)
-    (environment / ".proteoscope-place").write_text(f"{environment}\n")
-    project, lock = (sha256((bare_machine / name).read_bytes()).hexdigest() for name in ("pyproject.toml", "installer/requirements.lock"))
-    (environment / ".proteoscope-installed").write_text(f"{project} dev\n")
-    (environment / ".proteoscope-installed-lock").write_text(f"{lock}\n")
 
     ended = run(bare_machine, "run.sh")
 
     assert ended.returncode == 0, ended.stderr
-    calls = [line for line in called.read_text().splitlines() if not line.startswith("python -c")]
-    # In either order, because they run concurrently.
-    assert sorted(calls) == ["proteoscope compile", f"proteoscope demo --out {bare_machine / 'sample_project'}"]
+    assert calls_of(called) == ["proteoscope compile", f"proteoscope demo --out {bare_machine / 'sample_project'}"]
     assert "no display" in ended.stdout
+
+
+def test_headless_run_script_needs_neither_window_packages_nor_a_display(bare_machine: Path) -> None:
+    called = complete_environment(bare_machine, "headless", in_shell(bare_machine, "headless_lock"))
+    ended = run(bare_machine, "run.sh", "--headless", DISPLAY=":99")
+    assert ended.returncode == 0, ended.stderr
+    assert calls_of(called) == ["proteoscope compile", f"proteoscope demo --out {bare_machine / 'sample_project'}"]
+
+
+def test_run_script_rejects_an_unknown_option(bare_machine: Path) -> None:
+    ended = run(bare_machine, "run.sh", "--no-window")
+    assert (ended.returncode, ended.stderr) == (2, "proteoscope: usage: bash installer/run.sh [--headless]\n")
+
+
+def test_headless_lock_has_exactly_the_packages_used_without_the_window(bare_machine: Path) -> None:
+    """They are the dependencies and those of the dependencies, according to the installed packages."""
+    waiting = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
+    used = set[str]()
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        name = canonicalize_name(requirement.name)
+        if name not in used and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            used.add(name)
+            waiting += requires(name) or []
+    locked = in_shell(bare_machine, "headless_lock").replace("\\\n", " ").splitlines()
+    assert {canonicalize_name(Requirement(line.split(" --hash")[0]).name) for line in locked} == used
+    assert all("--hash=sha256:" in line for line in locked)
+
+
+def test_leave_out_tests_removes_only_tests_of_listed_packages(bare_machine: Path) -> None:
+    packages = bare_machine / ".venv/lib/python3.12/site-packages"
+    files = ["scipy/stats/tests/data/one.npy", "numba/tests/__init__.py", "scipy/stats/_test.py", "scipy/test/one.py", "other/tests/one.py"]
+    for name in files:
+        (packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (packages / name).touch()
+    in_shell(bare_machine, "leave_out_tests")
+    assert [name for name in files if (packages / name).exists()] == files[2:]
 
 
 def test_lock_file_has_one_allowed_version_of_each_dependency() -> None:
