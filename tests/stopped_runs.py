@@ -50,7 +50,7 @@ def stop_a_search(project: Path, folder: Path, **changes: Any) -> str:
         )
     run = Project.open(project).runs()[-1]
     assert run.status == "cancelled"
-    assert stopped.value.__notes__ == [f"to resume run '{run.id}': proteoscope resume {project} --run {run.id}"]
+    assert stopped.value.__notes__[-1] == f"to resume run '{run.id}': proteoscope resume {project} --run {run.id}"
     return run.id
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,10 +76,12 @@ def _runs(options: argparse.Namespace) -> None:
         show_result(options, {"deleted": options.delete}, [f"{options.delete} is deleted"])
         return
     runs, resumable = project.runs(), project.resumable()
+    titles = {run.id: project.note(run.id).title for run in runs}
     rows = [
         {
             "id": run.id,
             "kind": run.kind,
+            "title": titles[run.id],
             "status": run.status,
             "can_be_resumed": run.id in resumable,
             "started": run.started.isoformat(),
@@ -90,17 +92,16 @@ def _runs(options: argparse.Namespace) -> None:
         }
         for run in runs
     ]
-    show_result(options, rows, _run_lines(runs, resumable))
+    show_result(options, rows, _run_lines(runs, titles, resumable))
     with command_progress(options, shows_stages=False) as progress:
         for problem in project.problems:
             progress.message(problem, "warning")
 
 
-def _run_lines(runs: list[RunRecord], resumable: frozenset[str]) -> Iterator[str]:
+def _run_lines(runs: list[RunRecord], titles: Mapping[str, str], resumable: frozenset[str]) -> Iterator[str]:
     width = max((len(run.id) for run in runs), default=0)
     for run in runs:
         state = "can be resumed" if run.id in resumable else run.status
         reason = engine.resumption.missing_checkpoint(run, resumable)
-        yield (
-            f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {'; '.join(filter(None, (run.message, reason)))}"
-        )
+        texts = "; ".join(filter(None, (titles[run.id], run.message, reason)))
+        yield f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {texts}"

@@ -64,7 +64,15 @@ from proteoscope.engine.project.records import (
     result_record,
     run_record,
 )
-from proteoscope.engine.project.replacement import interrupted_replacements, remove_old, rename_run, restore, swap_folders
+from proteoscope.engine.project.replacement import (
+    interrupted_replacements,
+    remove_old,
+    rename_run,
+    replacement_title,
+    restore,
+    swap_folders,
+    unfinished_replacements,
+)
 from proteoscope.engine.project.row_marks import RowMark, row_corrections, row_marks, set_row_correction, set_row_mark
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_good, forget_run, run_note, set_note
@@ -228,7 +236,8 @@ class Project:
         name
             Id of the run; '' for the next id of its kind. An unfinished run of this name is removed.
         overwrite
-            True to replace a finished run of this name when the new one is done. Until then, the new run has a number.
+            True to replace a finished run of this name when the new one is done. Until then, the new run has a number and the title
+            "Replacement of NAME"; a stopped or failed run with this title is removed first.
 
         Raises
         ------
@@ -277,12 +286,11 @@ class Project:
             self._register(run, run_id)
         except BaseException as error:
             wanted = isinstance(error, Cancelled | KeyboardInterrupt | GeneratorExit)
-            self._abandon(
-                run_id,
-                "cancelled" if wanted else "failed",
-                "stopped by the user" if wanted else _sentence(error),
-                is_resumable=wanted or isinstance(error, StorageError),
-            )
+            message = "stopped by the user" if wanted else _sentence(error)
+            if run.id != run_id:
+                message = f"run '{run.id}' is not replaced: {message}"
+                error.add_note(f"run '{run.id}' is as before")
+            self._abandon(run_id, "cancelled" if wanted else "failed", message, is_resumable=wanted or isinstance(error, StorageError))
             if self._is_resumable(run_id):
                 error.add_note(f"to resume run '{run_id}': proteoscope resume {shlex.quote(str(self.folder))} --run {run_id}")
             if not wanted and not is_project(self.folder):
@@ -696,6 +704,7 @@ class Project:
                 self._forget(run_id)
                 raise RunExistsError(self.folder, name)
             if earlier["status"] == "done" and earlier["is_listed"]:
+                self._begin_replacement(run_id, name)
                 return True
             self._remove([name])
         elif entries(self.inside(RESULTS, name)):
@@ -704,6 +713,14 @@ class Project:
         with self._database.transaction(write=True) as connection:
             connection.execute("UPDATE runs SET id = ? WHERE id = ? AND status = 'queued'", (name, run_id))
         return False
+
+    def _begin_replacement(self, run_id: str, name: str) -> None:
+        """Remove earlier runs that were to replace the run `name`, and give the run `run_id` the title by which users recognise it."""
+        with self._database.transaction() as connection:
+            earlier = unfinished_replacements(connection, name)
+        self._remove(earlier)
+        with self._database.transaction(write=True) as connection:
+            set_note(connection, run_id, RunNote(replacement_title(name)))
 
     def _start(self, run_id: str) -> None:
         with self._database.transaction(write=True) as connection:

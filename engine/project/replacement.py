@@ -14,9 +14,31 @@ from proteoscope.engine.files import sync_folder
 from proteoscope.engine.project.paths import entries, is_run_id
 from proteoscope.engine.project.run_notes import forget_run
 
-__all__ = ["interrupted_replacements", "remove_old", "rename_run", "restore", "swap_folders"]
+__all__ = [
+    "interrupted_replacements",
+    "remove_old",
+    "rename_run",
+    "replacement_title",
+    "restore",
+    "swap_folders",
+    "unfinished_replacements",
+]
 
 _OF_RUN = ("run_inputs", "log", "run_notes", "deleted_runs")
+
+
+def replacement_title(name: str) -> str:
+    """Return the title of a run that is to replace the run `name`."""
+    return f"Replacement of {name}"
+
+
+def unfinished_replacements(connection: sqlite3.Connection, name: str) -> list[str]:
+    """Return the ids of stopped and failed runs that were to replace the run `name` and that the user has not renamed."""
+    rows = connection.execute(
+        "SELECT id FROM runs JOIN run_notes ON run_notes.run = runs.id WHERE status IN ('failed', 'cancelled') AND title = ?",
+        (replacement_title(name),),
+    )
+    return [row["id"] for row in rows]
 
 
 def _old_folder(results: Path, name: str, number: str) -> Path:
@@ -60,6 +82,7 @@ def rename_run(connection: sqlite3.Connection, number: str, name: str) -> None:
     """Give a run its name in all tables of the database, in place of an earlier run of this name, which is forgotten."""
     connection.execute("PRAGMA defer_foreign_keys = ON")  # until the transaction ends, rows refer to a run that has another id
     forget_run(connection, name)
+    connection.execute("UPDATE run_notes SET title = '' WHERE run = ? AND title = ?", (number, replacement_title(name)))
     for table in _OF_RUN:
         connection.execute(f"UPDATE {table} SET run = ? WHERE run = ?", (name, number))
     connection.execute("UPDATE runs SET id = ? WHERE id = ?", (name, number))

@@ -63,12 +63,15 @@ def test_resumed_run_gives_the_tables_of_an_unstopped_run(project: Path, stopped
     assert not list_checkpoints()
 
 
-def test_resumed_run_replaces_the_finished_run_of_its_name(project: Path, tmp_path: Path) -> None:
+def test_resumed_run_replaces_the_finished_run_of_its_name(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_search("align", inputs_of(tmp_path), project=project, device="cpu", threads=2, run_name="a")
     before = tables(project, "a")
     stopped = stop_a_search(project, tmp_path, run_name="a", overwrite=True)
     assert [(run.id, run.status) for run in Project.open(project).runs()] == [("a", "done"), (stopped, "cancelled")]
     assert tables(project, "a") == before
+    capsys.readouterr()
+    assert main(["runs", str(project)]) == 0
+    assert "can be resumed  Replacement of a; run 'a' is not replaced: stopped by the user" in capsys.readouterr().out
     assert main(["resume", str(project), "--quiet"]) == 0
     opened = Project.open(project)
     assert [(run.id, run.status) for run in opened.runs()] == [("a", "done")] and opened.verify() == []

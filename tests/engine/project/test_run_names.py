@@ -13,6 +13,7 @@ from proteoscope.engine.errors import InputError, ParameterError, RunExistsError
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project import Project, is_project
 from proteoscope.engine.project.project import removed_if_unused
+from proteoscope.engine.project.run_notes import RunNote
 
 
 @pytest.fixture
@@ -49,6 +50,35 @@ def test_finished_run_is_refused_and_replaced_on_request(project: Project) -> No
     assert value_of(project, "a") == 1 and len(project.runs()) == 1
     do_run(project, "a", 2, overwrite=True)
     assert value_of(project, "a") == 2 and len(project.runs()) == 1
+
+
+def test_failed_replacement_leaves_the_run_and_one_record_of_the_last_failure(project: Project) -> None:
+    do_run(project, "a")
+    project.set_note("a", RunNote("Monday"))
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError) as failure, project.run("identify", {}, name="a", overwrite=True):
+            _ = 1 / 0
+        assert failure.value.__notes__ == ["run 'a' is as before"]
+    finished, failed = project.runs()
+    assert (finished.id, finished.status, value_of(project, "a"), project.note("a").title) == ("a", "done", 1, "Monday")
+    assert (failed.status, project.note(failed.id).title) == ("failed", "Replacement of a")
+    assert failed.message.startswith("run 'a' is not replaced: ")
+
+    do_run(project, "a", 2, overwrite=True)
+    assert [(run.id, run.status) for run in project.runs()] == [("a", "done")]
+    assert (value_of(project, "a"), project.note("a").title) == (2, "")
+
+
+def test_failed_replacement_that_the_user_renamed_remains(project: Project) -> None:
+    do_run(project, "a")
+    do_run(project, "b")
+    for name in ("a", "b"):
+        with pytest.raises(ZeroDivisionError), project.run("identify", {}, name=name, overwrite=True):
+            _ = 1 / 0
+    *_, of_a, of_b = (run.id for run in project.runs())
+    project.set_note(of_a, RunNote("full disk"))
+    do_run(project, "a", 2, overwrite=True)
+    assert {run.id for run in project.runs()} == {"a", "b", of_a, of_b}
 
 
 def test_unfinished_run_is_replaced(project: Project) -> None:
