@@ -54,7 +54,8 @@ def align(
     Parameters
     ----------
     queries, database : str, Path, iterable of these, or mapping of str to str
-        Files of proteins, or sequences: a text of residues that is not the name of a file is a sequence; a mapping has sequences by name.
+        Files of proteins, or sequences. A text of residues that is not the name of a file is a sequence; a mapping contains sequences by
+        name.
     all_scores : str or Path, optional
         File (.npy) for the scores of all pairs, int32, shape (queries, subjects).
     out, format : str or Path, and str, optional
@@ -67,7 +68,7 @@ def align(
     Returns
     -------
     SequenceSearch
-        Result with the tables ``hits`` and ``queries``; as a text, the best alignment.
+        Result with the tables ``hits`` and ``queries``; its text form is the best alignment.
 
     Examples
     --------
@@ -98,7 +99,7 @@ def align(
 
 
 def _sequences_of(name: str, given: Any) -> dict[str, str]:
-    """Return the sequences of an argument by name; empty if it is files.
+    """Return the sequences of an argument by name, or an empty mapping if the argument contains files.
 
     Raises
     ------
@@ -125,7 +126,7 @@ def _sequences_of(name: str, given: Any) -> dict[str, str]:
 
 
 def _listed(given: Sequences) -> Sequences:
-    """Return several sequences or files as a list, since they are looked at twice."""
+    """Return several sequences or files as a list, since they are iterated twice."""
     return given if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Iterable) else [*given]
 
 

@@ -37,7 +37,7 @@ class Comparison:
 
     @property
     def runs(self) -> dict[str, str]:
-        """Names of the runs by their symbols in columns, such as A and B."""
+        """Name of each run by its symbol (A, B, ...), which the columns of the tables use."""
         return dict(zip(self.comparison.symbols, self.comparison.labels, strict=True))
 
     @property
@@ -47,7 +47,7 @@ class Comparison:
 
     @property
     def overlaps(self) -> pa.Table:
-        """Numbers of items that exactly some runs accept: ``level``, ``runs`` and ``count``."""
+        """Number of items (``count``) of each ``level`` that exactly the ``runs`` accept."""
         levels = [level.name for level in views.run_comparison.LEVELS]
         overlaps = [(level, overlap) for level in levels for overlap in self.comparison.intersections(level, self.threshold)]
         return pa.table(
@@ -125,12 +125,12 @@ class Comparison:
 
 
 def compare(*runs: ProjectLike, threshold: float = 0.01, progress: OnProgress = None) -> Comparison:
-    """Compare finished runs: which spectra, peptides and proteins each finds, and where they answer differently.
+    """Compare finished runs: which spectra, peptides and proteins each finds, and for which spectra they disagree.
 
     Parameters
     ----------
     *runs : Result, OpenProject, str or Path
-        Results of searches that identify peptides; of a project, all of its runs that can be compared.
+        Results of searches that identify peptides; of a project, all runs that can be compared are used.
     threshold : float
         q-value up to which items count.
     progress : callable or Progress, optional

@@ -18,12 +18,12 @@ _MAXIMUM_PROCESSES = 1024
 
 
 def devices(*, calibrate: bool = False, progress: OnProgress = None) -> list[Device]:
-    """List what can compute on this machine.
+    """List the devices of this machine.
 
     Parameters
     ----------
     calibrate : bool
-        True to measure each usable device, some seconds each; estimates and ``device="auto"`` use the measurements.
+        True to measure each usable device for some seconds; estimates and ``device="auto"`` use the measurements.
     progress : callable or Progress, optional
         Receives each `ProgressEvent` of the measurement.
 
@@ -53,7 +53,7 @@ def devices(*, calibrate: bool = False, progress: OnProgress = None) -> list[Dev
 
 
 def cost_report(out: PathLike, *, device: str = "auto", progress: OnProgress = None) -> Path:
-    """Measure how well the cost model predicts on this machine, and write a page about it.
+    """Compare predicted and measured times on this machine, and write a page about the cost model.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def cost_report(out: PathLike, *, device: str = "auto", progress: OnProgress = N
 
 
 def compile_kernels(*, processes: int | None = None, progress: OnProgress = None) -> list[str]:
-    """Compile what searches compute with, ahead of the first search, which takes up to a minute.
+    """Compile the kernels of all searches in advance, which takes up to a minute.
 
     Parameters
     ----------
@@ -135,7 +135,9 @@ def cached_files() -> list[CachedIndex]:
 
 
 def clear_cache(kind: str = "all") -> list[CachedIndex]:
-    """Remove files from the user's cache; searches build indexes again, and a run without its checkpoint cannot be resumed.
+    """Remove files from the user's cache.
+
+    Later searches build the indexes again. A run without its checkpoint cannot be resumed.
 
     Parameters
     ----------
@@ -145,7 +147,7 @@ def clear_cache(kind: str = "all") -> list[CachedIndex]:
     Returns
     -------
     list of CachedIndex
-        What was removed; checkpoints of active runs remain.
+        Removed files; checkpoints of active runs are not removed.
 
     Raises
     ------

@@ -25,7 +25,7 @@ _LABELS = 40
 
 
 class _ShownFigure(_library.Figure):  # type: ignore[misc] # matplotlib is optional, and not known to type checkers
-    """Figure that Jupyter shows, also if pyplot, which could show it too, is not imported."""
+    """Figure that Jupyter displays even if pyplot is not imported."""
 
     def _repr_png_(self) -> bytes:
         stream = BytesIO()
@@ -39,7 +39,7 @@ def plot_figure(figure: Figure, onto: MatplotlibFigure | None = None) -> Matplot
     Parameters
     ----------
     figure : Figure
-        Figure, as the window and files show it.
+        Figure of the program.
     onto : matplotlib.figure.Figure, optional
         Figure to draw into; by default a new one, without a window.
 

@@ -51,7 +51,7 @@ def copy_samples(folder: PathLike) -> list[Path]:
     Returns
     -------
     list of Path
-        The copies. ``proteoscope.resources.path("samples", NAME)`` is a sample in the program itself, which may not be changed.
+        Copied files. The originals are ``proteoscope.resources.path("samples", NAME)`` and must not be changed.
 
     Raises
     ------

@@ -143,7 +143,7 @@ class OpenProject:
             run.close()
 
     def delete(self, run_id: str) -> None:
-        """Remove a run that has ended from the project for good, with its results and its checkpoint.
+        """Remove a run that has ended permanently from the project, with its results and its checkpoint.
 
         Raises
         ------
@@ -317,11 +317,11 @@ class Result:
         query : str
             For searches with queries, the name of the query whose hits are written; '' for all.
         consensus : str
-            For spectral libraries, ``merged`` if an entry is the mean of its spectra, ``best`` if it is the best of them.
+            For spectral libraries, ``merged`` to average the spectra of an entry, ``best`` to write the best of them.
         accepted_only : bool
             For ``tsv``, True to write only targets that are accepted at the false discovery rate of the run.
         spreadsheet_safe : bool
-            For ``tsv``, True to begin texts that a spreadsheet would read as formulas with an apostrophe.
+            For ``tsv``, True to put an apostrophe before texts that a spreadsheet would read as formulas.
         progress : callable, optional
             Receives each `ProgressEvent`.
 
@@ -344,7 +344,7 @@ class Result:
         return self.search.export(self.project._project, request, progress_of(progress))
 
     def report(self, folder: PathLike, *, progress: OnProgress = None) -> list[Path]:
-        """Write the run as an HTML page, and how it was done as a paragraph for a paper, as ``proteoscope report`` does.
+        """Write an HTML page of the run and a methods paragraph for a paper, as ``proteoscope report`` does.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class Result:
         self.close()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return how another process opens the result.
+        """Return the function and arguments with which another process opens the result (for pickle).
 
         Raises
         ------
@@ -445,5 +445,5 @@ def _meaning(column: Column) -> str:
 
 
 def _reopened(result: type[Result], project: Path, run_id: str) -> Result:
-    """Return a result that another process has pickled; unpickling its class has loaded the classes of all results."""
+    """Return a result that another process has pickled."""
     return result(OpenProject(project), run_id)

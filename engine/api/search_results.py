@@ -1,4 +1,4 @@
-"""Results of the single searches, with their tables, and the functions that open projects with them."""
+"""Result classes of the searches, with their tables, and functions that open projects."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _SpectrumSearchResult(Result):
         return self.table("proteins")
 
     def annotate(self, psm: int = 0) -> SpectrumAnnotation:
-        """Return the spectrum of a match with the ions that the search looked for, neutral losses and the precursor.
+        """Return the spectrum of a match with the ions of the search, neutral losses and the precursor.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Quantification(Result):
 
 
 class Evidence(Result):
-    """Result of `evidence`: proteins, the structures nearest to them, and their peptides and modified residues on these."""
+    """Result of `evidence`: proteins, their most similar structures, and peptides and modified residues on these structures."""
 
     kind = "evidence"
     main_table = "proteins"
@@ -196,7 +196,7 @@ class SequenceSearch(Result):
         return self.table("hits")
 
     def alignment(self, hit: int = 0) -> AlignedPair:
-        """Return a hit, a row of `hits`, as two aligned sequences; its `text()` shows them below each other.
+        """Return the alignment of the hit in a row of `hits`; its method `text` returns the aligned sequences below each other.
 
         Raises
         ------

@@ -108,7 +108,7 @@ def identify(
     strict : bool
         True to refuse files with spectra that cannot be read, instead of leaving these out.
     advice : str
-        Search for causes of few identifications: ``brief``, in a tenth of the run's time; ``full``; or ``none``.
+        Search for causes of few identifications: ``brief`` (at most a tenth of the run's time), ``full`` or ``none``.
     device : str
         ``auto`` (all usable GPUs, or else the CPU), ``cpu``, ``cuda``, ``cuda:N``, or ``all`` (GPUs and CPU together).
     threads : int, optional
@@ -121,7 +121,7 @@ def identify(
         True to return a finished run of this name, if its parameters and the content of its files are the same, and the files that the
         search writes in addition to the project exist.
     if_busy : str
-        While another process writes the project: ``refuse`` to run, or ``wait``.
+        Behaviour while another process writes the project: ``refuse`` or ``wait``.
     progress : callable or Progress, optional
         Function that receives each `ProgressEvent`, or a `Progress`, whose `cancel` stops the search.
     **settings
@@ -382,7 +382,7 @@ def explain(
     progress: OnProgress = None,
     **settings: Any,
 ) -> Explanation:
-    """Explain spectra that an identification left unidentified by the identified ones that they resemble.
+    """Assign the unidentified spectra of an identification to identified spectra that they resemble.
 
     Parameters
     ----------
@@ -564,7 +564,7 @@ def structures(
     superpose : str or Path, optional
         Folder for superposed hits.
     complexes : str or Path, optional
-        File for the table of target files, ranked by all chains of a query's file together.
+        File for a table of target files, ranked by the sum over all chains of a query file.
     out, format : str or Path, and str, optional
         File for the hits, and its format; by default the extension determines it.
     project : str or Path, optional
@@ -624,7 +624,7 @@ def reads(
     pairs : bool
         True to align the i-th read only with the i-th reference.
     sorted : bool
-        True to sort the records of SAM and BAM by their place.
+        True to sort the records of SAM and BAM by their position.
     out, format : str or Path, and str, optional
         File for the alignments, and its format; by default the extension determines it.
     project : str or Path, optional
@@ -655,7 +655,7 @@ def reads(
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Arguments of all searches about the run in its project: name, finished run of this name, and project in use."""
+    """Arguments of all searches on the name of the run, an existing run of this name, and a project that another process writes."""
 
     name: str
     overwrite: bool
@@ -687,7 +687,7 @@ is_estimating: ContextVar[bool] = ContextVar("is_estimating", default=False)
 
 
 class EstimateMade(Exception):  # noqa: N818 - it is not an error, but ends the function of the search
-    """Raised in place of a search that was to be estimated."""
+    """Exception that is raised with the estimate of a search, instead of running it."""
 
     def __init__(self, estimate: Estimate) -> None:
         super().__init__("estimated")
@@ -695,7 +695,7 @@ class EstimateMade(Exception):  # noqa: N818 - it is not an error, but ends the 
 
 
 class SearchArguments:
-    """Arguments that all searches have: project, parameters, preset, device, threads, progress, settings by name, and those of the run."""
+    """Arguments of all searches: project, parameters, preset, device, threads, progress, settings by name, and options of the run."""
 
     def __init__(
         self,
@@ -796,7 +796,7 @@ _RARE = frozenset(("workers", "certificates"))
 
 
 def project_and_run(given: ProjectLike, run: str, name: str) -> tuple[OpenProject, str]:
-    """Return the project, and the id of the run in it or ''."""
+    """Return the project that an argument refers to, and the id of the run, or ''."""
     if not isinstance(run, str):
         raise ParameterError(f"run = {run!r:.100}: expected the id of a run")
     if isinstance(given, Result):

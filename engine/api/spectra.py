@@ -70,7 +70,7 @@ class Spectrum:
         Raises
         ------
         ParameterError
-            If these are not two rows of as many finite numbers.
+            If `mz` and `intensity` are not finite numbers of the same count.
         """
         try:
             x, y = np.asarray(mz, np.float64), np.asarray(intensity, np.float64)
@@ -334,7 +334,7 @@ def annotate(
     series : str
         Ion series, some of ``abcxyz``, or ``activation`` for those of the fragmentation method.
     maximum_charge : int
-        Maximum charge of fragments; it stays below that of the precursor.
+        Maximum charge of fragments, which is always below that of the precursor.
     losses : sequence of str
         Neutral losses: some of ``H2O``, ``NH3`` and ``of modifications``.
     precursor, immonium : bool

@@ -15,7 +15,7 @@ __all__ = ["Superposition", "superpose"]
 
 
 class Superposition:
-    """A chain superposed onto another, which stays: x' = R x + t moves the target onto the query.
+    """Superposition of a target on a query; x' = R x + t moves the target onto the query.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Superposition:
 
     @property
     def cigar(self) -> str:
-        """CIGAR of both chains: M aligned residues, I residues of the query only, D residues of the target only."""
+        """CIGAR of both chains: M for aligned residues, I for residues of the query only, D for residues of the target only."""
         query, target = self.sequences
         return structures.outputs.cigar(self.pairs, len(query), len(target))
 
@@ -77,7 +77,7 @@ class Superposition:
 def superpose(
     query: PathLike, target: PathLike, *, out: PathLike | None = None, models: Models = "first", progress: OnProgress = None
 ) -> Superposition:
-    """Superpose a chain onto another so that their TM-score is the greatest.
+    """Superpose a chain on another one such that the TM-score is maximal.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class Enzyme:
         return table
 
     def cleavage_table(self) -> NDArray[np.bool_]:
-        """Return True for the bonds that the agent cuts, as a read-only table.
+        """Return a read-only table with True for the bonds that the agent cuts.
 
         Returns
         -------

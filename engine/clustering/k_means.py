@@ -157,10 +157,10 @@ class _Data(Protocol):
         """Return the items with the given indices as centroids."""
 
     def given(self, centroids: Any) -> Any:
-        """Return centroids, given by the caller, in computed units after checking them."""
+        """Check the centroids of the caller, and return them in the unit of the computation."""
 
     def in_data_unit(self, centroids: Any) -> Any:
-        """Return centroids in the unit of the data, given centroids in computed units."""
+        """Convert centroids from the unit of the computation to the unit of the data."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
         """Return the sums after moving each item from its cluster `labels` to the empty cluster `clusters`."""
@@ -171,7 +171,7 @@ class _Data(Protocol):
 
     @property
     def variance(self) -> float:
-        """Mean variance of the coordinates, in computed units."""
+        """Mean variance of the coordinates, in the unit of the computation."""
 
     @property
     def can_move(self) -> bool:
@@ -214,14 +214,14 @@ class Points:
         return self.points[items].astype(np.float64)
 
     def given(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return centroids, given by the caller, in computed units after checking them."""
+        """Check the centroids of the caller, and return them in the unit of the computation."""
         centroids = np.asarray(centroids, np.float64)
         if centroids.ndim != 2 or centroids.shape[1] != self.points.shape[1] or not (np.abs(centroids) <= _FARTHEST / self.scale).all():
             raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of numbers, none very far from the points")
         return centroids * self.scale
 
     def in_data_unit(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return centroids in the unit of the data, given centroids in computed units."""
+        """Convert centroids from the unit of the computation to the unit of the data."""
         return centroids / self.scale
 
     def moved(self, sums: PointSums, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> PointSums:
@@ -239,7 +239,7 @@ class Points:
 
     @property
     def variance(self) -> float:
-        """Mean variance of the coordinates, in computed units."""
+        """Mean variance of the coordinates, in the unit of the computation."""
         return float(np.mean([np.var(column.astype(np.float64)) for column in self.points.T]))
 
 
@@ -274,14 +274,14 @@ class Vectors:
         return sum_by_cluster(self.vectors, labels, len(items), 0, len(self))
 
     def given(self, centroids: VectorSums) -> VectorSums:
-        """Return centroids, given by the caller, in computed units after checking them."""
+        """Check the centroids of the caller, and return them in the unit of the computation."""
         k = len(centroids.counts)
         if self.high is not None and len(self.high) and int(self.high.max()) > k:
             raise ParameterError(f"ranges of centroids: expected none beyond {k}, their number")
         return centroids
 
     def in_data_unit(self, centroids: VectorSums) -> VectorSums:
-        """Return centroids in the unit of the data, given centroids in computed units."""
+        """Convert centroids from the unit of the computation to the unit of the data."""
         return centroids
 
     def moved(self, sums: VectorSums, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> VectorSums:
@@ -298,7 +298,7 @@ class Vectors:
 
     @property
     def variance(self) -> float:
-        """Mean variance of the coordinates, in computed units."""
+        """Mean variance of the coordinates, in the unit of the computation."""
         weights, n = self.vectors.weights.astype(np.float64), max(1, len(self))
         means = np.bincount(self.vectors.bins, weights, minlength=self.n_bins) / n
         return float((np.sum(weights * weights) / n - np.sum(means * means)) / self.n_bins)

@@ -1,4 +1,4 @@
-"""``proteoscope compare``: the sub-command that puts finished runs side by side."""
+"""``proteoscope compare``: the sub-command that compares finished runs."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
 def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator[tuple[Search, Demo]]:
     """Yield the searches, each with its demo, that the demo of `kind` with the sample data `data` runs, in order.
 
-    Nothing if there is none.
+    Nothing is yielded if the search has no such demo.
     """
     search = by_kind[kind]
     demo = search.demo_with(data)

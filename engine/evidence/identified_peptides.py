@@ -53,7 +53,7 @@ _POSITIONS = 1 << 20  # above the length of any peptide
 class SourceTables(NamedTuple):
     """Tables of the identification `run` and, if requested, of a later search that explains its unidentified spectra.
 
-    `fixed` contains the modifications of all residues of a type that the parameters of the run state.
+    `fixed` contains the fixed modifications in the parameters of the run.
     """
 
     run: str
@@ -220,8 +220,7 @@ def fixed_modifications(
 ) -> FixedModifications:
     """Return the modifications that do not count as sites.
 
-    If the run does not record its fixed modifications (for example an import), they are the modifications that all residues of a type
-    carry.
+    If the run does not record its fixed modifications (for example an import), they are the modifications that all residues of a type have.
     """
     if parameters.fixed_sites:
         return NONE_FIXED
@@ -302,7 +301,7 @@ def _best_probabilities(
 def _with_explained(
     identified: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float
 ) -> IdentifiedPeptides:
-    """Return the peptides with spectra added that resemble spectra identified as them; the site of a mass difference is unknown."""
+    """Return the peptides, with explained spectra counted too; the site of a mass difference is unknown."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
     # New peptidoforms follow the existing ones.

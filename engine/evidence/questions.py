@@ -101,7 +101,7 @@ class MissedStretches:
     exposure : ndarray of float64, shape (n,)
         Mean known exposure of these residues, or NaN.
     enzyme : ndarray of int64, shape (n, k)
-        Indices in `enzymes` of the enzymes whose limit peptides would cover most residues of the range, best first.
+        Indices in `enzymes` of the enzymes whose completely digested peptides would cover most residues of the range, best first.
     n_seen : ndarray of int64, shape (n, k)
         Number of residues that the peptides of each of these enzymes would cover, or 0.
     enzymes : tuple of str
@@ -298,7 +298,7 @@ def missed_stretches(
     progress: Progress,
     n_enzymes: int = 3,
 ) -> MissedStretches:
-    """Return residue ranges without peptides, each with the `n_enzymes` enzymes whose limit peptides would cover most of it."""
+    """Return residue ranges without peptides, each with the `n_enzymes` enzymes whose peptides would cover most of it."""
     is_missed = residues.n_peptides == 0
     is_end = true_at(len(is_missed) + 1, residues.offsets)
     first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))
@@ -344,7 +344,7 @@ def _sums(values: NDArray[np.number] | NDArray[np.bool_], first: NDArray[np.int6
 
 
 def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
-    """Return True for each residue that is in a limit peptide of typical length and mass; `text` is all proteins joined by ``*``."""
+    """Return True for each residue of a completely digested peptide of typical length and mass; `text` is all proteins joined by ``*``."""
     is_between = np.frombuffer(text.encode(), np.uint8) == ord("*")
     between = np.flatnonzero(is_between)
     bounds = np.unique(np.concatenate(([0], cleavage_sites(text, ENZYMES[name]), between, between + 1, [len(text)])))

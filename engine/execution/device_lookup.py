@@ -64,7 +64,7 @@ class DeviceLookup:
         return resolve_device(self.requested)
 
     def complain(self) -> None:
-        """Raise an error of the request if one is already known (see `device`), before more work is done in vain."""
+        """Raise an error of the request early, if it is already known (see `device`)."""
         if self._device.done():
             self._device.result()
 

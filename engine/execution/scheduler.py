@@ -217,7 +217,7 @@ class Scheduler:
     round_
         Items to compute.
     parts_of_worker
-        See `planned`.
+                Number of partitions per worker; 0 for partitions of decreasing size.
     homes
         Items that each worker computed in the previous round, by worker name.
     parts

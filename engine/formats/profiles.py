@@ -17,7 +17,8 @@ def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offse
     """Return True for each spectrum that appears to be sampled from a profile.
 
     A summit is a point without a higher adjacent point within 0.15 Th. In a profile, most summits, weighted by height, have two near points
-    on each side whose height decreases. Centroids have not, including isobaric reporter ions in groups of three and four.
+    on each side whose height decreases. Centroids do not have such points, even if they are isobaric reporter ions in groups of three and
+    four.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parameters of an import, about which result files contain no information."""
+"""Parameters of an import: settings that result files do not contain."""
 
 from pydantic import field_validator
 

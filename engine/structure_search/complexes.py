@@ -155,7 +155,7 @@ def _query_row(comparison: Comparison, query_hits: StructureQueryHits) -> ChainR
 
 
 def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: int, wanted: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return the files with the highest total worth, each with its pairs of a row of `worth` and a database chain.
+    """Return the files with the highest total worth, and the assigned pairs (row of `worth`, database chain) of each.
 
     Parameters
     ----------

@@ -227,7 +227,10 @@ def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | lis
 
 
 def _last_first(encodings: list[Any]) -> list[Any]:
-    """Return the encodings of a column in the order of decoding; reject too many, since each one processes the whole column."""
+    """Return the encodings of a column in the order of decoding, the last one first.
+
+    Columns with too many encodings are rejected, since each one processes the whole column.
+    """
     if len(encodings) > _MAXIMUM_ENCODINGS:
         raise _WrongError(f"a column is encoded {len(encodings):,} times, more than {_MAXIMUM_ENCODINGS}")
     return encodings[::-1]

@@ -16,7 +16,7 @@ __all__ = ["StructureCount", "count_database", "count_structures"]
 
 @dataclass(frozen=True)
 class StructureCount:
-    """Content of structure files, as numbers.
+    """Numbers of chains, residues and errors in structure files.
 
     Attributes
     ----------

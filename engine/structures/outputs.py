@@ -126,7 +126,7 @@ class AlignedChains:
 def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
     """Return the CIGAR of an alignment of two whole chains.
 
-    M aligned residues, I residues of the query only, D residues of the target only.
+    M means aligned residues, I residues of the query only, D residues of the target only.
 
     Parameters
     ----------

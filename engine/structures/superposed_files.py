@@ -46,7 +46,7 @@ class SuperposedFiles:
 
 
 def superpose_files(query: str, target: str, models: Models, progress: Progress) -> SuperposedFiles:
-    """Superpose the chain `target` onto `query`, both as ``FILE`` or ``FILE:CHAIN``, so that their TM-score is the greatest.
+    """Superpose the chain `target` on `query`, both as ``FILE`` or ``FILE:CHAIN``, such that the TM-score is maximal.
 
     Raises
     ------
