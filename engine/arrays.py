@@ -185,7 +185,7 @@ def begins_run(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def places_in_runs(is_first: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the place of each row in its run, from 0, given the first rows of the runs.
+    """Return the index of each row within its run of rows, from 0, given the first rows of the runs.
 
     >>> places_in_runs(np.array([True, False, True, False, False])).tolist()
     [0, 1, 0, 1, 2]

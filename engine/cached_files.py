@@ -31,7 +31,7 @@ def list_cached_files() -> list[CachedIndex]:
 
 
 def clear_cached_files(kind: str = "all") -> list[CachedIndex]:
-    """Remove files from the cache and return what was removed; checkpoints of active runs remain.
+    """Remove files from the cache and return the removed ones; checkpoints of active runs remain.
 
     Parameters
     ----------

@@ -467,11 +467,11 @@ class SearchRequest:
 class ExportRequest:
     """Request to export results of a finished run: the run, the format, the destination and options.
 
-    `spreadsheet_safe`: for ``tsv``, True to begin texts that a spreadsheet would read as formulas with an apostrophe. `query`: for searches
-    with queries, the name of the query whose hits are written; '' for all. `consensus`: for spectral libraries, ``merged`` if an entry is
-    the mean of its spectra, ``best`` if it is the best of them. `accepted_only`: True to write only the targets that are accepted at the
-    false discovery rate of the run, if the format supports it. `structures`: for formats that read structures, the files or folders that
-    the user names; no others outside the project are read. `figures`, `q_value`, `fold_change`: for figures, the file format and the
+    `spreadsheet_safe`: for ``tsv``, True to put an apostrophe before texts that a spreadsheet would read as formulas. `query`: for searches
+    with queries, the name of the query whose hits are written; '' for all. `consensus`: for spectral libraries, ``merged`` to write the
+    mean of the spectra of each entry, ``best`` to write the best of them. `accepted_only`: True to write only the targets that are accepted
+    at the false discovery rate of the run, if the format supports it. `structures`: for formats that read structures, the files or folders
+    that the user names; no others outside the project are read. `figures`, `q_value`, `fold_change`: for figures, the file format and the
     thresholds of a change: maximum q-value (None for the false discovery rate of the run) and minimum absolute log2 fold change.
     """
 
@@ -667,7 +667,7 @@ class Search:
         return suited or self.preset
 
     def usual_preset(self, inputs: Mapping[str, Sequence[Path]], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-        """Return the preset used if none is named: the default, or what suits the files; see `suited_preset`."""
+        """Return the preset used if none is named: the preset that suits the files (`suited_preset`) or the default."""
         if self.fitting is None:
             return self.preset
         # Files that cannot be read are reported by the search.

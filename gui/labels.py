@@ -58,7 +58,7 @@ def set_bold(widget: _Bold, is_bold: bool = True) -> None:
 class _TonedLabel(QLabel):
     """Label in a tone that has no palette role, so that its colour is set after each theme change; while it is hidden, when it is shown.
 
-    Most of them are hidden, and setting all colours at once would hold the window up.
+    Most of them are hidden, and setting all colours at once would block the window.
     """
 
     def __init__(self, text: str, tone: _Tone) -> None:

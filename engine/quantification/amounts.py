@@ -44,7 +44,7 @@ _VALUES_OF_BATCH = 1 << 22
 
 
 class State(IntEnum):
-    """State of an amount; an amount from several states has the smallest of them."""
+    """State of an amount; the state of a combined amount is the smallest state of its parts."""
 
     MEASURED = 0
     TRANSFERRED = 1

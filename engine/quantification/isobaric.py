@@ -194,7 +194,7 @@ def interference(
 
     Peaks at the precursor m/z and at whole isotope distances from it belong to the precursor. The fraction is the mean over the MS1 spectra
     before and after, weighted by inverse time distance. If one of these is missing or has no peak in the window, the other is used. With
-    FAIMS, the MS1 spectrum after is the next one with the voltage of the MS1 spectrum before.
+    FAIMS, the MS1 spectrum after must have the same voltage as the MS1 spectrum before.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ _NOWHERE = np.int64(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True)
 class Aligned:
-    """Reads and references to which rows of alignments refer, as in the tables ``patterns`` and ``texts``.
+    """Reads and references to which rows of alignments refer: the rows of the tables ``patterns`` and ``texts``.
 
     Attributes
     ----------

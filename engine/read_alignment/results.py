@@ -171,7 +171,7 @@ def alignment_rows(references: NamedSequences, reads: NamedSequences, rows: Alig
 
 
 def write_sequences(run: Run, references: NamedSequences, reads: NamedSequences) -> None:
-    """Write the tables ``references`` (references) and ``reads`` (reads), to which the rows of alignments refer."""
+    """Write the tables ``texts`` (references) and ``patterns`` (reads), to which the rows of alignments refer."""
     run.write_table("texts", TEXTS.arrow({"text": references.names.arrow(), "length": references.lengths}))
     offsets, begin = reads.sequences.offsets, 0
     with run.table_writer("patterns", PATTERNS.schema()) as writer:

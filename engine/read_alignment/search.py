@@ -49,7 +49,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     Parameters
     ----------
     request : SearchRequest
-        Inputs ``references`` (references) and ``reads`` (reads), each a FASTA or FASTQ file of nucleotides or proteins, optionally gzipped;
+        Inputs ``texts`` (references) and ``patterns`` (reads), each a FASTA or FASTQ file of nucleotides or proteins, optionally gzipped;
         `ReadAlignmentParameters`. `out` is a file for the alignments in `format` (``tsv``, ``sam``, ``bam``, ``sorted-sam``, ``sorted-bam``
         or ``paf``), or None; `project` is a project to which a run with its tables is added, or None. Options: ``sorted`` to sort ``sam``
         and ``bam``; ``pairs`` to align the i-th read only with the i-th reference; ``mates``, a file with the other read of each fragment,

@@ -150,7 +150,7 @@ def report_accepted(progress: Progress, out: Path, n_accepted: int, n_rows: int,
 
 
 def report_rated(progress: Progress, out: Path, q_value: pa.ChunkedArray, fdr: float) -> None:
-    """Log how many rows of an exported table of targets are accepted; nothing if all are accepted or no row has a q-value."""
+    """Log how many rows of an exported table of targets are accepted; log nothing if all are accepted or no row has a q-value."""
     q = q_value.to_numpy()
     if np.isfinite(q).any():
         report_accepted(progress, out, int((q <= fdr).sum()), len(q), fdr)

@@ -130,7 +130,7 @@ def _sums(truths: NDArray[np.bool_]) -> NDArray[np.int64]:
 def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "square-root", rows: frozenset[int] = frozenset()) -> Figure:
     """Return the figure of the number of PSMs by mass shift.
 
-    Explained PSMs in a solid colour, other PSMs in a pale one. A click selects a bar.
+    Explained PSMs have a solid colour, other PSMs a pale one. A click selects a bar.
 
     Parameters
     ----------

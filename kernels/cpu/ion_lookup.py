@@ -140,9 +140,9 @@ def count_bits(typing: Any, bits: Any) -> Any:
 
 @intrinsic
 def matching_residues(typing: Any, residues: Any, position: Any, mask: Any) -> Any:
-    """Return a bit mask of those of the `RESIDUES_AT_ONCE` residues from `position` that are in `mask` (uint32.
+    """Return which of the `RESIDUES_AT_ONCE` residues from `position` are in a set, as bits.
 
-    Bit k is the k-th capital).
+    `mask` (uint32) is the set: bit k is the k-th capital, from 0.
     """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

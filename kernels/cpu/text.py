@@ -519,9 +519,9 @@ def decode_base64(text, starts, stops, out, offsets):
 
 
 def _residue_values() -> np.ndarray:
-    """Return the residue for each byte of a sequence line: a capital or ``*``; 0 for bytes to skip (blanks, digits, gaps); 255 if invalid.
+    """Return the residue for each byte of a sequence line.
 
-    255 for invalid ones.
+    It is a capital, ``*``, 0 for bytes to skip (blanks, digits, gaps), or 255 if invalid.
     """
     values = np.full(256, 255, dtype=np.uint8)
     values[65:91] = values[97:123] = np.arange(65, 91)
