@@ -21,7 +21,6 @@ Directions need at most `direction_bytes`, or half of the free memory.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,7 +70,6 @@ _CODES = N_SYMBOLS + 1
 _PADDING = N_SYMBOLS
 _PAIRS_OF_BLOCK = 1 << 20
 _TRACE_THREADS, _NOTING_THREADS = 128, 256
-_SENDERS = 6  # threads
 _BLOCKS = 8  # blocks per multiprocessor, whose warps take units in turn
 _BORDER_BYTES = 1 << 29
 _TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of the results
@@ -204,8 +202,6 @@ class ReadSearch:
     """Number of CPU threads that trace alignments."""
     direction_bytes: int = 4 << 30
     """Maximum device memory for directions."""
-    staged_bytes: int = 1 << 22
-    """Number of bytes that each of several threads sends per step; transfers below four times this size take one step."""
 
     def __init__(self, device: Gpu, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
         gpu = self._gpu = device
@@ -224,9 +220,7 @@ class ReadSearch:
             "text_offsets": np.ascontiguousarray(texts.offsets, np.int64),
             "pattern_offsets": np.ascontiguousarray(patterns.offsets, np.int64),
         }
-        self._columns = {name: gpu.buffer(values.nbytes) for name, values in columns.items()}
-        for name, values in columns.items():
-            _send(gpu, self._columns[name], values, self._stream, self.staged_bytes)
+        self._columns = sent(gpu, columns, self._stream)
         self._direction_bytes = min(self.direction_bytes, gpu.free_bytes() // 2)
         self._symbols = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
         self._tables: dict[tuple[int, int], dict[str, Any]] = {}
@@ -651,29 +645,6 @@ class _Block:
         if traces:
             threads = launch.n_items * shape.pairs_of_warp
             gpu.launch(_FILE, "trace_reads", -(-threads // _TRACE_THREADS), _TRACE_THREADS, (pairs, results), self._stream, defines=defines)
-
-
-def _send(gpu: Gpu, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes: int) -> None:
-    """Copy an array to a buffer; large arrays are sent through pinned memory by several threads, since one is slower than the GPU."""
-    if values.nbytes < 4 * staged_bytes:
-        gpu.upload(buffer, values, stream)
-        return
-    sent_bytes = values.view(np.uint8)
-
-    def work(sender: int) -> None:
-        streams, workspaces = [gpu.stream() for _ in range(2)], [gpu.pinned(staged_bytes) for _ in range(2)]
-        for turn, begin in enumerate(range(sender * staged_bytes, len(sent_bytes), _SENDERS * staged_bytes)):
-            stream, workspace = streams[turn % 2], workspaces[turn % 2]
-            gpu.wait(stream)
-            chunk = sent_bytes[begin : begin + staged_bytes]
-            workspace[: len(chunk)] = chunk
-            gpu.upload(buffer, workspace[: len(chunk)], stream, offset=begin)
-        for stream in streams:
-            gpu.wait(stream)
-
-    with ThreadPoolExecutor(_SENDERS) as pool:
-        for _ in pool.map(work, range(_SENDERS)):
-            pass
 
 
 def _differ(lengths: NDArray[Any]) -> bool:

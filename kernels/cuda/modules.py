@@ -5,7 +5,9 @@ CuPy is imported when the first GPU is opened, since importing it would slow the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -24,6 +26,9 @@ __all__ = ["COMPILER_OPTIONS", "CudaGpu", "Gpu", "header_options", "open_gpu", "
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 """Options of the compiler; fused multiply-adds are off, since they round differently from the kernels of the CPU."""
+
+_STAGED_BYTES = 4 << 20  # bytes that a thread sends per step: 46 GB/s with eight threads on an H200, 7 GB/s without pinned memory
+_MAXIMUM_SENDERS = 8
 
 
 class Gpu(Device, Protocol):
@@ -131,8 +136,34 @@ def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]
     """
     buffers = {name: gpu.buffer(values.nbytes) for name, values in arrays.items()}
     for name, values in arrays.items():
-        gpu.upload(buffers[name], np.ascontiguousarray(values), stream)
+        _send(gpu, buffers[name], np.ascontiguousarray(values), stream)
     return buffers
+
+
+def _send(gpu: Gpu, buffer: Any, values: NDArray, stream: Any) -> None:
+    """Copy an array to a buffer; a large one through pinned memory by several threads, since one copies slower than the GPU receives."""
+    senders = min(_MAXIMUM_SENDERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    senders = min(senders, values.nbytes // (2 * _STAGED_BYTES))
+    if senders < 2:
+        gpu.upload(buffer, values, stream)
+        return
+    gpu.wait(stream)  # the copies have streams of their own
+    sent_bytes = values.reshape(-1).view(np.uint8)
+
+    def work(sender: int) -> None:
+        streams, workspaces = [gpu.stream() for _ in range(2)], [gpu.pinned(_STAGED_BYTES) for _ in range(2)]
+        for turn, begin in enumerate(range(sender * _STAGED_BYTES, len(sent_bytes), senders * _STAGED_BYTES)):
+            own, workspace = streams[turn % 2], workspaces[turn % 2]
+            gpu.wait(own)
+            chunk = sent_bytes[begin : begin + _STAGED_BYTES]
+            workspace[: len(chunk)] = chunk
+            gpu.upload(buffer, workspace[: len(chunk)], own, offset=begin)
+        for own in streams:
+            gpu.wait(own)
+
+    with ThreadPoolExecutor(senders) as pool:
+        for _ in pool.map(work, range(senders)):
+            pass
 
 
 class _CudaErrors:

@@ -62,10 +62,12 @@ _FACTORIALS = 1024  # for ions from one end: up to 62 in three series with five 
 _NONE = 255
 # Sizes for the kernel for dense windows.
 _TILE, _MAXIMUM_DENSE_BEST, _MAXIMUM_DENSE_WINDOWS, _MAXIMUM_DENSE_PEAKS = 32, 8, 96, 1022
-_DENSE_STATIC_SHARED_BYTES, _DENSE_WARP_BYTES = 8 << 10, 1696
+_DENSE_WARPS, _DENSE_STATIC_SHARED_BYTES, _DENSE_WARP_BYTES = 24, 8 << 10, 1696
 _FINE_BINS = 1 << 15  # bins in the table of a tile
 # Number of warps of a block, and number of fine bins (as power of two) in each coarse bin, which is in shared memory: the first that fits.
-_DENSE_SHAPES = tuple((warps, shift) for warps, shifts in ((24, (1, 2, 3)), (12, (1, 2, 3, 4))) for shift in shifts)
+_DENSE_SHAPES = tuple(
+    (warps, shift) for warps, shifts in ((_DENSE_WARPS, (1, 2, 3)), (_DENSE_WARPS // 2, (1, 2, 3, 4))) for shift in shifts
+)
 _EDGE_BYTES = 16
 _MAXIMUM_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
 _MAXIMUM_BATCH_BYTES = 1 << 33  # peaks have 12 bytes and 31-bit numbers; most of it is also pinned on the host

@@ -16,7 +16,9 @@
 // and skip those excluded by phase 1. Blocks are independent; a block has one barrier, after copying the tables.
 //
 // A reward is a sum of integers from tables in shared memory: one table per alphabet, indexed by both codes (five bits of a word each),
-// and, with kCompares, one table indexed by the difference of lengths and one by that of angles.
+// and, with kCompares, one table indexed by the difference of lengths and one by that of angles. Without kCompares, and if the rewards fit
+// 16 bits, the tables are replaced by the profile of the query: the values for the columns of each lane by the code of the row. A word has
+// the values for two columns, and the words of the lanes lie in different banks.
 
 // Macros of a launch, set by kernels/cuda/structure_alignment.py. The values here are those of one of its variants.
 #ifndef COLUMNS
@@ -35,6 +37,8 @@ constexpr int kCodes = 32, kTable = kCodes * kCodes;
 constexpr int kLengthSteps = 2049, kAngleSteps = 8192;
 constexpr int kTables = kAlphabets * kTable + (kCompares ? kLengthSteps + kAngleSteps : 0);
 constexpr Word kPadding = 0xffffffffu, kEveryLane = 0xffffffffu;
+constexpr int kPairs = kColumns / 2;
+constexpr int kProfileThreads = 1024;
 constexpr int kUnits = 1 << 16;  // units of a reward of one in phase 1
 
 __device__ __forceinline__ int greatest(int a, int b) { return a < b ? b : a; }
@@ -62,7 +66,8 @@ struct Chains {
     long long elements_before;
 };
 
-// The query: its n residues, its elements, and the concatenated values of all tables of its rewards; costs of gaps in both phases.
+// The query: its n residues, its elements, the concatenated values of all tables of its rewards, and the lowest value of each table for
+// residues; costs of gaps in both phases.
 struct Query {
     const Word* state;
     const unsigned short* length;
@@ -70,6 +75,7 @@ struct Query {
     const unsigned char* element_type;
     const int* element_length;
     const int* tables;
+    const int* lowest;
     int n;
     int n_elements;
     int gap_first;
@@ -145,6 +151,26 @@ __device__ __forceinline__ int reward_of(const int* tables, const Residue& mine,
     return reward;
 }
 
+// Write the profile: (alphabets, codes, pairs of columns, lanes). The lower half of a word is for the first column of a pair and counts
+// from the lowest value of the table, so that a sum of words does not carry into the upper half, which is signed.
+__device__ __forceinline__ void write_profile(Word* profile, const Query& query, int begin) {
+    for (int i = threadIdx.x; i < kAlphabets * kCodes * kPairs * 32; i += blockDim.x) {
+        const int pair = i / 32 % kPairs, code = i / 32 / kPairs % kCodes, alphabet = i / 32 / kPairs / kCodes;
+        const int lowest = query.lowest[alphabet];
+        int values[2];
+        for (int c = 0; c < 2; ++c) {
+            const int j = begin + (i & 31) * kColumns + 2 * pair + c;
+            const Word codes = j < query.n ? query.state[j] : kPadding;
+            int shift = 0;
+#pragma unroll
+            for (int a = 0; a < kAlphabets; ++a) shift = a == alphabet ? kShifts[a] : shift;
+            const Word row = codes >> shift & (kCodes - 1);
+            values[c] = greatest(lowest, query.tables[alphabet * kTable + static_cast<int>(row * kCodes) + code]);
+        }
+        profile[i] = static_cast<Word>(values[0] - lowest) | static_cast<Word>(values[1]) << 16;
+    }
+}
+
 // Phase 2 for the chains first:last and the strip of the query that begins at column `begin`. Chains whose element score is below `least`
 // are skipped. A strip replaces the score of a chain if its score is higher.
 extern "C" __global__ void __launch_bounds__(256)
@@ -194,6 +220,74 @@ extern "C" __global__ void __launch_bounds__(256)
                 best = greatest(best, h);
                 e[c] = greatest(e[c] - query.gap_next, h - query.gap_first);
                 f = greatest(f - query.gap_next, h - query.gap_first);
+            }
+            h_out = above[kColumns - 1], f_out = f;
+            if (lane == 31 && has_right) results.border[start + row] = uint2{static_cast<Word>(h_out), static_cast<Word>(f_out)};
+        }
+        for (int distance = 16; distance > 0; distance >>= 1) best = greatest(best, __shfl_xor_sync(kEveryLane, best, distance));
+        if (lane == 0 && best > results.scores[chain]) results.scores[chain] = best;
+    }
+}
+
+// The same, with the profile of the query.
+extern "C" __global__ void __launch_bounds__(kProfileThreads, 1)
+    align_residues_by_profile(Chains chains, Query query, Results results, int first, int last, int least, int begin) {
+    Word* const profile = reinterpret_cast<Word*>(dynamic_shared);
+    write_profile(profile, query, begin);
+    __syncthreads();
+    const int lane = threadIdx.x & 31;
+    const bool has_left = begin > 0, has_right = begin + 32 * kColumns < query.n;
+    int lowest = 0;
+#pragma unroll
+    for (int a = 0; a < kAlphabets; ++a) lowest += query.lowest[a];
+    while (true) {
+        Word taken = 0;
+        if (lane == 0) taken = atomicAdd(results.next_chain, 1u);
+        taken = __shfl_sync(kEveryLane, taken, 0);
+        if (taken >= static_cast<Word>(last - first)) break;
+        const int chain = last - 1 - static_cast<int>(taken);
+        if (results.element_scores[chain] < least) continue;
+        const long long start = chains.offsets[chain] - chains.residues_before;
+        const int n = static_cast<int>(chains.offsets[chain + 1] - chains.offsets[chain]);
+
+        int above[kColumns], e[kColumns];
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) above[c] = e[c] = 0;
+        int best = 0, corner = 0, h_out = 0, f_out = 0;
+        Word next_codes = lane == 0 && n > 0 ? chains.state[start] : 0;
+        for (int step = 0; step < n + 31; ++step) {
+            int h_left = __shfl_up_sync(kEveryLane, h_out, 1), f = __shfl_up_sync(kEveryLane, f_out, 1);
+            const int row = step - lane;
+            const Word codes = next_codes;
+            if (row + 1 >= 0 && row + 1 < n) next_codes = __ldg(chains.state + start + row + 1);  // arrives during this step
+            if (row < 0 || row >= n) continue;
+            if (lane == 0) {
+                const uint2 border = has_left ? results.border[start + row] : uint2{0, 0};
+                h_left = static_cast<int>(border.x), f = static_cast<int>(border.y);
+            }
+            int diagonal = corner;
+            corner = h_left;
+            const Word* rewards[kAlphabets];
+#pragma unroll
+            for (int a = 0; a < kAlphabets; ++a) {
+                rewards[a] = profile + ((codes >> kShifts[a] & (kCodes - 1)) + a * kCodes) * (kPairs * 32) + lane;
+            }
+#pragma unroll
+            for (int pair = 0; pair < kPairs; ++pair) {
+                Word sum = rewards[0][pair * 32];
+#pragma unroll
+                for (int a = 1; a < kAlphabets; ++a) sum += rewards[a][pair * 32];
+                const int values[2] = {static_cast<int>(sum & 0xffffu) + lowest, static_cast<int>(sum) >> 16};
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const int c = 2 * pair + half;
+                    const int h = __vimax3_s32_relu(diagonal + values[half], e[c], f);
+                    diagonal = above[c];
+                    above[c] = h;
+                    e[c] = __viaddmax_s32(e[c], -query.gap_next, h - query.gap_first);
+                    f = __viaddmax_s32(f, -query.gap_next, h - query.gap_first);
+                }
+                best = __vimax3_s32(best, above[2 * pair], above[2 * pair + 1]);
             }
             h_out = above[kColumns - 1], f_out = f;
             if (lane == 31 && has_right) results.border[start + row] = uint2{static_cast<Word>(h_out), static_cast<Word>(f_out)};

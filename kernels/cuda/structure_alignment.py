@@ -15,7 +15,8 @@ ATGPU analysis, for a query of m residues and s elements against n chains of r r
 * operations: s t cells of phase 1, at most m r of phase 2, each about 12 operations and 5 for each term of a reward;
 * memory blocks: two words of a residue in each strip, and four more of its border in each but the first and the last; four for each
   cell of phase 1, which are cached;
-* shared memory: the tables, 4 KB an alphabet and 40 KB if lengths and angles are compared.
+* shared memory: if the rewards fit 16 bits, 64 bytes for each alphabet and code and each column of a lane; otherwise the tables, 4 KB an
+  alphabet and 40 KB if lengths and angles are compared.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from numpy.typing import NDArray
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
 from proteoscope.kernels.device import DeviceMemoryError, equal_partitions
-from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
+from proteoscope.kernels.structure_layouts import CODES, PADDING, Rewards, StructureArrays
 
 __all__ = ["StructureSearch"]
 
 _FILE = "structure_alignment.cu"
 _LANES = 32
 _COLUMNS = (2, 4, 6, 8, 10, 12)  # possible numbers of columns per lane
-_THREADS, _ELEMENT_THREADS = 256, 128
+_THREADS, _ELEMENT_THREADS, _MAXIMUM_PROFILE_THREADS = 256, 128, 1024
 _BLOCKS, _ELEMENT_BLOCKS = 8, 8  # blocks per multiprocessor in phase 2, if shared memory suffices, and in phase 1
 _SHARE_OF_FREE_MEMORY = 0.8
 _RESIDUE_BYTES, _BORDER_BYTES, _ELEMENT_BYTES, _CHAIN_BYTES = 8, 8, 5, 16 + 8
-_CELLS_OF_RUN = 20_000_000_000  # matrix cells between two checks for a cancel: about 50 ms on an H200
+_CELLS_OF_RUN = 20_000_000_000  # matrix cells between two checks for a cancel: about 20 ms on an H200
 
 _POINTERS = "state", "length", "angle", "element_type", "element_length"
 _CHAINS = np.dtype(
@@ -55,7 +56,7 @@ _CHAINS = np.dtype(
 """Layout of the struct Chains in structure_alignment.cu."""
 _QUERY = np.dtype(
     [
-        *[(name, np.uint64) for name in (*_POINTERS, "tables")],
+        *[(name, np.uint64) for name in (*_POINTERS, "tables", "lowest")],
         *[(name, np.int32) for name in ("n", "n_elements", "gap_first", "gap_next", "element_gap_first", "element_gap_next")],
     ]
 )
@@ -78,25 +79,45 @@ class Analysis:
 
 def analysis(query: StructureArrays, chains: StructureArrays, rewards: Rewards, least: int) -> Analysis:
     """Return the cost of a search in one batch, including the transfer of the database, with all chains in phase 2."""
-    n, m = len(chains.offsets) - 1, len(query.state)
+    n, m, lowest = len(chains.offsets) - 1, len(query.state), _lowest_rewards(rewards)
     columns = _columns_for(m)
     residues, elements, tables = len(chains.state), len(chains.element_type), len(_table_values(rewards))
     of_chains = 2 * residues * 4 + 16 * (n + 1) + _ELEMENT_BYTES * elements
-    of_query = 8 * m + _ELEMENT_BYTES * len(query.element_type) + 4 * tables
+    of_query = 8 * m + _ELEMENT_BYTES * len(query.element_type) + 4 * (tables + len(lowest))
     return Analysis(
         words_in=(of_chains + of_query) // 4 + 2 * n,
         words_out=2 * n,
         launches=(least > 0) + -(-m // (columns * _LANES)),
         element_cells=len(query.element_type) * elements if least > 0 else 0,
         residue_cells=m * residues,
-        shared_bytes=4 * tables,
+        shared_bytes=_profile_bytes(rewards, columns) if len(lowest) else 4 * tables,
     )
 
 
-def _columns_for(m: int) -> int:
-    """Return the smallest number of columns per lane for which a query of m residues needs the minimum number of strips."""
-    strips = -(-max(1, m) // (_COLUMNS[-1] * _LANES))
+def _columns_for(m: int, most: int = _COLUMNS[-1]) -> int:
+    """Return the smallest number of columns per lane, up to `most`, for which a query of m residues needs the minimum number of strips."""
+    strips = -(-max(1, m) // (most * _LANES))
     return next(columns for columns in _COLUMNS if strips * columns * _LANES >= m)
+
+
+def _profile_bytes(rewards: Rewards, columns: int) -> int:
+    return len(rewards.tables) * CODES * 2 * columns * _LANES
+
+
+def _lowest_rewards(rewards: Rewards) -> NDArray[np.int32]:
+    """Return the lowest value of each table for residues, (k,), or none if sums of rewards do not fit the halves of a word.
+
+    That of the first table also replaces `FORBIDDEN`: it makes every reward of padding negative, so that no score increases there.
+    """
+    none = np.zeros(0, np.int32)
+    if len(rewards.of_length):
+        return none
+    tables = rewards.tables.astype(np.int64)
+    lowest, highest = tables.min(axis=(1, 2)), tables.max(axis=(1, 2))
+    lowest[0] = min(tables[0, :PADDING, :PADDING].min(), -1 - highest[1:].sum())
+    limits = np.iinfo(np.int16)
+    fits = lowest.sum() >= limits.min and highest.sum() <= limits.max
+    return lowest.astype(np.int32) if fits else none
 
 
 def _table_values(rewards: Rewards) -> NDArray[np.int32]:
@@ -229,7 +250,9 @@ class _Query:
 
     def __init__(self, gpu: Gpu, stream: Any, query: StructureArrays, rewards: Rewards) -> None:
         self._gpu, self._stream = gpu, stream
-        tables = _table_values(rewards)
+        tables, lowest = _table_values(rewards), _lowest_rewards(rewards)
+        fitting = [columns for columns in _COLUMNS if _profile_bytes(rewards, columns) <= gpu.maximum_shared_bytes()]
+        self._has_profile = len(lowest) > 0 and bool(fitting)
         self._buffers = sent(
             gpu,
             {
@@ -239,12 +262,13 @@ class _Query:
                 "element_type": query.element_type,
                 "element_length": query.element_length,
                 "tables": tables,
+                "lowest": lowest,
             },
             stream,
         )
-        self._columns = _columns_for(len(query.state))
+        self._columns = _columns_for(len(query.state), fitting[-1] if self._has_profile else _COLUMNS[-1])
         self.n_strips = -(-len(query.state) // (self._columns * _LANES))
-        self._shared_bytes = tables.nbytes
+        self._shared_bytes = _profile_bytes(rewards, self._columns) if self._has_profile else tables.nbytes
         shifts = ",".join(str(shift) for shift in rewards.shifts)
         self._defines = f"COLUMNS={self._columns}", f"SHIFTS={shifts}", f"COMPARES={int(len(rewards.of_length) > 0)}"
         threads = gpu.multiprocessors() * _ELEMENT_BLOCKS * _ELEMENT_THREADS
@@ -268,15 +292,21 @@ class _Query:
         if least > 0:
             blocks = min(self._element_threads // _ELEMENT_THREADS, -(-(last - first) // _ELEMENT_THREADS))
             gpu.launch(_FILE, "align_elements", blocks, _ELEMENT_THREADS, arguments, self._stream, defines=self._defines)
-        blocks = min(gpu.multiprocessors() * _BLOCKS, -(-(last - first) // (_THREADS // _LANES)))
+        n = last - first
+        if self._has_profile:
+            # One block for each multiprocessor, with more warps only if all have one.
+            kernel, blocks = "align_residues_by_profile", min(gpu.multiprocessors(), n)
+            threads = min(_MAXIMUM_PROFILE_THREADS, _LANES * -(-n // max(1, blocks)))
+        else:
+            kernel, blocks, threads = "align_residues", min(gpu.multiprocessors() * _BLOCKS, -(-n // (_THREADS // _LANES))), _THREADS
         admitting = np.int32(least if least > 0 else -1)  # without phase 1, all element scores are -1
         for strip in range(self.n_strips):
             gpu.clear(self._workspace["next_chain"], 4, self._stream)
             gpu.launch(
                 _FILE,
-                "align_residues",
+                kernel,
                 blocks,
-                _THREADS,
+                threads,
                 (*arguments, admitting, np.int32(strip * self._columns * _LANES)),
                 self._stream,
                 shared_bytes=self._shared_bytes,

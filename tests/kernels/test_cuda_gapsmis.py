@@ -180,11 +180,6 @@ def test_cuda_read_alignment_of_some_or_no_pairs_leaves_other_rows_unchanged():
     assert (np.delete(out.score, slice(4, 9)) == NO_ALIGNMENT).all()
 
 
-def test_cuda_read_alignment_uploads_chunks_from_several_threads():
-    texts, patterns = damaged_reads(40, 36)
-    check(texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), staged_bytes=100)
-
-
 def test_cuda_read_alignment_stopped_early_leaves_later_rows_unchanged(monkeypatch):
     texts, patterns = damaged_reads(40, 33)
     monkeypatch.setattr(gapsmis, "CELLS_OF_LAUNCH", 50_000)

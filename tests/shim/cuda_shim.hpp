@@ -205,6 +205,10 @@ inline void fetch_line(const void*) {}
 // Intrinsics on two signed 16-bit numbers in a word.
 unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c);
 unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c);
+// The same on one signed number.
+inline int __vimax3_s32(int a, int b, int c) { return max(max(a, b), c); }
+inline int __vimax3_s32_relu(int a, int b, int c) { return max(__vimax3_s32(a, b, c), 0); }
+inline int __viaddmax_s32(int a, int b, int c) { return max(static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)), c); }
 unsigned __byte_perm(unsigned a, unsigned b, unsigned selector);
 // The instruction prmt: the fourth bit of a selector copies the sign of its byte to all eight bits.
 unsigned signed_bytes(unsigned a, unsigned b, unsigned places);
