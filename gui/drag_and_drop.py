@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import FileContent
+from proteoscope.engine.escaped_names import escape_unprintable
 from proteoscope.gui.forms.file_inspection import FileInspection, FileInspector
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.searches import SearchPages
@@ -110,24 +112,51 @@ class DropHandler(QObject):
             search = next((search_pages for search_pages in searches if search_pages.knows_preset(preset)), searches[0])
             search.form.presets.load_file(preset)
             self.page_requested.emit(search.form)
-        takers = _takers(self._searches(), inspection.sorts)
-        if takers:
-            for taker in takers:
-                if not taker.form.isVisible():
-                    # The form is not visible: do not add the files to content that the user does not see.
-                    taker.form.begin_anew()
-                taker.form.take(inspection, target)
-            self.page_requested.emit(takers[0].form)
+        taker = _taker(self._searches(), inspection.sorts)
+        if taker is not None:
+            self._fill(taker, inspection, target)
+            self._report_others(taker, inspection)
         elif inspection.presets:
             self.page_requested.emit(self._searches()[0].form)
         if problems:
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
             self.failed.emit(" ".join(problems[0].split()) + more)  # file names may contain line breaks
-        elif not (takers or inspection.presets or inspection.projects):
+        elif not (taker or inspection.presets or inspection.projects):
             self._bar.show_message(_NOTHING, "attention")
 
+    def _fill(self, taker: SearchPages, inspection: FileInspection, target: QWidget | None) -> None:
+        """Show the form of a search with the files that it accepts."""
+        if not taker.form.isVisible():
+            # The form is not visible: do not add the files to content that the user does not see.
+            taker.form.begin_anew()
+        taker.form.take(inspection, target)
+        self.page_requested.emit(taker.form)
 
-def _takers(searches: list[SearchPages], sorts: set[FileContent]) -> list[SearchPages]:
-    """Return the first search that accepts all of these file types, otherwise all searches that accept some of them."""
+    def _report_others(self, taker: SearchPages, inspection: FileInspection) -> None:
+        """Report the files that the shown form does not accept, and offer the form that accepts them."""
+        left = [file for file in inspection.files if file.sort is not None and file.sort not in taker.search.contents]
+        if not left:
+            return
+        sorts: set[FileContent] = {file.sort for file in left if file.sort is not None}
+        other = _taker(self._searches(), sorts)
+        assert other is not None, "some search reads each type of file"
+        name = escape_unprintable(left[0].path.name)
+        names = name if len(left) == 1 else f"{name} and {len(left) - 1:,} more"
+        verb = "is" if len(left) == 1 else "are"
+        self._bar.show_message(
+            f"{names} {verb} not used: the {taker.search.name} does not read {'this file' if len(left) == 1 else 'these files'}.",
+            "attention",
+            f"New {other.search.name}",
+            partial(self._fill, other, inspection, None),
+        )
+
+
+def _taker(searches: list[SearchPages], sorts: set[FileContent]) -> SearchPages | None:
+    """Return the search that gets dropped files of these types, or None if no search accepts any of them.
+
+    This is the search whose form is visible if it accepts some of the files, or else the first one that accepts all of them, or some.
+    """
     some = [search for search in searches if sorts & search.search.contents]
-    return [search for search in some if sorts <= search.search.contents][:1] or some
+    seen = (search for search in some if search.made_form is not None and search.made_form.isVisible())
+    whole = (search for search in some if sorts <= search.search.contents)
+    return next(chain(seen, whole, some), None)

@@ -262,6 +262,39 @@ def test_mixed_drop_reports_accepted_and_rejected_files(window: MainWindow, spec
     assert "broken.toml" in window.message_bar.label.text() and window.message_bar.isVisible()
 
 
+def test_mixed_drop_fills_only_the_visible_form_and_offers_another(
+    window: MainWindow, spectra: Path, small_database: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    structure = tmp_path / "fold.pdb"
+    structure.write_text(
+        "".join(f"ATOM  {i:5d}  CA  ALA A{i:4d}    {3.8 * i:8.3f}   0.000   0.000  1.00  0.00           C\n" for i in range(1, 9))
+    )
+    window.new_search("identify")
+    drop(window, spectra, structure, small_database)
+    lists = window.form.file_lists
+    qtbot.waitUntil(lambda: bool(lists["spectra"].paths))
+    assert (lists["spectra"].paths, lists["database"].paths) == ([spectra], [small_database])
+    assert window.pages.currentWidget() is window.searches["identify"].form
+    others = [search.made_form for search in window.searches.values() if search.kind != "identify"]
+    assert all(form is None or not form.is_touched for form in others)
+    assert window.message_bar.label.text() == "fold.pdb is not used: the identification does not read this file."
+    QTest.mouseClick(window.message_bar.button, Qt.MouseButton.LeftButton)
+    assert window.form is window.searches["structures"].form and window.pages.currentWidget() is window.form
+    assert [field.paths for field in window.form.file_lists.values() if not field.is_empty] == [[structure]]
+
+
+def test_mixed_drop_on_another_page_fills_one_form(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    structures = [tmp_path / f"{name}.pdb" for name in "ab"]
+    for path in structures:
+        path.write_text("ATOM      1  CA  ALA A   1       0.000   0.000   0.000  1.00  0.00           C\n")
+    window.show_devices()
+    drop(window, spectra, *structures)
+    qtbot.waitUntil(lambda: window.message_bar.isVisible())
+    touched = [search.kind for search in window.searches.values() if search.made_form is not None and search.made_form.is_touched]
+    assert len(touched) == 1 and window.pages.currentWidget() is window.searches[touched[0]].form
+    assert " is not used" in window.message_bar.label.text() or " are not used" in window.message_bar.label.text()
+
+
 def test_selecting_a_finished_run_clears_the_error_of_a_failed_one(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project, _ = project_with_results(tmp_path / "project")
     with pytest.raises(InputError), project.run("identify", {}):
