@@ -120,6 +120,7 @@ def place_near_dots(
     bounds: tuple[float, float, float, float],
     *,
     radius: float = 3.0,
+    ring: float = 3.0,
     most: int = 1000,
 ) -> list[DotLabel]:
     """Place labels greedily in the given order: next to the dot, farther away with a leader line, or not at all.
@@ -138,23 +139,25 @@ def place_near_dots(
         Left, top, right and bottom of the plot, pixels.
     radius
         Radius of the dots, pixels.
+    ring
+        Radius around the labelled dot that its label leaves free, pixels, for example for the ring of a selected dot.
     most
         Maximum number of placed labels.
     """
     boxes, leaders, drawn = np.empty((0, 4)), np.empty((0, 2)), np.empty((0, 4))
     marks = np.concatenate((obstacles - radius, obstacles + radius), axis=1)
-    ring, way = (axis.ravel() for axis in np.meshgrid(_RINGS, np.arange(len(_AROUND)), indexing="ij"))
+    distance, way = (axis.ravel() for axis in np.meshgrid(_RINGS, np.arange(len(_AROUND)), indexing="ij"))
     direction = np.array(_AROUND, np.float64)[way]
     placed: list[DotLabel] = []
     for label, (dot, width) in enumerate(zip(dots, widths.tolist(), strict=True)):
         half = np.array([width / 2, height / 2])
-        middle = dot + direction * (half + radius + 1 + ring[:, None] * height)
+        middle = dot + direction * (half + ring + 1 + distance[:, None] * height)
         tried = np.column_stack((middle - half, middle + half))
         ends = np.clip(dot, tried[:, :2], tried[:, 2:])
         lines = dot + (ends - dot)[:, None] * np.linspace(0.0, 1.0, _SAMPLES)[:, None]
         apart = np.abs(obstacles - dot)
-        others = marks[(apart.max(axis=1) > 0) & (apart < 2 * half + 3 * radius + _GAP + max(_RINGS) * height).all(axis=1)]
-        has_leader = ring > 0
+        others = marks[(apart.max(axis=1) > 0) & (apart < 2 * half + 2 * radius + ring + _GAP + max(_RINGS) * height).all(axis=1)]
+        has_leader = distance > 0
         is_free = (tried[:, :2] >= bounds[:2]).all(axis=1) & (tried[:, 2:] <= bounds[2:]).all(axis=1)
         is_free &= ~_overlap(tried, boxes).any(axis=1) & ~_within(leaders, tried).any(axis=0)
         is_free &= ~_overlap(tried, others).any(axis=1)

@@ -49,6 +49,8 @@ _CELLS = 6000
 """Maximum number of cells in the figure of missing values; more would be slow and too small to see."""
 _NAME_WIDTH = 1.18
 """Assumed width of names relative to other text, since genes and accessions consist mostly of capitals and digits."""
+_RING = 7.5
+"""Radius in pixels of the ring that the window draws around a selected dot."""
 Rectangle = tuple[float, float, float, float]
 _STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "refused": 3, "no shared ion": 7, "not seen": "grid"}
 
@@ -72,7 +74,8 @@ def draw_names(
     texts = [shortened(name, font_size * 9, font_size) for name in names]
     widths = np.array([_NAME_WIDTH * text_width(text, font_size) for text in texts])
     shapes: list[Shape] = []
-    for label in place_near_dots(np.column_stack((x, y)), widths, font_size * 1.1, obstacles, area, most=MAXIMUM_NAMES):
+    dots = np.column_stack((x, y))
+    for label in place_near_dots(dots, widths, font_size * 1.1, obstacles, area, ring=_RING, most=MAXIMUM_NAMES):
         if label.leader is not None:
             shapes.append(Stroke(float(x[label.label]), float(y[label.label]), *label.leader, "faint", 0.4))
         shapes.append(Label(label.left + float(widths[label.label]) / 2, label.top + font_size * 0.85, texts[label.label], "middle"))

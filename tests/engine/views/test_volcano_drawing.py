@@ -9,6 +9,7 @@ from scipy.stats import norm
 from proteoscope.engine.sequences.protein_labels import protein_label
 from proteoscope.engine.views.drawings import Label, Points, Stroke, text_width
 from proteoscope.engine.views.quantities import Volcano
+from proteoscope.engine.views.quantity_drawings import draw_names
 from proteoscope.engine.views.volcano_drawing import draw_volcano
 
 
@@ -86,6 +87,21 @@ def test_volcano_labels_overlap_neither_labels_nor_points(size):
             if isinstance(shape, Points):
                 inside = (shape.x > box[0]) & (shape.x < box[2]) & (shape.y > box[1]) & (shape.y < box[3])
                 assert not inside.any()
+
+
+@pytest.mark.parametrize("x", [20.0, 200.0, 398.0])
+def test_name_leaves_the_ring_of_its_selected_dot_free(x):
+    """The window draws a ring around a selected dot, with this outer radius for the largest dots, those of samples."""
+    outer = (7.0 + 2) / 2 + 2 + 1
+    ys = np.array([30.0, 150.0, 270.0])
+    dots = np.column_stack((np.full(3, x), ys))
+    shapes = draw_names(["GAPDH"] * 3, dots[:, 0], ys, dots, (10.0, 10.0, 400.0, 300.0), 8.0)
+    labels = [shape for shape in shapes if isinstance(shape, Label)]
+    assert len(labels) == 3
+    for label, (dot_x, dot_y) in zip(labels, dots.tolist(), strict=True):
+        half = text_width(label.text, 8.0) / 2
+        gap = np.hypot(max(abs(dot_x - label.x) - half, 0), max(label.y - 6 - dot_y, dot_y - label.y, 0))
+        assert gap >= outer
 
 
 def test_volcano_labels_are_genes_or_accessions():
