@@ -136,9 +136,19 @@ class FoldingBar(QWidget):
         width = max(item.minimumSize().width() for item in (self.first, self.second))
         return QSize(width + margins.left() + margins.right(), self._lines.totalMinimumSize().height())
 
+    def event(self, event: QEvent) -> bool:
+        """Fold also when a widget appears, disappears or gets another text."""
+        is_done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fold()
+        return is_done
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        is_wide = event.size().width() >= self.width_in_line + max(0, self._wanted - self.first.minimumSize().width())
+        self._fold()
+
+    def _fold(self) -> None:
+        is_wide = self.width() >= self.width_in_line + max(0, self._wanted - self.first.minimumSize().width())
         direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
         if direction != self._lines.direction():
             self._lines.setDirection(direction)

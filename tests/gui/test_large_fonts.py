@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QLabel, QScrollArea, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QScrollArea, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.searches import SEARCHES
@@ -182,6 +182,24 @@ def test_toolbar_uses_two_lines_if_its_groups_do_not_fit(qtbot: QtBot) -> None:
     bar.resize(200, 60)
     qtbot.waitUntil(lambda: bar.is_folded and second.y() > first.y())
     assert bar.minimumSizeHint().height() > height and bar.minimumSizeHint().width() <= 200
+
+
+def test_toolbar_uses_two_lines_when_a_hidden_button_appears(qtbot: QtBot) -> None:
+    page, bar = QWidget(), FoldingBar((4, 4, 4, 4), 4)
+    bar.setParent(page)
+    first, second, third = QPushButton("first"), QPushButton("second"), QPushButton("a button that appears later")
+    bar.first.addWidget(first)
+    bar.second.addWidget(second)
+    bar.second.addWidget(third)
+    third.hide()
+    qtbot.addWidget(page)
+    bar.resize(bar.width_in_line + 10, 80)
+    page.show()
+    assert not bar.is_folded
+    third.show()
+    qtbot.waitUntil(lambda: bar.is_folded and second.y() > first.y())
+    third.hide()
+    qtbot.waitUntil(lambda: not bar.is_folded and second.y() == first.y())
 
 
 def test_largest_font_size_is_200_percent() -> None:
