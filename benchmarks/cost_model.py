@@ -66,7 +66,7 @@ def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
 def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Calibrate, predict and measure kernels."""
     from proteoscope.engine.execution.cost.calibration import calibrate_gpu
-    from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, measure_workload, run_sample, runs_in_turn
+    from proteoscope.engine.execution.cost.kind_samples import measure_workload, minimum_run, raise_clock, run_sample, runs_in_turn
     from proteoscope.engine.execution.cost.prediction import predict_workload
     from proteoscope.engine.execution.kinds import workload_type
     from proteoscope.engine.execution.workload import PredictableWorkloadType, Workload
@@ -104,7 +104,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
             run_sample(sample, timed)  # which may compile
     for _ in range(_TURNS):
         for name, every in samples.items():
-            awaken(every[0], timed)
+            raise_clock(every[0], timed)
             turns[name].append([runs_in_turn(sample, timed) for sample in every])
     for name, every in samples.items():
         errors = list[float]()
@@ -114,7 +114,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
             began = time.perf_counter()
             predicted = predict_workload(parameters, name, counted)
             predicting = time.perf_counter() - began
-            chosen = least_run(runs, is_processor=False)
+            chosen = minimum_run(runs, is_processor=False)
             on_gpu.append(error(predicted.kernel + predicted.transfer, chosen.kernel + chosen.transfer))
             errors.append(error(predicted.seconds, chosen.seconds))
             apart = 100 * (predicted.transfer / predicted.seconds - chosen.transfer / chosen.seconds)

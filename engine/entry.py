@@ -568,7 +568,7 @@ class Search:
     identifies
         True if its runs identify the peptides of spectra, so that searches that use an identification accept them: they have PSMs,
         peptides, protein groups, and spectra with peaks.
-    goes_on_from
+    accepted_runs
         For a search that uses a run of a project: kinds of runs other than identifications that it accepts, each with the tables that such
         a run must have.
     manual
@@ -605,7 +605,7 @@ class Search:
     advise_later: Callable[[], Callable[[SearchRequest, str, Progress], tuple[str, ...]]] | None = None
     keeps: tuple[CachedIndexKind, ...] = ()
     identifies: bool = False
-    goes_on_from: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    accepted_runs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     question: str = ""
     manual: str = ""
 

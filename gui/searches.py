@@ -124,14 +124,14 @@ class SearchPages(QObject):
     def form(self) -> SearchForm:
         """The form, created on first use. If creating it fails, each later access tries again and may raise the error."""
         while self.made_form is None:
-            self._go_on("form")
+            self._next_step("form")
         return self.made_form
 
     @property
     def results(self) -> RunView:
         """The results view, created on first use. If creating it fails, each later access tries again and may raise the error."""
         while self.made_results is None:
-            self._go_on("results")
+            self._next_step("results")
         return self.made_results
 
     def prepare(self) -> bool:
@@ -143,11 +143,11 @@ class SearchPages(QObject):
         pages: tuple[tuple[_Page, QWidget | None], ...] = (("form", self.made_form), ("results", self.made_results))
         for page, made in pages:
             if made is None and page not in self._failed:
-                self._go_on(page)
+                self._next_step(page)
                 return True
         return False
 
-    def _go_on(self, page: _Page) -> None:
+    def _next_step(self, page: _Page) -> None:
         """Do the next step of creating a page; a failed step marks the page as failed, and its next use starts its creation again."""
         making = self._making.pop(page, None) or (self._make_form() if page == "form" else self._make_results())
         self._failed.add(page)

@@ -190,7 +190,7 @@ class StartPage(QWidget):
         button = push_button(
             text,
             partial(self.new_requested.emit, search.kind),
-            tip=tip_text(f"{search.purpose}; uses the results of another search" if _goes_on(search) else search.purpose),
+            tip=tip_text(f"{search.purpose}; uses the results of another search" if _is_follow_up(search) else search.purpose),
             name=f"New {search.name}",
         )
         self.new_buttons[search.kind] = button
@@ -332,6 +332,6 @@ class _StartCard(Card):
             self.chosen.emit()
 
 
-def _goes_on(search: Search) -> bool:
+def _is_follow_up(search: Search) -> bool:
     """Return True if the search builds on results of another search and stores its own results in the same project."""
     return search.writes == "given project"

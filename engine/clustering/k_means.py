@@ -67,7 +67,7 @@ class KMeansCheckpoint:
         previous, following = (_columns(retained, name, isinstance(centroids, VectorSums)) for name in ("previous", "centroids"))
         return retained.get("labels"), previous, following, int(retained["done"][0])
 
-    def keep_rounds(self, labels: NDArray[np.int32] | None, previous: Any, centroids: Any, done: int) -> None:
+    def store_rounds(self, labels: NDArray[np.int32] | None, previous: Any, centroids: Any, done: int) -> None:
         """Store the state after `done` rounds, if a checkpoint is due."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
@@ -85,7 +85,7 @@ class KMeansCheckpoint:
         retained = None if self._checkpoint is None else self._checkpoint.state()
         return (chosen, nearest) if retained is None else (retained["chosen"].tolist(), retained["nearest"])
 
-    def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
+    def store_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
         """Store the items that were selected as initial centroids so far, if a checkpoint is due."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             self._checkpoint.store({"chosen": np.array(chosen), "nearest": nearest})
@@ -380,7 +380,7 @@ def k_means(
             is_settled = result.changed == 0 or (most > 0.0 and movement(result.centroids, centroids) <= most)
             if is_settled or done >= rounds:
                 break
-            standing.keep_rounds(labels, previous, centroids, done)
+            standing.store_rounds(labels, previous, centroids, done)
         last = measure(session, workload, centroids, distances=False)
         moved = movement(result.centroids, centroids) * source.unit**2
         return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
@@ -455,7 +455,7 @@ def _spread_items(
     is_chosen = true_at(n, chosen)
     random.random(len(chosen) - 1)  # skip the numbers drawn before the checkpoint
     while True:
-        standing.keep_seeds(chosen, nearest)
+        standing.store_seeds(chosen, nearest)
         is_chosen[chosen[-1]] = True
         if len(chosen) == k:
             return np.array(chosen)

@@ -221,7 +221,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
         Path(options.out).parent.mkdir(parents=True, exist_ok=True)
         run_id = None
         for search, demo in chain:
-            given = options if demo == first.demo else _of_another(search, demo, options, run_id)
+            given = options if demo == first.demo else _arguments_of_next_demo(search, demo, options, run_id)
             for name, paths in demo.inputs.items():
                 setattr(given, name, [str(path) for path in paths])
             for name, path in demo.option_files.items():
@@ -246,7 +246,7 @@ def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator
         yield search, demo
 
 
-def _of_another(search: Search, demo: Demo, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
+def _arguments_of_next_demo(search: Search, demo: Demo, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
     """Return the arguments of a further demo in the same project, with default parameters and, if needed, the finished run `before`."""
     given = argparse.Namespace(**vars(options))
     names_run = demo.after and before is not None and "run" in search.model.model_fields

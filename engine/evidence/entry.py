@@ -77,7 +77,7 @@ EVIDENCE = Search(
     # The views are above this package, and are imported when pages are written.
     pages=lambda: engine.views.evidence_pages.write_pages,
     shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value", "remote_chains"),
-    goes_on_from=IDENTIFICATION_TABLES,
+    accepted_runs=IDENTIFICATION_TABLES,
     writes="given project",
     run=_run,
     modules=(lambda: evidence.search,),

@@ -16,13 +16,13 @@ from proteoscope.engine.jobs.progress import Progress
 
 __all__ = [
     "MappedSites",
-    "MissedStretches",
     "Pairs",
     "SharedPeptides",
+    "UncoveredRanges",
     "mapped_sites",
-    "missed_stretches",
     "near_pairs",
     "shared_peptides",
+    "uncovered_ranges",
 ]
 
 _PEPTIDE_LENGTHS = 7, 30
@@ -87,7 +87,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class MissedStretches:
+class UncoveredRanges:
     """Ranges of protein residues without peptides, n of them.
 
     Attributes
@@ -290,14 +290,14 @@ def _atom_distances(chain: MappedChain, rows: NDArray[np.int64], a: NDArray[np.i
     return result
 
 
-def missed_stretches(
+def uncovered_ranges(
     proteins: Sequence[ProteinEntry],
     residues: ResidueEvidence,
     mapped: Sequence[MappedChain],
     rows: MappedRows,
     progress: Progress,
     n_enzymes: int = 3,
-) -> MissedStretches:
+) -> UncoveredRanges:
     """Return residue ranges without peptides, each with the `n_enzymes` enzymes whose peptides would cover most of it."""
     is_missed = residues.n_peptides == 0
     is_end = true_at(len(is_missed) + 1, residues.offsets)
@@ -324,7 +324,7 @@ def missed_stretches(
         progress.advance(1)
     best = np.argsort(-n_seen, axis=1, kind="stable")[:, :n_enzymes]
     start = residues.offsets[protein]
-    return MissedStretches(
+    return UncoveredRanges(
         protein,
         first - start,
         last - start,

@@ -26,13 +26,13 @@ from proteoscope.engine.evidence.peptide_positions import (
 )
 from proteoscope.engine.evidence.questions import (
     MappedSites,
-    MissedStretches,
     Pairs,
     SharedPeptides,
+    UncoveredRanges,
     mapped_sites,
-    missed_stretches,
     near_pairs,
     shared_peptides,
+    uncovered_ranges,
 )
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
@@ -66,7 +66,7 @@ class Evidence:
     mapped: Sequence[MappedChain]
     rows: MappedRows
     placed: MappedSites
-    missed: MissedStretches
+    missed: UncoveredRanges
     pairs: Pairs
     shared: SharedPeptides
     chain_names: Sequence[str]
@@ -105,7 +105,7 @@ def collect_residue_evidence(
         mapped,
         rows,
         mapped_sites(sites, residues, mapped, rows, progress),
-        missed_stretches(proteins, residues, mapped, rows, progress),
+        uncovered_ranges(proteins, residues, mapped, rows, progress),
         near_pairs(residues, sites, mapped, rows, parameters.contact_distance, parameters.minimum_separation, progress),
         shared_peptides(peptides, positions, len(proteins)),
         structures.chains.names,

@@ -167,7 +167,7 @@ class RunCheckpoint:
             self._file.close()
 
     @property
-    def is_keeping(self) -> bool:
+    def stores_results(self) -> bool:
         """True if results that are added now are stored."""
         return not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
 
@@ -207,7 +207,7 @@ class RunCheckpoint:
         rows : mapping of str to ndarray
             Columns of results, one row per item.
         """
-        if not self.is_keeping:
+        if not self.stores_results:
             return
         n_bytes = sum(column.nbytes for column in rows.values())
         with self._changed:
@@ -282,7 +282,7 @@ class IterationCheckpoint:
     @property
     def is_due(self) -> bool:
         """True if the iteration should store its state now, because some seconds have passed since it was last stored."""
-        return self._run.is_keeping and time.monotonic() - self._stored_at >= STATE_SECONDS
+        return self._run.stores_results and time.monotonic() - self._stored_at >= STATE_SECONDS
 
     def store(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Store the state, replacing the previous state."""

@@ -134,7 +134,7 @@ class Session:
         self._accounts: dict[str, Account] = {}
         self._opened: dict[int, Computation] = {}  # by ``id`` of the device
         self._rounds: dict[int, int] = {}
-        self._struck = set[str]()
+        self._excluded = set[str]()
         # One pool for all rounds, since there may be hundreds of rounds in a second; its threads start when needed.
         self._pool = stack.enter_context(ThreadPoolExecutor(len(self._devices), thread_name_prefix="proteoscope-worker"))
         # Costs of the last round over all items; a workload type returns the same array object if they have not changed.
@@ -257,7 +257,7 @@ class Session:
         if self._elsewhere is None:
             return bool(self._devices)
         # A removed worker may still be listed.
-        self._elsewhere.wait(self._resources.progress, self._struck)
+        self._elsewhere.wait(self._resources.progress, self._excluded)
         return bool(self._arrived())
 
     def no_rows(self, state: Any, n: int) -> Rows:
@@ -295,7 +295,7 @@ class Session:
                 with closing(opened.search(part.first, part.last)) as chunks:
                     yield from chunks
             except DeviceError:
-                self._strike(device)
+                self._exclude_device(device)
                 raise
 
         speed = account.speed if knows_speed else None
@@ -307,7 +307,7 @@ class Session:
         """Update the devices to the current remote workers, and return the new workers."""
         if self._elsewhere is None or self._processor in self._devices:
             return []
-        there = [device for device in self._elsewhere.devices() if device.name not in self._struck]
+        there = [device for device in self._elsewhere.devices() if device.name not in self._excluded]
         new = [device for device in there if all(device is not other for other in self._devices)]
         self._devices = there
         return new
@@ -327,11 +327,11 @@ class Session:
             self._rounds[key] = self._round
         return self._opened[key]
 
-    def _strike(self, device: Device) -> None:
+    def _exclude_device(self, device: Device) -> None:
         """Exclude a failed GPU from this run and have it tested before the next run; exclude a remote worker from this session."""
         if self._elsewhere is None:
             forget_gpus()
-        self._struck.add(device.name)
+        self._excluded.add(device.name)
         self._devices = [other for other in self._devices if other is not device]
         self._resources.gpus[:] = [gpu for gpu in self._resources.gpus if gpu is not device]
         if not self._devices and self._one_gpu and self._with_gpus:

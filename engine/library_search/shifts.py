@@ -92,7 +92,7 @@ def name_differences(
     if not len(rows):
         return NamedShifts(name, possible, named_mass, site)
     peptide_of_row = peptide[rows]
-    score = _ions_by_place(peptides, peptide_of_row, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
+    score = _residue_scores(peptides, peptide_of_row, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
     begin = peptides.residue_offsets[peptide_of_row]
     # Flanking residues are unknown: use the peptide as its own protein.
     positions = ShiftPositions(
@@ -115,7 +115,7 @@ def name_differences(
     return NamedShifts(name, possible, named_mass, site)
 
 
-def _ions_by_place(
+def _residue_scores(
     peptides: ListedPeptides,
     peptide: NDArray[np.int64],
     shift: NDArray[np.float64],

@@ -62,7 +62,7 @@ QUANTIFICATION = Search(
     workload_estimator=lambda: quantification.workload.estimate_workload,
     tables=lambda: quantification.tables.RESULT_TABLES,
     stored=lambda: quantification.tables.STORED,
-    goes_on_from=IDENTIFICATION_TABLES,
+    accepted_runs=IDENTIFICATION_TABLES,
     exports=(
         Export("tsv", "Tables, tab-separated", lambda: quantification.export.export_tables),
         Export("matrix", "Quantities with a column for each sample, tab-separated", lambda: quantification.export.export_matrix),

@@ -18,7 +18,7 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.candidate_positions import CandidatePositions, best_positions, mapping_qualities
 from proteoscope.engine.read_alignment.fitting import are_far_longer
-from proteoscope.engine.read_alignment.mates import InsertSizes, joint_choice, learn_insert_sizes, proper_pairs, rescue_windows
+from proteoscope.engine.read_alignment.mates import InsertRange, joint_choice, learn_insert_sizes, proper_pairs, rescue_windows
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.results import AlignmentRows, RoundScorer, ScoredRound
 from proteoscope.engine.read_alignment.scoring import align_pairs, build_workload
@@ -100,7 +100,7 @@ class MappingPlan:
         Scores and limits of the alignments; the mode is WITHIN or LOCAL.
     parameters : ReadAlignmentParameters
         Parameters of the search.
-    inserts : InsertSizes or None
+    inserts : InsertRange or None
         Range of fragment lengths; None without mates.
     """
 
@@ -109,7 +109,7 @@ class MappingPlan:
     index: MinimiserIndex
     rules: GapRules
     parameters: ReadAlignmentParameters
-    inserts: InsertSizes | None = None
+    inserts: InsertRange | None = None
 
     @property
     def difference(self) -> int:
@@ -143,7 +143,7 @@ def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
     """
     parameters = plan.parameters
     if parameters.maximum_insert:
-        return replace(plan, inserts=InsertSizes(parameters.minimum_insert, parameters.maximum_insert))
+        return replace(plan, inserts=InsertRange(parameters.minimum_insert, parameters.maximum_insert))
     first, last = next(plan.rounds(), (0, 0))
     inserts = learn_insert_sizes(score_reads(plan, resources, first, min(last, 2 * _PAIRS_TO_LEARN)).rows)
     resources.progress.message(inserts.sentence)

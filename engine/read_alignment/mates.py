@@ -10,7 +10,7 @@ from proteoscope.engine.read_alignment.candidate_positions import BestPositions,
 from proteoscope.engine.read_alignment.results import AlignmentRows
 from proteoscope.kernels.gapsmis_layouts import Alignments
 
-__all__ = ["InsertSizes", "joint_choice", "learn_insert_sizes", "proper_pairs", "rescue_windows"]
+__all__ = ["InsertRange", "joint_choice", "learn_insert_sizes", "proper_pairs", "rescue_windows"]
 
 _MINIMUM_PAIRS, _MINIMUM_QUALITY = 20, 30
 _DEFAULT_MOST = 1000
@@ -20,7 +20,7 @@ _DIFFERENCES_OF_PAIR = 4
 """Score bonus of a proper pair, as a number of mismatches."""
 
 
-class InsertSizes(NamedTuple):
+class InsertRange(NamedTuple):
     """Range of fragment lengths, measured between the outer ends of both reads.
 
     Attributes
@@ -41,12 +41,12 @@ class InsertSizes(NamedTuple):
         learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_MINIMUM_PAIRS} pairs are placed well"
         return f"Mates belong together from {self.least:,} to {self.most:,} bases, {learnt}"
 
-    def hold(self, lengths: NDArray[np.int64], tolerance: int = 0) -> NDArray[np.bool_]:
+    def contain(self, lengths: NDArray[np.int64], tolerance: int = 0) -> NDArray[np.bool_]:
         """Return True for each fragment length within the range, extended by `tolerance` bases on both sides."""
         return (lengths >= self.least - tolerance) & (lengths <= self.most + tolerance)
 
 
-def learn_insert_sizes(rows: AlignmentRows) -> InsertSizes:
+def learn_insert_sizes(rows: AlignmentRows) -> InsertRange:
     """Return the range of fragment lengths of well-mapped pairs: from quartile to quartile, extended by three interquartile ranges."""
     result, quality = rows.alignments, rows.mapping_quality
     assert quality is not None
@@ -59,10 +59,10 @@ def learn_insert_sizes(rows: AlignmentRows) -> InsertSizes:
     lengths = _fragments(result, rows.is_reverse)
     lengths = lengths[sure & (rows.is_reverse[first_mates] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MAXIMUM_LEARNT)]
     if len(lengths) < _MINIMUM_PAIRS:
-        return InsertSizes(0, _DEFAULT_MOST)
+        return InsertRange(0, _DEFAULT_MOST)
     low, high = np.percentile(lengths, (25, 75), method="closest_observation").astype(np.int64).tolist()
     spread = _SPREADS * max(1, high - low)
-    return InsertSizes(max(0, low - spread), high + spread, len(lengths))
+    return InsertRange(max(0, low - spread), high + spread, len(lengths))
 
 
 def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -73,7 +73,7 @@ def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray
 
 
 def proper_pairs(
-    reference_of: NDArray[np.int64], alignments: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertSizes | None
+    reference_of: NDArray[np.int64], alignments: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertRange | None
 ) -> NDArray[np.bool_]:
     """Return True for each read of a proper pair.
 
@@ -87,7 +87,7 @@ def proper_pairs(
         Alignment of each read.
     is_reverse : ndarray of bool, shape (reads,)
         True for reads on the reverse strand.
-    inserts : InsertSizes or None
+    inserts : InsertRange or None
         Range of fragment lengths; without it, no pair is proper.
     """
     first_mates, other = slice(0, None, 2), slice(1, None, 2)
@@ -98,7 +98,7 @@ def proper_pairs(
         & (reference_of[first_mates] == reference_of[other])
         & (is_reverse[first_mates] != is_reverse[other])
     )
-    return np.repeat(are_placed & inserts.hold(_fragments(alignments, is_reverse)), 2)
+    return np.repeat(are_placed & inserts.contain(_fragments(alignments, is_reverse)), 2)
 
 
 def _first_candidates(positions: CandidatePositions, n: int) -> NDArray[np.int64]:
@@ -110,7 +110,7 @@ def _first_candidates(positions: CandidatePositions, n: int) -> NDArray[np.int64
 
 
 def rescue_windows(
-    positions: CandidatePositions, lengths: NDArray[np.int64], reference_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
+    positions: CandidatePositions, lengths: NDArray[np.int64], reference_lengths: NDArray[np.int64], inserts: InsertRange, tolerance: int
 ) -> CandidatePositions:
     """Return windows where the mate of a mapped read is expected, for reads without a candidate in that window.
 
@@ -124,7 +124,7 @@ def rescue_windows(
         Length of each read in bases.
     reference_lengths : ndarray of int64, shape (references,)
         Length of each reference in bases.
-    inserts : InsertSizes
+    inserts : InsertRange
         Range of fragment lengths.
     tolerance : int
         Number of bases by which a window is extended on each side.
@@ -138,7 +138,7 @@ def rescue_windows(
     forward = np.where(positions.is_reverse[paired] == 1, mate, paired)
     reverse = np.where(positions.is_reverse[paired] == 1, paired, mate)
     is_proper = (positions.text[forward] == positions.text[reverse]) & (positions.is_reverse[paired] != positions.is_reverse[mate])
-    is_proper &= inserts.hold(positions.end[reverse] - positions.begin[forward], 2 * tolerance)
+    is_proper &= inserts.contain(positions.end[reverse] - positions.begin[forward], 2 * tolerance)
     has_one = true_at(n, positions.read[paired[is_proper]])
     read = np.flatnonzero(~has_one & (first[np.arange(n) ^ 1] >= 0) & (lengths > 0))
     mate_place = first[read ^ 1]
@@ -158,7 +158,7 @@ def joint_choice(
     scores: NDArray[np.int32],
     ends: NDArray[np.int64],
     lengths: NDArray[np.int64],
-    inserts: InsertSizes,
+    inserts: InsertRange,
     difference: int,
     tolerance: int,
 ) -> BestPositions:
@@ -170,7 +170,7 @@ def joint_choice(
     ----------
     positions, scores, ends, lengths
         See `candidate_positions.best_positions`; reads 2 i and 2 i + 1 are mates.
-    inserts : InsertSizes
+    inserts : InsertRange
         Range of fragment lengths of proper pairs.
     difference : int
         Change of the score by one mismatched base.
@@ -194,7 +194,7 @@ def joint_choice(
     is_proper = (
         both & (positions.text[first_mate] == positions.text[other]) & (positions.is_reverse[first_mate] != positions.is_reverse[other])
     )
-    is_proper &= inserts.hold(ends[reverse] - starts[forward], tolerance)
+    is_proper &= inserts.contain(ends[reverse] - starts[forward], tolerance)
     sums = sum(np.where(some >= 0, np.maximum(0, scores[some].astype(np.int64)), 0) for some in (first_mate, other))
     sums = sums + _DIFFERENCES_OF_PAIR * difference * is_proper
     ties = [column[some] for some in (other, first_mate) for column in (positions.is_reverse, ends, positions.text)]

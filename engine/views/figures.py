@@ -224,7 +224,7 @@ class Panel:
         Relative height of the panel in the figure.
     smallest
         Minimum visible range of x and of y; None if the axis cannot be zoomed.
-    is_standing
+    is_base_fixed
         True if zooming the y axis changes only its upper end, as for peaks: the base (the middle of a mirrored axis) is fixed, and the
         mouse wheel does not zoom the y axis.
     of_view
@@ -242,7 +242,7 @@ class Panel:
     marks: tuple[Mark, ...]
     share: float = 1.0
     smallest: tuple[float | None, float | None] = (None, None)
-    is_standing: bool = False
+    is_base_fixed: bool = False
     of_view: Callable[[float, float, int], Panel] | None = None
     pick: Callable[[float, float, float, float], Picked | None] | None = None
     title: str = ""

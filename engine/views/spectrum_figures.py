@@ -66,7 +66,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
         _peaks(shown),
         3.2,
         _LEAST,
-        is_standing=True,
+        is_base_fixed=True,
         pick=partial(_pick, [shown]),
     )
     return Figure(
@@ -96,7 +96,7 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
     if mirrored.n_moved:
         marks.append(Corner(f"{counted(mirrored.n_moved, 'peak')} moved by {mirrored.shift:.4f} Th", is_right=True, is_low=True))
     y = Axis(0.0 if is_alone else -_MIRROR_TOP, _MIRROR_TOP, _INTENSITY, is_mirrored=True, short_titles=_SHORT_INTENSITY)
-    panel = Panel(_mz_axis(mirrored.shown), y, tuple(marks), smallest=_LEAST, is_standing=True, pick=partial(_pick, mirrored.shown))
+    panel = Panel(_mz_axis(mirrored.shown), y, tuple(marks), smallest=_LEAST, is_base_fixed=True, pick=partial(_pick, mirrored.shown))
     return Figure(mirrored.title, mirrored.title, (panel,), (mirrored.title,), size=(510.0, 320.0))
 
 

@@ -145,7 +145,7 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
         else:
             connection.execute(f'CREATE VIEW "{_BARE}" AS SELECT file_row_number FROM {_MAP}')
             n_rows = connection.execute(f'SELECT count(*) FROM "{_BARE}"').fetchall()[0][0]
-        connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates() if has_map else _best_matches(run)}')
+        connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_spectrum_status_query() if has_map else _best_matches(run)}')
         listed = _spectra_sql(has_file=has_file, has_states=has_map)
         # From a table in memory, a page takes milliseconds; from the file with its small row groups, a fraction of a second.
         kind = "TABLE" if n_rows <= _MAXIMUM_CACHED else "VIEW"
@@ -158,7 +158,7 @@ def _best_matches(run: FinishedRun) -> str:
     return _best_library_matches(fdr) if LIBRARY_MATCHES in run.tables.paths else _best_psms(fdr)
 
 
-def _fates() -> str:
+def _spectrum_status_query() -> str:
     """Return an SQL query for the status of each spectrum in an explanation, with the columns `_OF_MAP` of the map."""
     more = "".join(f", {name}" for name in _OF_MAP)
     retained = "".join(f", any_value({name}) AS {name}" for name in _OF_MAP)

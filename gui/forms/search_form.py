@@ -574,7 +574,7 @@ class SearchForm(QWidget):
             if folder is None:
                 editor.offer(None)
             else:
-                kinds = {**dict.fromkeys(identifying_kinds(), editor.tables), **self.search.goes_on_from}
+                kinds = {**dict.fromkeys(identifying_kinds(), editor.tables), **self.search.accepted_runs}
                 self._inspector.runs(folder, kinds, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:

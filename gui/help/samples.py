@@ -47,7 +47,7 @@ class Samples(QObject):
             following, following_demo = self._before(following_demo)
         self._waiting = None if following is search else (kind, demo.data)
         if following_demo.after:
-            self._go_on(following, following_demo)
+            self._show_follow_up(following, following_demo)
         else:
             self._fill(following.kind, following_demo)
         if following is not search:
@@ -78,7 +78,7 @@ class Samples(QObject):
             return []
         return [run.id for run in runs if run.kind == demo.after and run.status == "done"]
 
-    def _go_on(self, search: Search, demo: Demo) -> None:
+    def _show_follow_up(self, search: Search, demo: Demo) -> None:
         """Show the form of a follow-up search, set to the newest suitable run in the sample project."""
         folder, opened = self._folder(demo), self._window.project_pane.project
         if opened is None or opened.folder != folder:

@@ -286,7 +286,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     @property
     def _is_standing(self) -> bool:
-        return self._zoomed is not None and self._zoomed.is_standing
+        return self._zoomed is not None and self._zoomed.is_base_fixed
 
     def _whole(self) -> Ranges:
         panel = self._zoomed

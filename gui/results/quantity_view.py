@@ -110,7 +110,7 @@ class QuantityView(RunView):
             self.plots[figure.name].handleReleased.connect(self.filters.set_cut)
         self.profile.targetChosen.connect(partial(self._choose, self.peptides))
         self.traces.bordersMoved.connect(self._correct)
-        self.traces.bordersReset.connect(self._take_back)
+        self.traces.bordersReset.connect(self._restore_limits)
 
     def clear(self) -> None:
         """Clear the view, release all files, and cancel running work."""
@@ -312,7 +312,7 @@ class QuantityView(RunView):
         assert ion is not None
         self._change(position, lambda trace: measured_between(trace, ion.pattern, begin, end))
 
-    def _take_back(self, position: int) -> None:
+    def _restore_limits(self, position: int) -> None:
         """Restore the automatic integration limits of the trace with index `position`."""
         self._change(position, lambda _: {})
 

@@ -67,7 +67,7 @@ class TablePanel(QWidget):
         self._takes_first = False
         self._has_choice = False
         self._is_hidden = False
-        """True if scope and filter have hidden all rows, including the selected one; used by `_goes_on` when rows are shown again."""
+        """True if scope and filter have hidden all rows, including the selected one, until rows are shown again."""
         self.retains_selection = False
         """True to select the first row when the selected row is hidden, for tables whose selected row is shown in a figure."""
         self._source: TableSource | None = None
@@ -221,7 +221,7 @@ class TablePanel(QWidget):
         position = None if wanted is None else self.model.position_of(wanted)
         if position is not None:
             self.view.choose(position)
-        elif n and (self._takes_first or (self._goes_on and self.view.chosen is None)):
+        elif n and (self._takes_first or (self._replaces_hidden_choice and self.view.chosen is None)):
             self.view.choose(0)
         elif self._has_choice and self.view.chosen is None and wanted is None:
             self._lose_choice()
@@ -231,8 +231,8 @@ class TablePanel(QWidget):
         self._takes_first = False
 
     @property
-    def _goes_on(self) -> bool:
-        """True if the first row is to be selected in place of a hidden one (see `retains_selection`)."""
+    def _replaces_hidden_choice(self) -> bool:
+        """True if the first row is selected when the selected row is hidden (`retains_selection`)."""
         return self.retains_selection and (self._has_choice or self._is_hidden)
 
     def _take_choice(self, row: int, values: Mapping[str, Any]) -> None:

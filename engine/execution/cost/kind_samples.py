@@ -18,7 +18,7 @@ from proteoscope.engine.execution.kinds import workload_type
 from proteoscope.engine.execution.workload import GpuShape, PredictableWorkloadType, Sample, Workload, count_bytes
 from proteoscope.kernels.device import Device
 
-__all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "measure_workload", "run_sample", "runs_in_turn"]
+__all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "measure_workload", "minimum_run", "raise_clock", "run_sample", "runs_in_turn"]
 
 _SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
 SECONDS_OF_KIND = 0.15
@@ -103,7 +103,7 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
     return Run(seconds, min(kernel, seconds), max(0.0, min(transfer, seconds - kernel)), timed is None or is_noted)
 
 
-def awaken(sample: Sample, device: Device, seconds: float = 0.0) -> None:
+def raise_clock(sample: Sample, device: Device, seconds: float = 0.0) -> None:
     """Run a sample on a GPU until the GPU was busy for a few seconds (including `seconds`), since an idle GPU lowers its clock."""
     while not device.is_processor and seconds < _AWAKE:
         seconds += run_sample(sample, device, is_noted=False).seconds
@@ -117,7 +117,7 @@ def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
     return runs
 
 
-def least_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
+def minimum_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
     """Return the minimum over several runs of a sample of each component of the time, since disturbances only lengthen runs.
 
     Only runs without recording are used, or runs so long that recording makes no difference.
@@ -178,7 +178,7 @@ class KindSamples:
         self._samples.append(sample)
         self._runs.append(runs)
         first = run_sample(sample, self._device)
-        awaken(sample, self._device, first.seconds)
+        raise_clock(sample, self._device, first.seconds)
         if last and first.seconds < _COMPILED * last:
             runs.append(first)
         if not runs or first.seconds <= _UNDISTURBED:  # kernels for this size may have been compiled, or recording took time
@@ -193,7 +193,7 @@ class KindSamples:
         DeviceError
             If the device failed.
         """
-        awaken(self._samples[0], self._device)
+        raise_clock(self._samples[0], self._device)
         for sample, runs in zip(self._samples, self._runs, strict=True):
             runs += runs_in_turn(sample, self._device)
 
@@ -201,7 +201,7 @@ class KindSamples:
         """Return the costs of the workload type from the minimum run time of each sample."""
         is_processor = self._gpu is None
         sizes = [measure_workload(sample.workload, sample.states, self._gpu) for sample in self._samples]
-        runs = [least_run(run, is_processor=is_processor) for run in self._runs]
+        runs = [minimum_run(run, is_processor=is_processor) for run in self._runs]
         operations, kernel = _curve([size.operations for size in sizes], [run.kernel for run in runs])
         if is_processor:
             return KindCosts(operations=operations, kernel=kernel)

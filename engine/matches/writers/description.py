@@ -78,7 +78,7 @@ class SearchDescription:
         return tuple(dict.fromkeys((*self.databases, *others)))
 
     @property
-    def searches_found_proteins_alone(self) -> bool:
+    def searches_only_found_proteins(self) -> bool:
         """True if no pass searched all proteins of the databases."""
         return bool(self.passes) and all(search_pass.proteins == "found" for search_pass in self.passes)
 

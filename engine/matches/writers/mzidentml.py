@@ -290,7 +290,7 @@ def _protocols(search: SearchDescription, has_proteins: bool) -> Iterator[str]:
     yield from _tolerance("FragmentTolerance", None if fragment is None else (fragment, fragment))
     yield from _tolerance("ParentTolerance", search.precursor_range)
     yield "<Threshold>\n" + _term("MS:1002260", "PSM:FDR threshold", number(search.threshold)) + "</Threshold>\n"
-    if search.searches_found_proteins_alone:
+    if search.searches_only_found_proteins:
         yield f"<DatabaseFilters>\n<Filter>\n<FilterType>\n{_term('MS:1001021', 'DB filter on accession numbers')}</FilterType>\n"
         yield f"<Include>\n{_user('proteins', 'those that were found before')}</Include>\n</Filter>\n</DatabaseFilters>\n"
     yield "</SpectrumIdentificationProtocol>\n"

@@ -12,7 +12,7 @@ from pyteomics import mass, parser
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
 from proteoscope.engine.evidence.mapped_residues import MappedRows
 from proteoscope.engine.evidence.peptide_positions import find_peptide_positions, residue_evidence
-from proteoscope.engine.evidence.questions import missed_stretches, shared_peptides
+from proteoscope.engine.evidence.questions import shared_peptides, uncovered_ranges
 from proteoscope.engine.jobs.progress import Progress
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
@@ -97,7 +97,7 @@ def test_uncovered_stretches_match_pyteomics_digestion() -> None:
     peptides = identified([sequences[0][50:75], sequences[0][200:212], sequences[1][0:20], sequences[2][70:90]])
     proteins = entries(sequences)
     residues = residue_evidence(peptides, proteins, find_peptide_positions(peptides, proteins))
-    stretches = missed_stretches(proteins, residues, [], MappedRows.from_chains([], residues), Progress(), n_enzymes=100)
+    stretches = uncovered_ranges(proteins, residues, [], MappedRows.from_chains([], residues), Progress(), n_enzymes=100)
     covered = [np.zeros(len(sequence), np.bool_) for sequence in sequences]
     for protein, start, end in ((0, 50, 75), (0, 200, 212), (1, 0, 20), (2, 70, 90)):
         covered[protein][start:end] = True

@@ -169,7 +169,7 @@ def test_search_description_combines_passes():
     assert search.specificity == "semi-specific"
     assert search.tolerance("precursor_tolerance") == Tolerance(11.9, "ppm")
     assert {str(modification) for modification, is_fixed in search.modifications if not is_fixed} == {"Oxidation (M)", "Deamidated (NQ)"}
-    assert not search.searches_found_proteins_alone
+    assert not search.searches_only_found_proteins
     values = dict(search.named_values())
     assert values["asked_precursor_tolerance"] == "10 ppm"
     assert (values["precursor_tolerance (first pass)"], values["precursor_tolerance (second pass)"]) == ("11.9 ppm", "10 ppm")

@@ -89,7 +89,7 @@ def test_keys_pan_zoom_and_reset_figure_within_limits(view: FigureView) -> None:
 
 
 def test_zoomed_figure_keeps_a_fixed_baseline(view: FigureView) -> None:
-    show(view, replace(FREE, is_standing=True), replace(FREE, smallest=(1.0, None)))
+    show(view, replace(FREE, is_base_fixed=True), replace(FREE, smallest=(1.0, None)))
     wheel(view, view.place_of(150.0, 50.0))
     assert view.ranges[0] == pytest.approx((110.0, 190.0), abs=0.1) and view.ranges[1] == (0.0, 100.0)
     view.setFocus()

@@ -8,7 +8,7 @@ import pytest
 from proteoscope.engine.execution.cost import calibration
 from proteoscope.engine.execution.cost.calibration import calibrate_processor
 from proteoscope.engine.execution.cost.calibration_store import calibrated_at, store_calibration, stored_calibration
-from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, least_run, measure_workload, run_sample, runs_in_turn
+from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, measure_workload, minimum_run, run_sample, runs_in_turn
 from proteoscope.engine.execution.cost.parameters import KindCosts
 from proteoscope.engine.execution.devices import processor
 from proteoscope.engine.execution.kinds import KINDS, workload_type
@@ -75,7 +75,7 @@ def test_workload_types_without_samples_are_not_predicted():
 
 def test_least_run_returns_minimum_of_each_measured_time():
     def parts(*runs, is_processor=False):
-        combined = least_run(runs, is_processor=is_processor)
+        combined = minimum_run(runs, is_processor=is_processor)
         return combined.seconds, combined.kernel, combined.transfer
 
     quick, slow = Run(0.008, 0.002, 0.002), Run(0.011, 0.001, 0.003)
