@@ -4,7 +4,7 @@ The steps, in the order of this module:
 
 1. `expected` checks a request and returns its `Expectation`: workloads, seconds on the host, memory and counts. The module `workload` of
    the search calculates them.
-2. `predicted_run` calculates the seconds of the workloads from the calibration of each device or a shipped one (`_on_devices`) and adds
+2. `predicted_run` calculates the seconds of the workloads from the calibration of each device, or a shipped one, and adds
    them to the seconds on the host (`_steps`). Recent runs on this machine correct the result (`StepHistory`).
 3. `estimate` compares devices. `faster_device_rule` is the only place that decides whether a GPU is worth its start.
 4. `proteoscope.engine.views.run_prediction` formats the result for users.
@@ -114,7 +114,7 @@ class Estimate:
         Median relative error of the predictions of these runs; None if there are too few runs.
     is_measured
         True if all devices are calibrated on this machine; False if shipped calibrations are used.
-    works
+    workload_seconds
         Seconds of each type of work.
     raw_steps
         Seconds of each step before the correction by recent runs.
@@ -139,7 +139,7 @@ class Estimate:
     counts: Mapping[str, float]
     n_runs: int
     is_measured: bool
-    works: Mapping[str, float]
+    workload_seconds: Mapping[str, float]
     raw_steps: Mapping[str, float]
     typical_error: float | None = None
     alternatives: Mapping[str, float] = field(default_factory=dict)
@@ -200,12 +200,12 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
     """Return the estimate of a run on a device or on several. This reads no input files and takes a few milliseconds."""
     parameters = [_parameters(member, threads) for member in _members(device)]
-    on_devices = _on_devices(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
-    raw_steps = _steps(expectation.host, on_devices, [device_numbers for device_numbers, _ in parameters], threads)
+    device_prediction = _device_prediction(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
+    raw_steps = _steps(expectation.host, device_prediction, [device_numbers for device_numbers, _ in parameters], threads)
     history = StepHistory(kind, _device_title(device), threads)
     steps, n_runs = history.corrected(raw_steps)
     seconds = sum(steps.values())
-    split = _split(on_devices.total, seconds)
+    split = _split(device_prediction.total, seconds)
     return Estimate(
         kind,
         device.name,
@@ -218,18 +218,18 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
         split.host,
         find_bound(split),
         _BASE_BYTES * (2 if device.numbers else 1) + expectation.memory_bytes,
-        on_devices.gpu_bytes,
+        device_prediction.gpu_bytes,
         dict(expectation.counts),
         n_runs,
         all(is_measured for _, is_measured in parameters),
-        on_devices.seconds,
+        device_prediction.seconds,
         raw_steps,
         history.typical_error(raw_steps),
-        notes=tuple(f"'{name}' was not measured on this device" for name in sorted(on_devices.missing)),
+        notes=tuple(f"'{name}' was not measured on this device" for name in sorted(device_prediction.missing)),
     )
 
 
-class _OnDevices(NamedTuple):
+class _DevicePrediction(NamedTuple):
     """Predicted seconds by category and type of workload, bytes on each GPU, and workload types without calibration on a device."""
 
     total: Prediction
@@ -238,7 +238,7 @@ class _OnDevices(NamedTuple):
     missing: set[str]
 
 
-def _on_devices(workloads: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _OnDevices:
+def _device_prediction(workloads: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _DevicePrediction:
     """Return the time and memory of devices which divide each workload in proportion to their speeds, so that they end simultaneously."""
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
     n_gpus = sum(not parameter.is_processor for parameter in parameters)
@@ -254,13 +254,15 @@ def _on_devices(workloads: Sequence[ExpectedWork], parameters: Sequence[DevicePa
             fraction = together / max(fastest.seconds, 1e-9)
             total = Prediction(*(before + fraction * part for before, part in zip(total, fastest, strict=True)))
         seconds[work.kind] = seconds.get(work.kind, 0.0) + together
-    return _OnDevices(total, seconds, gpu_bytes, missing)
+    return _DevicePrediction(total, seconds, gpu_bytes, missing)
 
 
-def _steps(host: Mapping[str, float], on_devices: _OnDevices, parameters: Sequence[DeviceParameters], threads: int) -> dict[str, float]:
+def _steps(
+    host: Mapping[str, float], predicted: _DevicePrediction, parameters: Sequence[DeviceParameters], threads: int
+) -> dict[str, float]:
     """Return the seconds of each step of a run; GPUs are opened while files are read."""
     steps = {step: host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
-    steps["score"] += sum(on_devices.seconds.values())
+    steps["score"] += sum(predicted.seconds.values())
     return steps | {"start": _START_SECONDS + max((parameter.start for parameter in parameters if not parameter.is_processor), default=0.0)}
 
 
@@ -348,15 +350,15 @@ def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: C
     """Return the device that `resolve` detects, or the CPU if it is expected to finish sooner."""
     alone = predicted_run(kind, expectation, processor(), threads)
     # A GPU saves at most the seconds of the workloads, or of the whole step if its workloads are not estimated.
-    on_threads = sum(alone.works.values()) if alone.works else alone.raw_steps["score"]
+    on_threads = sum(alone.workload_seconds.values()) if alone.workload_seconds else alone.raw_steps["score"]
     if not alone.notes and on_threads < USUAL_START_SECONDS:
         return processor()
     device = resolve()
-    if not device.numbers or device.with_processor or alone.notes or not alone.works:
+    if not device.numbers or device.with_processor or alone.notes or not alone.workload_seconds:
         return device
     with_gpus = predicted_run(kind, expectation, device, threads)
     # The other steps run on the host and take the same time with both.
-    on_gpus = sum(with_gpus.works.values()) + with_gpus.raw_steps["start"] - alone.raw_steps["start"]
+    on_gpus = sum(with_gpus.workload_seconds.values()) + with_gpus.raw_steps["start"] - alone.raw_steps["start"]
     return device if with_gpus.notes or on_gpus <= on_threads else processor()
 
 

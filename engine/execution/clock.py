@@ -22,13 +22,13 @@ class StageClock:
     stages : dict
         Maps the name of a stage to ``{"seconds": float, "peak_memory_mb": float}``: wall time, and the peak resident memory of the process
         during the stage in megabytes (10^6 bytes). If the system cannot reset the peak, it is the peak since the start of the process.
-    works : dict
+    workload_seconds : dict
         Maps a workload type to the busy seconds of each device, by device name.
     """
 
     def __init__(self) -> None:
         self.stages: dict[str, dict[str, float]] = {}
-        self.works: dict[str, dict[str, float]] = {}
+        self.workload_seconds: dict[str, dict[str, float]] = {}
 
     @property
     def seconds(self) -> float:
@@ -37,7 +37,7 @@ class StageClock:
 
     def add_work(self, kind: str, device: str, seconds: float) -> None:
         """Add busy seconds of a device for workload type `kind`."""
-        of_kind = self.works.setdefault(kind, {})
+        of_kind = self.workload_seconds.setdefault(kind, {})
         of_kind[device] = round(of_kind.get(device, 0.0) + seconds, 4)
 
     @contextmanager

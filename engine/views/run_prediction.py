@@ -155,11 +155,11 @@ def _legend(bars: Sequence[StackedBar]) -> list[list[str]]:
 
 def _measured(record: Mapping[str, Any]) -> dict[str, float]:
     """Return the measured seconds of a run by category: of parallel devices, those of the busiest; the rest is host time."""
-    whole, works = _seconds(record.get("seconds")), record.get("works")
-    if not whole or not _is_map(works):
+    whole, workloads = _seconds(record.get("seconds")), record.get("workload_seconds")
+    if not whole or not _is_map(workloads):
         return {}
     busy, has_gpus = 0.0, False
-    for devices in works.values():
+    for devices in workloads.values():
         if _is_map(devices):
             seconds = {str(name): _seconds(value) for name, value in devices.items()}
             busy += max(seconds.values(), default=0.0)

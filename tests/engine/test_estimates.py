@@ -143,12 +143,12 @@ def test_run_records_predicted_times_that_correct_later_predictions(tmp_path, ow
     record = json.loads(path.read_text())
     prediction = record["prediction"]
     assert prediction["runs"] >= 1
-    assert record["works"]["sequences"]["cpu"] > 0
+    assert record["workload_seconds"]["sequences"]["cpu"] > 0
     bars = stacked_bars(record)
     assert [bar.title for bar in bars] == ["predicted", "measured", "predicted steps", "measured steps"]
     assert bars[0].seconds == pytest.approx(prediction["seconds"], rel=0.01)
     assert bars[1].seconds == pytest.approx(record["seconds"])
-    assert bars[1].parts["kernel"] == record["works"]["sequences"]["cpu"]
+    assert bars[1].parts["kernel"] == record["workload_seconds"]["sequences"]["cpu"]
     assert bars[3].seconds >= record["seconds"] * 0.99
     assert all(set(bar.parts) <= set(PARTS) for bar in bars[2:])
     drawing = draw_stacks(bars)
@@ -263,7 +263,12 @@ def test_estimate_rejects_invalid_workers(own_cache, capsys):
 
 def test_estimate_of_first_run_reports_unpredicted_compilation():
     predicted = {"seconds": 0.9, "host": 0.9, "bound": "host", "steps": {"read": 0.5}}
-    record = {"seconds": 210.0, "works": {}, "steps": {"read": {"seconds": 0.5}}, "prediction": predicted | {"was_compiled": False}}
+    record = {
+        "seconds": 210.0,
+        "workload_seconds": {},
+        "steps": {"read": {"seconds": 0.5}},
+        "prediction": predicted | {"was_compiled": False},
+    }
     first, later = (run_prediction(run_record) for run_record in (record, record | {"prediction": predicted | {"was_compiled": True}}))
     assert first is not None and later is not None
     assert "233 times as long as predicted" in first.lines[0] and "compiled first" in first.lines[1]
