@@ -33,7 +33,7 @@ _FILE = Column("spectrum_file", "File", "File of the spectrum", width=24, is_sho
 _CLUSTER = Column("cluster", "Cluster", "Number of the cluster", "identifier", 8)
 _N_MEMBERS = Column("n_members", "Spectra", "Number of spectra in the cluster", "integer", 7, low=0, high=1 << 40)
 
-CLUSTERS = Table.of(
+CLUSTERS = Table.from_columns(
     "clusters",
     "Clusters",
     (
@@ -65,7 +65,7 @@ CLUSTERS = Table.of(
     links="cluster consensus",
 )
 
-MEMBERS = Table.of(
+MEMBERS = Table.from_columns(
     "members",
     "Spectra",
     (
@@ -95,7 +95,7 @@ MEMBERS = Table.of(
     saved="spectrum_file spectrum_id title cluster precursor_mz charge similarity_to_consensus is_consensus",
 )
 
-CONSENSUS = Table.of(
+CONSENSUS = Table.from_columns(
     "consensus",
     "Consensus spectra",
     (
@@ -118,7 +118,7 @@ CLUSTER_TABLES = (CLUSTERS, MEMBERS)
 """Shown tables, from clusters to spectra; ``consensus`` and ``spectrum`` are rows of the tables with these names."""
 CLUSTER_STORED = (CONSENSUS, SPECTRA)
 
-EXPLAINED = Table.of(
+EXPLAINED = Table.from_columns(
     "explained",
     "Explained spectra",
     (
@@ -177,7 +177,7 @@ EXPLAINED = Table.of(
     saved="spectrum_file spectrum_id peptide charge similarity mass_difference q_value nearest_spectrum",
 )
 
-MAP = Table.of(
+MAP = Table.from_columns(
     "map",
     "Spectra of the run",
     (

@@ -197,8 +197,8 @@ class _Evidence:
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Return the residues of a chain that are aligned with a protein, the number of spectra of each, and True for modified residues."""
-        position, rows, _ = self._mapped.of(chain)
-        positions, n_psms, is_modified = self._residues.of(protein)
+        position, rows, _ = self._mapped.rows(chain)
+        positions, n_psms, is_modified = self._residues.rows(protein)
         index = np.minimum(np.searchsorted(positions, position), max(len(positions) - 1, 0))
         # Tables of an untrusted project may contain positions outside the protein.
         is_there = positions[index] == position if len(positions) else np.zeros(len(position), np.bool_)
@@ -206,7 +206,7 @@ class _Evidence:
 
     def residues_at(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return the aligned residues of a chain as indices, and the amino acid of the chain at each as ASCII code."""
-        _, rows, symbols = self._mapped.of(chain)
+        _, rows, symbols = self._mapped.rows(chain)
         return rows, symbols
 
 
@@ -217,7 +217,7 @@ class _Groups:
         order = np.lexsort((columns[0], group))
         self._group, self._columns = group[order], [column[order] for column in columns]
 
-    def of(self, group: int) -> list[NDArray[Any]]:
+    def rows(self, group: int) -> list[NDArray[Any]]:
         """Return the columns of the rows with the given group number."""
         first, last = np.searchsorted(self._group, (group, group + 1))
         return [column[first:last] for column in self._columns]

@@ -94,7 +94,7 @@ _STATE = Column(
 _PSMS = Column("n_psms", "PSMs", "Number of accepted PSMs", "integer", 6, low=0)
 _Q = Column("q_value", "q-value", "Minimum FDR at which a PSM of the site or peptide is accepted", "probability", 8, is_nullable=True)
 
-PROTEINS = Table.of(
+PROTEINS = Table.from_columns(
     "proteins",
     "Proteins",
     (
@@ -167,7 +167,7 @@ PROTEINS = Table.of(
     saved="accession other_accessions description length n_peptides n_psms coverage n_sites n_chains chain identity mapped mapped_coverage "
     "n_homologues q_value",
 )
-CHAINS = Table.of(
+CHAINS = Table.from_columns(
     "chains",
     "Near chains",
     (
@@ -220,7 +220,7 @@ CHAINS = Table.of(
     saved="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score tm_score through has_atoms "
     "description path",
 )
-SITES = Table.of(
+SITES = Table.from_columns(
     "sites",
     "Modified residues",
     (
@@ -295,7 +295,7 @@ SITES = Table.of(
     saved="accession position residue modification mass n_psms n_covering n_peptides intensity q_value site_probability conservation chain "
     "chain_kind author_number secondary_structure exposure place nearest_site site_distance ligand ligand_distance",
 )
-MISSED = Table.of(
+MISSED = Table.from_columns(
     "missed",
     "Uncovered regions",
     (
@@ -325,7 +325,7 @@ MISSED = Table.of(
     links="protein",
     saved="accession first last length n_mapped exposure enzymes",
 )
-CONTACTS = Table.of(
+CONTACTS = Table.from_columns(
     "contacts",
     "Contacts",
     (
@@ -358,7 +358,7 @@ CONTACTS = Table.of(
     links="protein chain_row",
     saved="accession first_position first_residue second_position second_residue alpha_distance atom_distance is_modified chain",
 )
-PARALOGUES = Table.of(
+PARALOGUES = Table.from_columns(
     "paralogues",
     "Shared peptides",
     (
@@ -380,7 +380,7 @@ PARALOGUES = Table.of(
     links="protein",
     saved="accession other n_shared n_own n_of_other supported",
 )
-PEPTIDE_PLACES = Table.of(
+PEPTIDE_PLACES = Table.from_columns(
     "peptide_places",
     "Mapped peptides",
     (
@@ -399,7 +399,7 @@ PEPTIDE_PLACES = Table.of(
     links="protein sequence",
     saved="accession peptide sequence first last n_psms intensity q_value n_places",
 )
-HOMOLOGUES = Table.of(
+HOMOLOGUES = Table.from_columns(
     "homologues",
     "Homologues",
     (
@@ -436,7 +436,7 @@ HOMOLOGUES = Table.of(
     "e_value bit_score",
 )
 """Table of homologues, if sequences to search were given; alignments of one protein are shown below each other."""
-RESIDUES = Table.of(
+RESIDUES = Table.from_columns(
     "residues",
     "Residues",
     (
@@ -454,7 +454,7 @@ RESIDUES = Table.of(
     ),
 )
 """One row per residue of each protein."""
-MAPPED_RESIDUES = Table.of(
+MAPPED_RESIDUES = Table.from_columns(
     "mapped_residues",
     "Residues on structures",
     (

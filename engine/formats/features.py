@@ -259,7 +259,7 @@ def _are_ordered(first: Any, last: Any) -> bool:
     return bool(pa.compute.all(pa.compute.less_equal(first, last)).as_py() is not False)
 
 
-FEATURES = Table.of(
+FEATURES = Table.from_columns(
     "features",
     "Features",
     (

@@ -9,7 +9,7 @@ __all__ = ["LEFT_OUT", "LEFT_OUT_FILE", "STORED", "TABLES"]
 LEFT_OUT_FILE = "left_out.tsv"
 """File name of the table of omitted matches."""
 
-LEFT_OUT = Table.of(
+LEFT_OUT = Table.from_columns(
     "left_out",
     "Left out",
     (

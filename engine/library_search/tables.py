@@ -10,7 +10,7 @@ __all__ = ["MATCHES", "REFERENCES", "STORED", "TABLES"]
 
 _REFERENCE, _SIMILARITY, _DIFFERENCE = LIBRARY_COLUMNS
 
-MATCHES = Table.of(
+MATCHES = Table.from_columns(
     "matches",
     "Library matches",
     (

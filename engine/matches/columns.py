@@ -398,7 +398,7 @@ _OF_ENDS = (
 
 _SAVED_PSMS = " ".join(column.name for column in PSM_COLUMNS[: [column.name for column in PSM_COLUMNS].index("is_decoy") + 1])
 
-PSMS = Table.of(
+PSMS = Table.from_columns(
     "psms",
     "PSMs",
     (*PSM_COLUMNS, KNOWN_PLACES),
@@ -413,7 +413,7 @@ PSMS = Table.of(
     more=FEATURE,
     takes_marks=True,
 )
-SHIFTED_PSMS = Table.of(
+SHIFTED_PSMS = Table.from_columns(
     "psms",
     "PSMs",
     described_columns(
@@ -436,7 +436,7 @@ SHIFTED_PSMS = Table.of(
     more=FEATURE,
     takes_marks=True,
 )
-PEPTIDES = Table.of(
+PEPTIDES = Table.from_columns(
     "peptides",
     "Peptides",
     (*PEPTIDE_COLUMNS, KNOWN_PLACES),
@@ -444,7 +444,7 @@ PEPTIDES = Table.of(
     links="peptide sequence is_decoy best_psm proteins",
     saved="peptide sequence proteins n_psms best_score q_value is_decoy",
 )
-PROTEINS = Table.of(
+PROTEINS = Table.from_columns(
     "proteins",
     "Proteins",
     (*PROTEIN_COLUMNS, *NAMES),
@@ -461,7 +461,7 @@ PROTEINS_OF_SHIFTED = replace(
 _UNPLACED: dict[str, dict[str, Any]] = {name: {"is_nullable": True} for name in ("protein_starts", "residues_before", "residues_after")}
 """Columns that may be null because they need the protein sequence."""
 _PLACED_OR_NOT = described_columns(PSM_COLUMNS, **_UNPLACED)
-IMPORTED_PSMS = Table.of(
+IMPORTED_PSMS = Table.from_columns(
     "psms",
     "PSMs",
     (
@@ -505,7 +505,7 @@ EXPORTED_PSMS = replace(
     more=f"{FEATURE}|{OTHER_SCORE}",
 )
 """Description of the table of exported PSMs of any search, including imported PSMs."""
-READING_FRAMES = Table.of(
+READING_FRAMES = Table.from_columns(
     "reading_frames",
     "Reading frames",
     (

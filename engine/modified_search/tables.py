@@ -9,7 +9,7 @@ __all__ = ["MODIFICATIONS", "STORED", "TABLES"]
 
 _SITES = "(?:(?:[A-Z]|N-term|C-term|) [0-9]{1,12}(?:; |$))*"
 
-MODIFICATIONS = Table.of(
+MODIFICATIONS = Table.from_columns(
     "modifications",
     "Modifications",
     (

@@ -52,7 +52,7 @@ _CHARGE = Column("charge", "z", "Charge of the precursor", "integer", 3, type="i
 _FILE = Column("file", "File", "Name of the spectrum file", width=20)
 _IDENTIFIED = "identified in this file, or transferred at the retention time of another file"
 
-PROTEINS = Table.of(
+PROTEINS = Table.from_columns(
     "protein_quantities",
     "Proteins by sample",
     (
@@ -95,7 +95,7 @@ PROTEINS = Table.of(
     saved="accession other_accessions description sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf "
     "gene organism",
 )
-CHANGES = Table.of(
+CHANGES = Table.from_columns(
     "protein_changes",
     "Changed proteins",
     (
@@ -184,7 +184,7 @@ CHANGES = Table.of(
     saved="comparison accession description log2_fold_change low high t p_value q_value outcome n_first n_second n_too_low n_not_seen "
     "n_imputed gene organism",
 )
-PEPTIDES = Table.of(
+PEPTIDES = Table.from_columns(
     "peptide_quantities",
     "Peptides by sample",
     (
@@ -202,7 +202,7 @@ PEPTIDES = Table.of(
     links="accession",
     saved="sequence accession sample condition replicate quantity log2_quantity state n_psms",
 )
-PEPTIDOFORMS = Table.of(
+PEPTIDOFORMS = Table.from_columns(
     "peptidoform_quantities",
     "Peptidoforms by sample",
     (
@@ -221,7 +221,7 @@ PEPTIDOFORMS = Table.of(
     links="accession sequence",
     saved="peptide sequence accession sample condition replicate quantity log2_quantity state n_psms",
 )
-ION_TRACES = Table.of(
+ION_TRACES = Table.from_columns(
     "ion_traces",
     "Ion traces",
     (
@@ -298,7 +298,7 @@ ION_TRACES = Table.of(
     links="peptide",
     saved="peptide charge mz voltage file source area apex retention_time begin end width n_points agreement q_value refused",
 )
-REPORTER_IONS = Table.of(
+REPORTER_IONS = Table.from_columns(
     "reporter_ions",
     "Reporter ions",
     (
@@ -357,7 +357,7 @@ REPORTER_IONS = Table.of(
     saved="peptide charge file spectrum_id level channel sample measured intensity signal_to_noise mz_error interference refused",
 )
 _OF_SAMPLES = f"sample condition replicate {' '.join(BLOCKS)} parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor"
-SAMPLES = Table.of(
+SAMPLES = Table.from_columns(
     "quantified_samples",
     "Samples",
     (

@@ -58,7 +58,7 @@ def _belong_together(score: Any, *others: Any) -> bool:
     return all(is_known.equals(pa.compute.is_valid(other)) for other in others)
 
 
-ALIGNMENTS = Table.of(
+ALIGNMENTS = Table.from_columns(
     "alignments",
     "Alignments",
     (
@@ -169,7 +169,7 @@ ALIGNMENTS = Table.of(
     ),
 )
 TABLES = (ALIGNMENTS,)
-PATTERNS = Table.of(
+PATTERNS = Table.from_columns(
     "patterns",
     "Reads",
     (
@@ -187,7 +187,7 @@ PATTERNS = Table.of(
     shown="pattern sequence qualities mate",
 )
 """Table of reads; the column ``pattern_row`` of an alignment is a row number of this table."""
-TEXTS = Table.of(
+TEXTS = Table.from_columns(
     "texts",
     "References",
     (

@@ -221,7 +221,7 @@ class Table:
     takes_marks: bool = False
 
     @classmethod
-    def of(
+    def from_columns(
         cls,
         name: str,
         title: str,

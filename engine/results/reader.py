@@ -34,7 +34,7 @@ _AGAIN = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
 """Minimum age of a file's last change for its validation to be remembered, ns; a later change could have the same time stamp."""
-_sound: set[tuple[object, ...]] = set()
+_validated: set[tuple[object, ...]] = set()
 """Successful validations in this process: path, file state and checked columns."""
 
 
@@ -178,15 +178,15 @@ class TableFile:
             None if names is None else tuple(names),
             tuple(sorted(self._n_rows_of.items())),
         )
-        if self._state is not None and requested in _sound:
+        if self._state is not None and requested in _validated:
             return
         for _ in self.batches(names):
             is_wanted()
         # The file was opened after its state was read; if the state is unchanged, this file was validated.
         if self._state is not None and _read_state(self.path) == self._state and _is_settled(self._state):
-            if len(_sound) >= _MAXIMUM_REMEMBERED:
-                _sound.clear()
-            _sound.add(requested)
+            if len(_validated) >= _MAXIMUM_REMEMBERED:
+                _validated.clear()
+            _validated.add(requested)
 
     def damaged(self, reason: str, name: str = "") -> InputError:
         """Return an error about the table or one of its columns."""

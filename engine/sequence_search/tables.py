@@ -6,7 +6,7 @@ from proteoscope.engine.sequences.hit_columns import HITS
 
 __all__ = ["EXPECTATIONS", "QUERIES", "SCORES", "STORED", "TABLES"]
 
-QUERIES = Table.of(
+QUERIES = Table.from_columns(
     "queries",
     "Queries",
     (
@@ -24,7 +24,7 @@ QUERIES = Table.of(
     shown="query n_hits best_e_value length description",
     links="query_index query length n_hits",
 )
-SCORES = Table.of(
+SCORES = Table.from_columns(
     "score_counts",
     "Scores",
     (
@@ -40,7 +40,7 @@ SCORES = Table.of(
         Column("n_subjects", meaning="Number of database sequences with this score", kind="integer", low=0, high=1 << 40),
     ),
 )
-EXPECTATIONS = Table.of(
+EXPECTATIONS = Table.from_columns(
     "score_expectations",
     "Expected scores by chance",
     (

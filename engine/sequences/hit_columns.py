@@ -27,7 +27,7 @@ def _lie_inside(start: Any, end: Any, length: Any) -> bool:
     return pa.compute.all(inside).as_py() is not False
 
 
-HITS = Table.of(
+HITS = Table.from_columns(
     "hits",
     "Hits",
     (

@@ -56,7 +56,7 @@ def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "s
                 release_pages(column)
 
 
-SPECTRA = Table.of(
+SPECTRA = Table.from_columns(
     "spectra",
     "Spectra",
     (
@@ -105,7 +105,7 @@ SPECTRA = Table.of(
 _OTHER_PRECURSORS = ("other_precursor_mz", "other_charge_mask")
 
 
-PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity", "activation")))
+PEAKS = Table.from_columns("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity", "activation")))
 """Columns of any table of spectra that are needed to draw a spectrum."""
 
 

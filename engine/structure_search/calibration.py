@@ -52,7 +52,7 @@ class Calibration:
     same_fold: NDArray[np.float64]
 
     @classmethod
-    def of(cls, content: Any) -> Calibration:
+    def from_json(cls, content: Any) -> Calibration:
         """Create the calibration of a mode from the section of the file on this mode."""
         chance = [np.array(content[name], np.float64) if name in content else None for name in ("location", "log_scale")]
         return cls(chance[0], chance[1], np.array(content["same_fold"], np.float64))
@@ -106,7 +106,7 @@ class Calibration:
 def shipped_calibration(mode: str) -> Calibration:
     """Return the calibration of a mode that is delivered with the program."""
     content = json.loads(resources.path("structures", "calibration.json").read_text(encoding="utf-8"))
-    return Calibration.of(content["modes"][mode])
+    return Calibration.from_json(content["modes"][mode])
 
 
 def chance_features(lengths: NDArray[np.integer], others: NDArray[np.integer], shared: NDArray[np.float64]) -> NDArray[np.float64]:

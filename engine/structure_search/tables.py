@@ -36,7 +36,7 @@ def _are_as_long(sequence: Any, states: Any, length: Any) -> bool:
     return bool(lengths.equals(pa.compute.utf8_length(states)) and lengths.equals(length.cast(lengths.type)))
 
 
-QUERIES = Table.of(
+QUERIES = Table.from_columns(
     "queries",
     "Queries",
     (
@@ -71,7 +71,7 @@ QUERIES = Table.of(
     rules=(Rule(("sequence", "states", "length"), "has other numbers of residues and states than it says", _are_as_long),),
 )
 
-HITS = Table.of(
+HITS = Table.from_columns(
     "hits",
     "Hits",
     (
@@ -198,7 +198,7 @@ HITS = Table.of(
     ),
 )
 
-COMPLEXES = Table.of(
+COMPLEXES = Table.from_columns(
     "complexes",
     "Complexes",
     (

@@ -77,7 +77,7 @@ class IonSettings:
     shows_immonium: bool = False
     least_labelled: float = 0.0
 
-    def of(self, peaks: Peaks) -> IonSettings:
+    def for_peaks(self, peaks: Peaks) -> IonSettings:
         """Return the settings with the ion series resolved for the activation of a spectrum."""
         series = spectrum_ion_series(self.series, peaks.activation)
         return self if series == self.series else replace(self, series=series)
@@ -251,7 +251,7 @@ def annotate_peptidoform(
     peptidoform: Peptidoform, precursor_mz: float, peaks: Peaks, settings: IonSettings, title: str = ""
 ) -> AnnotatedSpectrum:
     """Annotate a spectrum with the ions of a peptidoform that has the precursor's charge; see `annotate_match`."""
-    sequence, charge, settings = peptidoform.sequence, peptidoform.charge, settings.of(peaks)
+    sequence, charge, settings = peptidoform.sequence, peptidoform.charge, settings.for_peaks(peaks)
     assert charge is not None
     losses = tuple(losse for losse in settings.losses if losse != OF_MODIFICATIONS)
     lost = modification_losses(peptidoform) if OF_MODIFICATIONS in settings.losses else {}

@@ -30,7 +30,7 @@ __all__ = [
     "Border",
     "IonTrace",
     "IonTraces",
-    "RunSurveys",
+    "Ms1Reader",
     "ion_traces",
     "measured_between",
     "trace_columns",
@@ -229,16 +229,16 @@ def trace_panel(ion: IonTraces, position: int, chosen: Border | None = None, mov
     return Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view, pick=pick, title=title)
 
 
-class RunSurveys:
+class Ms1Reader:
     """MS1 spectra of the files of a run; each file is read once, and only one thread may use the object."""
 
     def __init__(self, run: FinishedRun) -> None:
         self.paths = tuple(path for kind, path in run.inputs if kind == "spectra")
         self._check = run.check_input
         self._progress = Progress()
-        self._read: dict[Path, Ms1Spectra] = {}
+        self._spectra: dict[Path, Ms1Spectra] = {}
 
-    def of(self, path: Path) -> Ms1Spectra:
+    def read(self, path: Path) -> Ms1Spectra:
         """Return the MS1 spectra of a file.
 
         Raises
@@ -248,17 +248,17 @@ class RunSurveys:
         Cancelled
             If `close` was called meanwhile.
         """
-        if path not in self._read:
+        if path not in self._spectra:
             self._check(path)
-            self._read[path] = read_ms1_spectra(path, progress=self._progress, spool=Path(tempfile.gettempdir()))
-        return self._read[path]
+            self._spectra[path] = read_ms1_spectra(path, progress=self._progress, spool=Path(tempfile.gettempdir()))
+        return self._spectra[path]
 
     def close(self) -> None:
         """Stop the current reading of a file; may be called from any thread."""
         self._progress.cancel()
 
 
-def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurveys) -> IonTraces:
+def ion_traces(source: TableSource, row: int, run: FinishedRun, ms1_reader: Ms1Reader) -> IonTraces:
     """Return the chromatograms of the ion in a row of the ion traces, in all files of the run.
 
     Raises
@@ -268,7 +268,7 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     """
     of_row = source.row(row, _COLUMNS)
     rows = source.rows([compares("peptide", "=", of_row["peptide"]), compares("charge", "=", of_row["charge"])])
-    every = dict(zip(rows.tolist(), map(_sound, source.values(rows, _COLUMNS).to_pylist()), strict=True))
+    every = dict(zip(rows.tolist(), map(_with_valid_times, source.values(rows, _COLUMNS).to_pylist()), strict=True))
     values = {number: row_values for number, row_values in every.items() if row_values["voltage"] == of_row["voltage"]}
     of_file = {value["file"]: number for number, value in values.items()}
     pattern = _pattern(of_row["peptide"], int(run.parameters["isotopes"]))
@@ -277,12 +277,12 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     widest = max((ion["end"] - ion["begin"] for ion in timed), default=0.0)
     reach = max(float(run.parameters["retention_window"]), _LEAST_SECONDS, 2 * widest)
     result = []
-    for path in surveys.paths:
+    for path in ms1_reader.paths:
         number = of_file.get(path.name, -1)
         at = values.get(number, {})
         middle = at.get("retention_time")
         middle = expected if middle is None else middle
-        result.append(_trace(path, number, at, of_row, pattern, middle, reach, run, surveys))
+        result.append(_trace(path, number, at, of_row, pattern, middle, reach, run, ms1_reader))
     return IonTraces(of_row["peptide"], of_row["charge"], of_row["mz"], pattern, tuple(result))
 
 
@@ -295,7 +295,7 @@ def _trace(
     middle: float | None,
     reach: float,
     run: FinishedRun,
-    surveys: RunSurveys,
+    ms1_reader: Ms1Reader,
 ) -> IonTrace:
     main, name = int(np.argmax(pattern)), PurePath(path).name
     apex, begin, end = (values.get(column) for column in ("retention_time", "begin", "end"))
@@ -304,14 +304,14 @@ def _trace(
     try:
         tolerance = Tolerance.parse(str(run.parameters["precursor_tolerance"]))
         seconds, intensity = trace_through(
-            surveys.of(path), ion["mz"], ion["charge"], len(pattern), tolerance, (middle - reach, middle + reach), ion["voltage"]
+            ms1_reader.read(path), ion["mz"], ion["charge"], len(pattern), tolerance, (middle - reach, middle + reach), ion["voltage"]
         )
     except ProteoscopeError as error:
         return IonTrace(name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, str(error))
     return IonTrace(name, row, seconds, intensity, main, apex, begin, end, values, pattern=pattern)
 
 
-def _sound(values: dict[str, Any]) -> dict[str, Any]:
+def _with_valid_times(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a row; times are set to None unless all are finite and in the right order."""
     times = [values[name] for name in _TIMES]
     are_sound = all(time is not None and 0 <= time < _LATEST for time in times) and values["begin"] <= values["end"]
@@ -319,7 +319,7 @@ def _sound(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def trace_through(
-    surveys: Ms1Spectra,
+    ms1_spectra: Ms1Spectra,
     mz: float,
     charge: int,
     n_isotopes: int,
@@ -338,19 +338,19 @@ def trace_through(
     intensity
         Intensity of each isotope, 0 without a peak, shape (k, isotopes), float64.
     """
-    first, last = np.searchsorted(surveys.retention_time, span)
+    first, last = np.searchsorted(ms1_spectra.retention_time, span)
     last = max(last, first)
-    low, high = int(surveys.offsets[first]), int(surveys.offsets[last])
-    peaks, heights = np.asarray(surveys.mz[low:high]), np.asarray(surveys.intensity[low:high])
-    owner = np.repeat(np.arange(last - first), np.diff(surveys.offsets[first : last + 1]))
+    low, high = int(ms1_spectra.offsets[first]), int(ms1_spectra.offsets[last])
+    peaks, heights = np.asarray(ms1_spectra.mz[low:high]), np.asarray(ms1_spectra.intensity[low:high])
+    owner = np.repeat(np.arange(last - first), np.diff(ms1_spectra.offsets[first : last + 1]))
     result = np.zeros((last - first, n_isotopes))
     for isotope in range(n_isotopes):
         centre = mz + isotope * ISOTOPE_SPACING / charge
         width = float(tolerance.width(centre))
         within = np.flatnonzero((peaks >= centre - width) & (peaks <= centre + width))
         np.maximum.at(result[:, isotope], owner[within], heights[within])
-    is_at = surveys.at_voltage(float("nan") if voltage is None else voltage)[first:last]
-    return np.asarray(surveys.retention_time[first:last][is_at]), result[is_at]
+    is_at = ms1_spectra.at_voltage(float("nan") if voltage is None else voltage)[first:last]
+    return np.asarray(ms1_spectra.retention_time[first:last][is_at]), result[is_at]
 
 
 def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float, end: float) -> dict[str, float]:

@@ -53,7 +53,7 @@ def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
     positions = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in positions)
     identified = Column("is_identified", meaning="True if the spectrum is identified", kind="truth")
-    return Table.of(
+    return Table.from_columns(
         _NAME,
         "Spectra",
         (

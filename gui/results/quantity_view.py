@@ -25,7 +25,7 @@ from proteoscope.engine.views.quantities import (
 )
 from proteoscope.engine.views.quantity_drawings import draw_profile
 from proteoscope.engine.views.quantity_figures import QUANTITY_FIGURES, QuantityFigure
-from proteoscope.engine.views.quantity_traces import IonTraces, RunSurveys, ion_traces, measured_between
+from proteoscope.engine.views.quantity_traces import IonTraces, Ms1Reader, ion_traces, measured_between
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.layouts import tabs_of
 from proteoscope.gui.panes import Pane, split
@@ -55,7 +55,7 @@ class QuantityView(RunView):
         self.changes, self.proteins, self.peptides, self.ions, self.samples = self.panels.values()
         self._overviews: dict[str, QuantityOverview] = {}
         self._overview: QuantityOverview | None = None
-        self._ms1_spectra: RunSurveys | None = None
+        self._ms1_reader: Ms1Reader | None = None
         self._protein: str | None = None
         self._leader: TablePanel | None = None
         self._trace_row: int | None = None
@@ -114,9 +114,9 @@ class QuantityView(RunView):
 
     def clear(self) -> None:
         """Clear the view, release all files, and cancel running work."""
-        if self._ms1_spectra is not None:
+        if self._ms1_reader is not None:
             # Cancel reading first: the base class waits for the reader, which may be reading a large file.
-            self._ms1_spectra.close()
+            self._ms1_reader.close()
         super().clear()
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
@@ -129,7 +129,7 @@ class QuantityView(RunView):
         return result
 
     def _forget(self) -> None:
-        self._ms1_spectra = self._overview = self._protein = self._leader = self._trace_row = None
+        self._ms1_reader = self._overview = self._protein = self._leader = self._trace_row = None
         self._overviews = {}
         for drawing in self._drawings:
             drawing.show_drawing(None)
@@ -138,7 +138,7 @@ class QuantityView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         overview = self._overviews[run.run.id]
-        self._overview, self._ms1_spectra = overview, RunSurveys(run)
+        self._overview, self._ms1_reader = overview, Ms1Reader(run)
         self.filters.open([volcano.comparison for volcano in overview.volcanos], float(run.parameters["change_fdr"]))
         self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
         self.figures.setTabVisible(self.figures.indexOf(self.volcano), bool(overview.volcanos))
@@ -285,23 +285,23 @@ class QuantityView(RunView):
                 self.plots[figure.name].mark(row)
 
     def _show_trace(self, row: int, values: Mapping[str, Any]) -> None:
-        run, surveys = self._finished, self._ms1_spectra
-        if run is None or surveys is None:
+        run, ms1_reader = self._finished, self._ms1_reader
+        if run is None or ms1_reader is None:
             return
         self._trace_row = row
         self.details.setCurrentWidget(self._trace_area)
         if self.traces.traces is None:
             self.traces.show_traces(None, _READING)
-        self._reader.submit("traces", lambda: self._ion(run, surveys, row), self.traces.show_traces, self._fail_traces)
+        self._reader.submit("traces", lambda: self._ion(run, ms1_reader, row), self.traces.show_traces, self._fail_traces)
 
     def _show_no_trace(self) -> None:
         self._reader.cancel("traces")
         self._trace_row = None
         self.traces.show_traces(None, _NO_TRACE if self.ions.total else _NOT_LABEL_FREE)
 
-    def _ion(self, run: FinishedRun, surveys: RunSurveys, row: int) -> IonTraces:
+    def _ion(self, run: FinishedRun, ms1_reader: Ms1Reader, row: int) -> IonTraces:
         """Return the traces of an ion. Runs in the reader thread, the only one that uses the MS1 spectra."""
-        return ion_traces(self._table(run, ION_TRACES.name), row, run, surveys)
+        return ion_traces(self._table(run, ION_TRACES.name), row, run, ms1_reader)
 
     def _fail_traces(self, error: Exception) -> None:
         self.traces.show_traces(None, str(error))
@@ -317,14 +317,14 @@ class QuantityView(RunView):
         self._change(position, lambda _: {})
 
     def _change(self, position: int, numbers: Any) -> None:
-        run, surveys, ion, shown = self._finished, self._ms1_spectra, self.traces.traces, self._trace_row
-        if run is None or surveys is None or ion is None or shown is None:
+        run, ms1_reader, ion, shown = self._finished, self._ms1_reader, self.traces.traces, self._trace_row
+        if run is None or ms1_reader is None or ion is None or shown is None:
             return
         trace = ion.traces[position]
 
         def change() -> tuple[QuantityOverview, IonTraces]:
             run.project.set_row_correction(run.run.id, ION_TRACES.name, trace.row, numbers(trace))
-            return with_tables_by_sample(run), self._ion(run, surveys, shown)
+            return with_tables_by_sample(run), self._ion(run, ms1_reader, shown)
 
         self._reader.submit("correction", change, self._show_corrected, self._fail_correction)
 

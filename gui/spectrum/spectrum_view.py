@@ -99,7 +99,7 @@ class SpectrumView(SpectrumPage):
         title : str
             Title of the spectrum.
         """
-        settings = settings.of(peaks)
+        settings = settings.for_peaks(peaks)
         self._row, self._run_settings = row, settings
         self.annotation.show_choice(self.annotation.choice, settings)
         try:

@@ -78,7 +78,7 @@ def test_tables_of_hits_and_psms_have_the_described_columns():
 
 
 def test_list_columns_of_fixed_length_are_built_from_array_rows():
-    table = Table.of("t", "T", (Column("turn", type="double[9]", kind="numbers"),))
+    table = Table.from_columns("t", "T", (Column("turn", type="double[9]", kind="numbers"),))
     made = table.arrow({"turn": np.arange(18.0).reshape(2, 9)})
     assert made["turn"].to_pylist() == [list(np.arange(9.0)), list(np.arange(9.0, 18.0))]
 

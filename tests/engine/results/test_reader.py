@@ -20,7 +20,7 @@ from proteoscope.engine.results.reader import TableFile, row_count
 from tests.effort import lines_run
 
 TURN = [float(number) for number in range(9)]
-TABLE = Table.of(
+TABLE = Table.from_columns(
     "things",
     "Things",
     (

@@ -15,7 +15,7 @@ from proteoscope.engine.structures.colouring import quantity_colours
 from proteoscope.engine.views.coverage import cover
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities
-from proteoscope.engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
+from proteoscope.engine.views.quantity_traces import Ms1Reader, ion_traces, measured_between
 from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, write_project
 
 
@@ -113,7 +113,7 @@ def test_peptide_colours_follow_corrected_trace_borders(made):
         if trace_row["file"] == "b1.mzML" and trace_row["area"] and trace_row["peptide"] in sequences["P0"]
     )
     with open_run(opened, run) as shown:
-        ion = ion_traces(shown.tables.source("ion_traces"), row, shown, RunSurveys(shown))
+        ion = ion_traces(shown.tables.source("ion_traces"), row, shown, Ms1Reader(shown))
         trace = next(candidate for candidate in ion.traces if candidate.row == row)
         assert trace.begin is not None and trace.apex is not None
         opened.set_row_correction(run, "ion_traces", row, measured_between(trace, ion.pattern, trace.begin, trace.apex))

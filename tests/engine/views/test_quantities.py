@@ -39,7 +39,7 @@ from proteoscope.engine.views.quantity_drawings import (
     missing_blocks,
 )
 from proteoscope.engine.views.quantity_pages import write_pages
-from proteoscope.engine.views.quantity_traces import RunSurveys, _sound, ion_traces, measured_between
+from proteoscope.engine.views.quantity_traces import Ms1Reader, _with_valid_times, ion_traces, measured_between
 from proteoscope.engine.views.volcano_drawing import draw_volcano
 from tests.engine.quantification.synthetic_runs import table_of
 from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project, ratio_of
@@ -207,9 +207,9 @@ def test_quantity_filter_applies_both_thresholds(run):
 
 
 def test_trace_measured_between_detected_borders_equals_the_search(run):
-    source, surveys = run.tables.source("ion_traces"), RunSurveys(run)
+    source, ms1_reader = run.tables.source("ion_traces"), Ms1Reader(run)
     for row in range(0, source.total, 7):
-        ion = ion_traces(source, row, run, surveys)
+        ion = ion_traces(source, row, run, ms1_reader)
         trace = next(candidate for candidate in ion.traces if candidate.row == row)
         assert trace.begin is not None and trace.end is not None and len(ion.traces) == 4
         measured = measured_between(trace, ion.pattern, trace.begin, trace.end)
@@ -288,9 +288,9 @@ def test_invalid_stored_trace_corrections_are_ignored(project, run):
 
 def test_invalid_borders_of_traces_are_removed():
     complete = {"retention_time": 5.0, "begin": 4.0, "end": 6.0, "file": "a"}
-    assert _sound(complete) == complete
+    assert _with_valid_times(complete) == complete
     for wrong in ({"begin": None}, {"end": float("nan")}, {"end": 1.0}, {"retention_time": float("inf")}, {"begin": -1.0}):
-        assert _sound({**complete, **wrong}) == {"retention_time": None, "begin": None, "end": None, "file": "a"}
+        assert _with_valid_times({**complete, **wrong}) == {"retention_time": None, "begin": None, "end": None, "file": "a"}
 
 
 def test_corrected_quantities_reject_inconsistent_tables(run, project):

@@ -131,7 +131,7 @@ def test_spectrum_list_rejects_missing_or_damaged_spectra(tmp_path: Path) -> Non
 
 def test_spectrum_list_stops_opening_at_cancel(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     # The other tests may have validated the file already.
-    monkeypatch.setattr("proteoscope.engine.results.reader._sound", set())
+    monkeypatch.setattr("proteoscope.engine.results.reader._validated", set())
 
     def stop() -> None:
         raise Cancelled
