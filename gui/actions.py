@@ -15,7 +15,7 @@ Keys = QKeySequence.StandardKey | str
 _Choice = TypeVar("_Choice", bound=Hashable)
 
 
-def action_of(
+def make_action(
     owner: QObject,
     text: str,
     use: Callable[[], object] | None = None,

@@ -18,7 +18,7 @@ from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.forms.path_line import OutputLine, ProjectLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
-from proteoscope.gui.labels import described, label_of, toned_label
+from proteoscope.gui.labels import described, field_label, toned_label
 from proteoscope.gui.layouts import STRETCH, in_column
 from proteoscope.gui.tasks import ConversionTask
 
@@ -142,11 +142,11 @@ class ConversionDialog(JobDialog):
         choices = Section("Filter")
         grid: QGridLayout = choices.grid
         for column, (line, frame) in enumerate(self._frames.items()):
-            label = label_of(f"&{line.accessibleName()}", line)
+            label = field_label(f"&{line.accessibleName()}", line)
             grid.addWidget(label, 0, column)
             grid.addWidget(frame, 1, column)
             grid.setColumnStretch(column, 1)
-        grid.addLayout(in_column(STRETCH, label_of("&Identification", self.which), self.which), 2, 0)
+        grid.addLayout(in_column(STRETCH, field_label("&Identification", self.which), self.which), 2, 0)
         grid.addWidget(self.project, 2, 1, 1, 2)
         self.cancel_button.setToolTip("Stop writing without leaving a file")
         self.close_button.setToolTip("Close this dialog; writing continues")

@@ -20,7 +20,7 @@ from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.path_line import FolderLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
-from proteoscope.gui.labels import described, label_of, tip_text, toned_label
+from proteoscope.gui.labels import described, field_label, tip_text, toned_label
 from proteoscope.gui.layouts import STRETCH, in_row
 from proteoscope.gui.tasks import DatabaseTask
 
@@ -168,7 +168,7 @@ class DatabaseDialog(JobDialog):
 
     def _lay_out(self, words: QLabel) -> None:
         card = Section("Input structures", self.sources)
-        confidence = label_of("&Minimum pLDDT of predicted structures", self.confidence)
+        confidence = field_label("&Minimum pLDDT of predicted structures", self.confidence)
         confidence.setToolTip(self.confidence.toolTip())
         line = in_row(confidence, self._confidence_frame, STRETCH)
         table = self.left_out

@@ -8,7 +8,7 @@ from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from proteoscope.engine.views.database_links import DatabaseLink, links_of_names
-from proteoscope.gui.actions import action_of
+from proteoscope.gui.actions import make_action
 
 
 def open_link(link: DatabaseLink, report: Callable[[str], object]) -> None:
@@ -21,7 +21,7 @@ def link_actions(links: Iterable[DatabaseLink], report: Callable[[str], object],
     """Return a menu action for each database entry; if there is no browser, an action calls `report` with a message."""
     actions = []
     for link in links:
-        action = action_of(parent, f"Open {link.title} in the browser", partial(_open, link, report), tip=link.url)
+        action = make_action(parent, f"Open {link.title} in the browser", partial(_open, link, report), tip=link.url)
         actions.append(action)
     return actions
 

@@ -20,7 +20,7 @@ from proteoscope.gui.buttons import push_button
 from proteoscope.gui.device_card import DeviceCard
 from proteoscope.gui.devices import DeviceDetector, device_text, device_title
 from proteoscope.gui.labels import heading, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area, widget_with
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import CalibrationTask, SearchTask
 
@@ -219,5 +219,5 @@ class DevicePage(QWidget):
     def _lay_out(self) -> None:
         self._cards = in_column(STRETCH, spacing=12)
         content = in_column(heading("Devices", 1.5), toned_label(_EXPLANATION), (self._cards, 1), margins=(18, 14, 18, 14), spacing=14)
-        self.scroll_area = scroll_of(page_of(content), is_vertical=True)
+        self.scroll_area = make_scroll_area(widget_with(content), is_vertical=True)
         in_column((self.scroll_area, 1), in_row((self.state, 1), self.refresh_button, self.copy_button, margins=(18, 8, 18, 10)), on=self)

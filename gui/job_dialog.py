@@ -14,7 +14,7 @@ from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
 from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.labels import described
-from proteoscope.gui.layouts import STRETCH, Item, in_column, in_row, page_of
+from proteoscope.gui.layouts import STRETCH, Item, in_column, in_row, widget_with
 from proteoscope.gui.scrolling_layout import PageScroll, fit_dialog
 
 
@@ -138,7 +138,7 @@ class JobDialog(QDialog):
 
     def lay_out(self, *items: Item) -> None:
         """Place items (see `in_column`) on a scrolling page above the buttons, which remain visible on small screens."""
-        self._area = PageScroll(page_of(in_column(*items, spacing=10)))
+        self._area = PageScroll(widget_with(in_column(*items, spacing=10)))
         in_column(
             (self._area, 1), in_row(STRETCH, self.action_button, self.cancel_button, self.close_button), on=self, margins=None, spacing=10
         )

@@ -15,7 +15,7 @@ from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.buttons import push_button, tool_button
 from proteoscope.gui.icons import pixmap
 from proteoscope.gui.labels import set_bold, tip_text
-from proteoscope.gui.layouts import in_column, in_row, page_of, scroll_of
+from proteoscope.gui.layouts import in_column, in_row, make_scroll_area, widget_with
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
 
@@ -71,7 +71,7 @@ class JobDock(QWidget):
         """Line shown instead of the rows."""
         self._list = in_column(margins=(0, 0, 6, 0), spacing=6)
         self._list.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._scroll = scroll_of(page_of(self._list), is_vertical=True)
+        self._scroll = make_scroll_area(widget_with(self._list), is_vertical=True)
         # The layout sets the position of a new row and the length of the list only after further events.
         self._scroll.verticalScrollBar().rangeChanged.connect(self._show_running)
         self.clear_button = push_button("Clear finished", self.clear_finished)

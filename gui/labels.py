@@ -41,7 +41,7 @@ def show_text(label: QLabel | QAbstractButton, text: str) -> None:
     label.setVisible(bool(text))
 
 
-def label_of(text: str, widget: QWidget) -> QLabel:
+def field_label(text: str, widget: QWidget) -> QLabel:
     """Return the label of a field; its mnemonic focuses the field."""
     label = QLabel(text)
     label.setBuddy(widget)

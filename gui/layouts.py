@@ -44,19 +44,19 @@ def in_column(
     return _filled(QVBoxLayout() if on is None else QVBoxLayout(on), items, margins, spacing)
 
 
-def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
+def title_row(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
     """Return a row of widgets for the top of a view; the first widget takes the remaining space."""
     return in_row((widgets[0], 1), *widgets[1:], margins=(8, 3, 6, 3), spacing=spacing)
 
 
-def page_of(layout: QLayout) -> QWidget:
+def widget_with(layout: QLayout) -> QWidget:
     """Return a new widget with a layout."""
     page = QWidget()
     page.setLayout(layout)
     return page
 
 
-def scroll_of(content: QWidget, *, is_vertical: bool = False) -> QScrollArea:
+def make_scroll_area(content: QWidget, *, is_vertical: bool = False) -> QScrollArea:
     """Return a scroll area without a frame, whose content has its width; it scrolls only vertically if `is_vertical`."""
     area = QScrollArea(widgetResizable=True)
     area.setWidget(content)
@@ -74,7 +74,7 @@ def add_tabs(tabs: QTabWidget, *pages: tuple[QWidget, str, str]) -> None:
             tabs.setTabToolTip(at, tip)
 
 
-def tabs_of(*pages: tuple[QWidget, str, str]) -> PageTabs:
+def make_tabs(*pages: tuple[QWidget, str, str]) -> PageTabs:
     """Return tabs without a frame, each with its page, title and tooltip."""
     tabs = PageTabs(has_frame=False)
     add_tabs(tabs, *pages)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from proteoscope.gui.actions import action_of
+from proteoscope.gui.actions import make_action
 from proteoscope.gui.buttons import text_button, tool_button
 from proteoscope.gui.icons import pixmap
 from proteoscope.gui.labels import show_text, tip_text
@@ -33,7 +33,7 @@ class MessageBar(QWidget):
         self._is_hint = False
         self._icon = QLabel()
         self.label = _LinesLabel()
-        copy = action_of(self, "&Copy the message", lambda: QGuiApplication.clipboard().setText(self.label.text()))
+        copy = make_action(self, "&Copy the message", lambda: QGuiApplication.clipboard().setText(self.label.text()))
         self.addAction(copy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.more_button = text_button("More…", "Show the whole message", self._show_whole)

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from proteoscope.gui.actions import action_of, delayed
+from proteoscope.gui.actions import delayed, make_action
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.elided_label import TitleLabel
 from proteoscope.gui.icons import pixmap, set_icon
@@ -382,7 +382,7 @@ class PaneView(QWidget):
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._text.setContentsMargins(32, 32, 32, 32)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        action = action_of(self, "Maximise or restore the pane with the focus", self._maximise_focused, "F11")
+        action = make_action(self, "Maximise or restore the pane with the focus", self._maximise_focused, "F11")
         self.addAction(action)
         self._shown: QWidget = self._text
         self._stack = QStackedLayout(self)

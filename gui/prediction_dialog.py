@@ -17,7 +17,7 @@ from proteoscope.gui.forms.path_line import OutputLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
 from proteoscope.gui.labels import toned_label
-from proteoscope.gui.layouts import scroll_of
+from proteoscope.gui.layouts import make_scroll_area
 from proteoscope.gui.tasks import PredictionTask
 
 _PROTEINS = Input(
@@ -90,6 +90,6 @@ class PredictionDialog(JobDialog):
         )
         self.cancel_button.setToolTip("Stop predicting without leaving a file")
         self.close_button.setToolTip("Close this dialog; a running prediction continues")
-        area = scroll_of(self.parameters)
+        area = make_scroll_area(self.parameters)
         area.setMinimumWidth(self.parameters.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
         self.lay_out(words, Section("Proteins", self.proteins), (area, 1), self.out, self.stage, self.progress)

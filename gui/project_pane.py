@@ -35,7 +35,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, RunRecord, is_project
 from proteoscope.engine.resumption import missing_checkpoint
 from proteoscope.engine.searches import search_of_kind
-from proteoscope.gui.actions import action_of
+from proteoscope.gui.actions import make_action
 from proteoscope.gui.buttons import action_button
 from proteoscope.gui.icons import pixmap
 from proteoscope.gui.labels import heading, show_text, tip_text, toned_label
@@ -113,14 +113,14 @@ class ProjectPane(QWidget):
         self.runs.itemClicked.connect(lambda item: self._choose())
         self.compare_action = QAction("&Compare runs", self, enabled=False)
         self.compare_action.triggered.connect(lambda: self.comparison_requested.emit(self.selected_runs))
-        self.resume_action = action_of(self, "&Resume", lambda: self._of_selected(self.resume_requested))
-        self.about_action = action_of(
+        self.resume_action = make_action(self, "&Resume", lambda: self._of_selected(self.resume_requested))
+        self.about_action = make_action(
             self,
             "&About this run",
             lambda: self._of_selected(self.about_requested),
             tip="Show files, parameters, messages and methods; rename the run or add a note",
         )
-        self.discard_action = action_of(self, "&Delete this run", lambda: self._of_selected(self.discard_requested))
+        self.discard_action = make_action(self, "&Delete this run", lambda: self._of_selected(self.discard_requested))
         self.runs.addActions([self.about_action, self.compare_action, self.resume_action, self.discard_action])
         self.runs.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.compare_button, self.resume_button, self.about_button = (

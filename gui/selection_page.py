@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from proteoscope.gui.buttons import PrimaryButton
 from proteoscope.gui.labels import heading, show_text, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area, widget_with
 
 
 class SelectionPage(QWidget):
@@ -44,7 +44,7 @@ class SelectionPage(QWidget):
             margins=(24, 12, 24, 12),
             spacing=10,
         )
-        in_column(scroll_of(page_of(content)), on=self)
+        in_column(make_scroll_area(widget_with(content)), on=self)
 
     @property
     def text(self) -> str:

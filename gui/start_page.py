@@ -25,7 +25,7 @@ from proteoscope.engine.entry import Search
 from proteoscope.gui.buttons import PrimaryButton, push_button, text_button
 from proteoscope.gui.icons import icon, pixmap, set_icon
 from proteoscope.gui.labels import described, heading, tip_text, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, scroll_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area
 from proteoscope.gui.start_pictures import StartPicture
 from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
@@ -122,7 +122,7 @@ class StartPage(QWidget):
             spacing=8,
         )
         # On small screens or with large fonts, the page needs scrolling.
-        self.scroll_area = scroll_of(self._content)
+        self.scroll_area = make_scroll_area(self._content)
         self.scroll_area.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         in_column(self.scroll_area, on=self)
         self._scroll_soon.timeout.connect(lambda: self.scroll_area.ensureWidgetVisible(self._more))

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from proteoscope.engine.views.aligned_pair import AlignedPair
-from proteoscope.gui.actions import action_of
+from proteoscope.gui.actions import make_action
 from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
 from proteoscope.gui.buttons import action_button, text_button, tool_button
 from proteoscope.gui.database_links import LinksButton
@@ -109,6 +109,6 @@ class AlignmentView(QWidget):
         self.zoom_button.setText(f"{QLocale().toString(round(zoom * 100))} %")
 
     def _action(self, text: str, shortcut: QKeySequence.StandardKey | str, use: Callable[[], None]) -> QAction:
-        action = action_of(self.plot, text, use, shortcut)
+        action = make_action(self.plot, text, use, shortcut)
         self.plot.insertAction(self.plot.export_action, action)
         return action

@@ -14,7 +14,7 @@ from proteoscope.gui.buttons import text_button
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.labels import described
-from proteoscope.gui.layouts import bar_of, in_column
+from proteoscope.gui.layouts import in_column, title_row
 from proteoscope.gui.tables.worker import TableWorker
 
 _FILES = {
@@ -55,7 +55,7 @@ class StackView(QWidget):
         self.save_button = text_button("Save as…", save_tip, self.prompt_for_path)
         self.plot = StackPlot()
         self.export_button = text_button("Export…", "Save the whole stack as SVG, PDF or PNG", self.plot.export_action.prompt)
-        bars = bar_of(self._title, self.save_button, self.export_button), bar_of(self.insertions, self.scheme)
+        bars = title_row(self._title, self.save_button, self.export_button), title_row(self.insertions, self.scheme)
         in_column(*bars, (self.plot, 1), on=self, spacing=0)
         self.scheme.currentIndexChanged.connect(lambda _: self._paint())
         self.insertions.toggled.connect(lambda _: self._paint())

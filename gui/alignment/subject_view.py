@@ -12,7 +12,7 @@ from proteoscope.gui.buttons import text_button
 from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.database_links import LinksButton
 from proteoscope.gui.elided_label import ElidedLabel
-from proteoscope.gui.layouts import bar_of, in_column
+from proteoscope.gui.layouts import in_column, title_row
 
 _WIDTH, _GROUP = 60, 10
 _ALPHA = 80
@@ -41,7 +41,7 @@ class SubjectView(QWidget):
         self.sequence_text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.sequence_text.setAccessibleName("Sequence of the hit")
         self.links = LinksButton(self.message.emit)
-        in_column(bar_of(self._title, self.links, self.search_button, self.copy_button), (self.sequence_text, 1), on=self, spacing=0)
+        in_column(title_row(self._title, self.links, self.search_button, self.copy_button), (self.sequence_text, 1), on=self, spacing=0)
         self.show_subject(None)
 
     @property

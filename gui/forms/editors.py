@@ -30,7 +30,7 @@ from proteoscope.gui.forms.file_inspection import SORTS, SearchedRun
 from proteoscope.gui.forms.modification_picker import ModificationPicker
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
-from proteoscope.gui.labels import described, label_of, tip_text
+from proteoscope.gui.labels import described, field_label, tip_text
 from proteoscope.gui.layouts import STRETCH, in_column, in_row
 
 
@@ -333,7 +333,7 @@ class DescriptorWeightsEditor(Editor):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         for row, (name, box) in enumerate(self._boxes.items()):
-            label = label_of(name, box)
+            label = field_label(name, box)
             box.setAccessibleName(f"{description.title}: {name.lower()}")
             box.setStepType(NumberBox.StepType.DefaultStepType)
             box.setSingleStep(0.5)

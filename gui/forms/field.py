@@ -11,7 +11,7 @@ from proteoscope.engine.parameters import ParameterDescription
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.editors import editor_for
 from proteoscope.gui.forms.numbers import number_text
-from proteoscope.gui.labels import label_of, set_bold, show_text, toned_label
+from proteoscope.gui.labels import field_label, set_bold, show_text, toned_label
 from proteoscope.gui.layouts import hide_in_place, in_column
 from proteoscope.gui.theme import colours
 
@@ -79,7 +79,7 @@ class Field(QObject):
         self.editor = editor_for(description)
         self.frame = Outlined(self.editor)
         self.frame.description = description
-        self.label = label_of(description.title, self.editor)
+        self.label = field_label(description.title, self.editor)
         self.label.setWordWrap(True)
         self.message = self.frame.message
         self.reset_button = tool_button("reset", "Reset to the preset's value", self.reset)

@@ -20,7 +20,7 @@ from proteoscope.engine.chemistry.modifications import Modification, Site, parse
 from proteoscope.engine.errors import ParameterError
 from proteoscope.gui.forms.numbers import NumberBox, form_locale
 from proteoscope.gui.icons import without_icons
-from proteoscope.gui.labels import label_of, show_text, toned_label
+from proteoscope.gui.labels import field_label, show_text, toned_label
 from proteoscope.gui.layouts import in_column
 
 _COLUMNS = ("Modification", "Site", "Mass (Da)", "Classification", "Description")
@@ -192,7 +192,7 @@ class ModificationPicker(QDialog):
         criteria = QGridLayout()
         fields = (("&Name", self.name, 4), ("&Site", self.site, 2), ("&Mass (Da)", self.mass, 2), ("&within", self.tolerance, 1))
         for column, (text, widget, stretch) in enumerate(fields):
-            label = label_of(text, widget)
+            label = field_label(text, widget)
             criteria.addWidget(label, 0, column)
             criteria.addWidget(widget, 1, column)
             criteria.setColumnStretch(column, stretch)
@@ -209,7 +209,7 @@ class ModificationPicker(QDialog):
         header.setHighlightSections(False)
         for column, n_characters in enumerate((24, 16, 14, 19)):
             self.table.setColumnWidth(column, self.fontMetrics().horizontalAdvance("n") * n_characters)
-        own_label = label_of("C&ustom modification", self.own)
+        own_label = field_label("C&ustom modification", self.own)
         custom = QGridLayout()
         custom.addWidget(own_label, 0, 0)
         custom.addWidget(self.own, 0, 1)

@@ -11,7 +11,7 @@ from proteoscope.engine.project import is_project
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.field import Outlined
-from proteoscope.gui.labels import described, label_of
+from proteoscope.gui.labels import described, field_label
 from proteoscope.gui.layouts import in_column, in_row
 
 
@@ -50,7 +50,7 @@ class PathLine(QWidget):
         self.start_folder = ""
         """Start folder of the dialog."""
         in_column(
-            described(label_of(title, self.line), tip=self.line.toolTip()),
+            described(field_label(title, self.line), tip=self.line.toolTip()),
             in_row((self.frame, 1), tool_button(self.icon, self.tip, self.prompt)),
             self.message,
             on=self,

@@ -28,8 +28,8 @@ from proteoscope.gui.forms.problems import find_problems
 from proteoscope.gui.forms.project_choice import ProjectChoice
 from proteoscope.gui.forms.sections import Columns, Section
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.labels import heading, label_of, tip_text
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
+from proteoscope.gui.labels import field_label, heading, tip_text
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area, widget_with
 from proteoscope.gui.settings import SearchSettings, sample_project
 from proteoscope.gui.tasks import SearchTask
 
@@ -625,7 +625,7 @@ class SearchForm(QWidget):
             margins=(18, 14, 18, 14),
             spacing=14,
         )
-        self.scroll_area = scroll_of(page_of(content))
+        self.scroll_area = make_scroll_area(widget_with(content))
         self.last_button.setToolTip("Fill in the files and settings of the last search")
         set_icon(self.last_button, "reset")
         self.last_button.hide()
@@ -655,7 +655,7 @@ class SearchForm(QWidget):
     def _place_run(self, card: Section, option: Option) -> None:
         """Add the editor of a run below the field for its project."""
         editor, row = self.runs[option.name], card.grid.rowCount()
-        label = label_of(option.title, editor)
+        label = field_label(option.title, editor)
         editor.setToolTip(f"{option.help[:1].upper()}{option.help[1:]}")
         card.grid.addWidget(label, row, 0)
         card.grid.addWidget(editor, row, 1, 1, 2)

@@ -27,8 +27,8 @@ from proteoscope.engine.execution.cluster.requests import checked_workers
 from proteoscope.gui.actions import delayed
 from proteoscope.gui.forms.numbers import IntegerBox
 from proteoscope.gui.forms.path_line import FileLine, FolderLine
-from proteoscope.gui.labels import described, label_of, show_text, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, scroll_of
+from proteoscope.gui.labels import described, field_label, show_text, toned_label
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area
 from proteoscope.gui.tables.worker import TableWorker
 
 _MS_TO_CHECK = 250
@@ -274,7 +274,7 @@ class WorkersDialog(QDialog):
         for button in (self.use_button, self.cancel_button, self.make_button):
             button.setAutoDefault(False)
         self.use_button.setDefault(True)
-        whole = in_column((scroll_of(content, is_vertical=True), 1), on=self, margins=None)
+        whole = in_column((make_scroll_area(content, is_vertical=True), 1), on=self, margins=None)
         for label in (self.good, self.wrong, self.missing):
             # A long path without break points must not widen the dialog.
             label.setMinimumWidth(1)
@@ -286,11 +286,11 @@ class WorkersDialog(QDialog):
         part = QWidget()
         column = in_column(on=part, margins=(24, 0, 0, 0), spacing=2)
         if sort == "local":
-            column.addLayout(in_row(label_of("&Number", self.count), self.count, STRETCH))
+            column.addLayout(in_row(field_label("&Number", self.count), self.count, STRETCH))
         elif sort in ("ssh", "slurm"):
             column.addWidget(self.hosts if sort == "ssh" else self.slurm)
         elif sort == "address":
-            column.addWidget(label_of("&Address", self.address))
+            column.addWidget(field_label("&Address", self.address))
             column.addWidget(self.address)
             column.addWidget(self.certificates)
             column.addLayout(in_row(self.make_button, STRETCH))

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from proteoscope.engine.views.histograms import Histogram, histogram_figure
 from proteoscope.gui.labels import described
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, widget_with
 from proteoscope.gui.plots.figure_view import FigureView
 
 
@@ -22,7 +22,7 @@ def log_counts_box(counted: str) -> QCheckBox:
 
 def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
     """Return a page with `plots` below their checkbox (see `log_counts_box`)."""
-    return page_of(in_column(in_row(STRETCH, box, margins=(8, 4, 8, 2)), (plots, 1), spacing=0))
+    return widget_with(in_column(in_row(STRETCH, box, margins=(8, 4, 8, 2)), (plots, 1), spacing=0))
 
 
 class HistogramPlot(FigureView):

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.figures import Figure
 from proteoscope.engine.views.quantity_traces import Border, IonTrace, IonTraces, trace_columns, trace_panel, traces_figure
-from proteoscope.gui.actions import action_of
+from proteoscope.gui.actions import make_action
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.scrolling_layout import scaled_pixels
 
@@ -43,7 +43,7 @@ class TracePlot(FigureView):
         """Selected limit, which the arrow keys move, or None."""
         self._held: tuple[int, float, float] | None = None
         """The current drag: index of the file, fixed limit and moving limit in seconds; or None."""
-        self.reset_action = action_of(
+        self.reset_action = make_action(
             self, "&Reset integration limits", self._request_reset, tip="Reset the integration limits in the file of the selected limit"
         )
         self.insertAction(self.export_action, self.reset_action)

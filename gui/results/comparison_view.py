@@ -28,7 +28,7 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.forms.wheel_guard import ChoiceBox, WheelAfterFocus
 from proteoscope.gui.labels import described, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, widget_with
 from proteoscope.gui.panes import Pane, PaneView, split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.spectrum.mirror_view import MirrorView
@@ -158,12 +158,12 @@ class ComparisonView(PaneView):
             margins=(8, 4, 8, 4),
             spacing=8,
         )
-        scores = page_of(in_column(self.pair_box, (self.scores, 1)))
+        scores = widget_with(in_column(self.pair_box, (self.scores, 1)))
         self.tabs = PageTabs()
         self.tabs.addTab(self.curves, "By q-value")
         self.tabs.addTab(scores, "Scores")
         self._tables = QStackedWidget()
-        mirror_place = page_of(self._mirror_place)
+        mirror_place = widget_with(self._mirror_place)
         overlaps, figures = Pane("Overlaps", self.overlaps, is_picture=True), Pane("Figures", self.tabs, is_picture=True)
         above = split(Qt.Orientation.Horizontal, {overlaps: 1, figures: 1})
         spectra = Pane("Compared spectra", mirror_place, is_picture=True)

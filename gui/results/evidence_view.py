@@ -37,7 +37,7 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.deferred_tasks import DeferredTasks
-from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.facts import files_facts, time_facts
@@ -94,8 +94,8 @@ class EvidenceView(WithStructures, RunView):
         self.coverage = CoverageMap()
         self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="similar chain", entries="structures")
         self._offer_structures_panel("Show the selected chain in 3D", is_shown=True)
-        self.tabs = tabs_of(*((self.panels[name], title, tip) for name, (title, tip) in _TABS.items()))
-        self.figures = tabs_of(
+        self.tabs = make_tabs(*((self.panels[name], title, tip) for name, (title, tip) in _TABS.items()))
+        self.figures = make_tabs(
             (self.coverage, "Coverage", "The protein's sequence and the peptides that cover it"),
             (self.alignment, "Alignment", "Alignment of the protein and the selected chain"),
         )

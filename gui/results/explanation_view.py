@@ -23,7 +23,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
-from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.results.facts import time_facts
 from proteoscope.gui.results.filter_bar import MassFilterBar
@@ -62,8 +62,8 @@ class ExplanationView(MirroredRunView):
         listed = SpectrumPanel(has_explained_status=True)
         super().__init__(search, self.filters, parent, matches="explained", no_match=_NO_SPECTRUM, listed=listed)
         self.explained = self.panels["explained"]
-        self.tables = tabs_of((self.explained, "Explained spectra", "Spectra similar to an identified spectrum"))
-        self.figures = tabs_of()
+        self.tables = make_tabs((self.explained, "Explained spectra", "Spectra similar to an identified spectrum"))
+        self.figures = make_tabs()
         self._add_spectra(self.tables, self.figures)
         self.figures.setCurrentWidget(self.spectra.map)
         above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 6, Pane("Figures", self.figures, is_picture=True): 5})

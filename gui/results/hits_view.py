@@ -20,7 +20,7 @@ from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.alignment.stack_view import StackView
 from proteoscope.gui.alignment.subject_view import SubjectView
 from proteoscope.gui.forms.prefill import FormPrefill
-from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from proteoscope.gui.plots.hit_bars import HitBars
@@ -49,7 +49,7 @@ class HitsView(QueryHitsView):
         bars, alignment = Pane("Hits along the query", self.bars, is_picture=True), Pane("Alignment", self.alignment, is_picture=True)
         views = split(Qt.Orientation.Vertical, {bars: 4, alignment: 6})
         scores = logarithmic_page(self.scores, self.log_axis)
-        self.tabs = tabs_of(
+        self.tabs = make_tabs(
             (views, "Alignment", "The hits along the query, and the alignment of the selected hit"),
             (self.stack, "Stack", "The hits that pass the filter, or those selected in the table, stacked below the query"),
             (self.subject, "Subject", "The complete sequence of the selected hit, which can be the next query"),

@@ -36,7 +36,7 @@ from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
 from proteoscope.engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.plots.histogram import HistogramPlot
@@ -87,14 +87,14 @@ class IdentificationView(SpectraRunView):
         self.coverage = CoverageMap()
         self.scores = HistogramPlot("Score distribution")
         self.mass_errors = HistogramPlot("Mass errors")
-        self.tabs = tabs_of(
+        self.tabs = make_tabs(
             (self.pane, "Spectrum", "The spectrum of the selected PSM"),
             (self.coverage, "Coverage", "Peptides in the sequence of the selected protein"),
             (self.scores, "Scores", "Scores of targets and decoys"),
             (self.mass_errors, "Mass errors", "Errors of the precursor mass"),
         )
         down = split(Qt.Orientation.Vertical, {Pane(panel.title, panel): 1 for panel in self.panels.values()})
-        self.lists = tabs_of((down, "Identifications", "Proteins, their peptides, and their spectra"))
+        self.lists = make_tabs((down, "Identifications", "Proteins, their peptides, and their spectra"))
         self._add_spectra(self.lists, self.tabs)
         parts = Pane("Tables", self.lists), Pane("Figures", self.tabs, is_picture=True)
         across = split(Qt.Orientation.Horizontal, dict(zip(parts, _PARTS, strict=True)))

@@ -20,7 +20,7 @@ from proteoscope.engine.views.library_matches import (
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
-from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.facts import files_facts, time_facts
@@ -61,11 +61,11 @@ class LibraryView(MirroredRunView):
         self.matches = self.panels["matches"]
         self.differences = HistogramPlot("Mass differences")
         tip = "Filtered by the text and the maximum q-value"
-        self.tables = tabs_of(
+        self.tables = make_tabs(
             (self.matches, "Library matches", ""),
             *((self.panels[name], title, tip) for name, title in (("psms", "PSMs"), ("peptides", "Peptides"), ("proteins", "Proteins"))),
         )
-        self.figures = tabs_of((self.differences, "Differences", "Mass differences between the accepted matches and their entries"))
+        self.figures = make_tabs((self.differences, "Differences", "Mass differences between the accepted matches and their entries"))
         self._add_spectra(self.tables, self.figures)
         above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, Pane("Figures", self.figures, is_picture=True): 9})
         down = split(Qt.Orientation.Vertical, {above: 1, Pane("Compared spectra", self.mirror, is_picture=True): 1})

@@ -35,8 +35,8 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
-from proteoscope.gui.labels import described, label_of
-from proteoscope.gui.layouts import in_column, page_of, tabs_of
+from proteoscope.gui.labels import described, field_label
+from proteoscope.gui.layouts import in_column, make_tabs, widget_with
 from proteoscope.gui.panes import Pane, TitledPage, split
 from proteoscope.gui.plots.shift_plot import ShiftPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
@@ -86,10 +86,10 @@ class ModifiedView(SpectraRunView):
         self.marker.refused.connect(self._refuse_mark)
         self.psms.view.add_action(self.marks.star_action)
         self._offer_structures(self.psms)
-        self.tables = tabs_of(
+        self.tables = make_tabs(
             (self.psms, "PSMs", "Matches of spectra and peptides"), (self.proteins, "Proteins", "Protein groups identified by the peptides")
         )
-        self.figures = tabs_of(
+        self.figures = make_tabs(
             (
                 self.mirror,
                 "With and without shift",
@@ -100,7 +100,7 @@ class ModifiedView(SpectraRunView):
         self._add_spectra(self.tables, self.figures)
         modifications = Pane(self.modifications.title, self.modifications)
         down_left = split(Qt.Orientation.Vertical, {modifications: 2, Pane("Tables", self.tables): 3})
-        spectra = page_of(in_column((self.figures, 1), self.marks, spacing=0))
+        spectra = widget_with(in_column((self.figures, 1), self.marks, spacing=0))
         across = split(Qt.Orientation.Horizontal, {down_left: 10, Pane("Figures", spectra, is_picture=True, tabs=self.figures): 11})
         down = split(Qt.Orientation.Vertical, {Pane("Mass shifts", self._histogram_page(), is_picture=True): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
@@ -147,7 +147,7 @@ class ModifiedView(SpectraRunView):
         return self.panels["modifications"]
 
     def _histogram_page(self) -> QWidget:
-        label = label_of("&Counts by", self.counts_scale)
+        label = field_label("&Counts by", self.counts_scale)
         buttons = zoom_buttons(self.histogram, "range of shifts")
         widgets = (self.range_label, label, self.counts_scale, *buttons)
         return TitledPage("Mass shifts", self.histogram, *widgets, stretched=self.range_label)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from proteoscope.engine.views.run_prediction import RunPrediction, draw_stacks, stack_lines
 from proteoscope.gui.buttons import push_button
 from proteoscope.gui.labels import described, heading, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, scroll_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area, widget_with
 from proteoscope.gui.plots.drawing_view import DrawingView
 
 _FIGURE = QSizeF(420, 140)
@@ -55,7 +55,7 @@ class PredictionPanel(QWidget):
             STRETCH,
             margins=(10, 8, 10, 8),
         )
-        in_column(scroll_of(page_of(content)), on=self)
+        in_column(make_scroll_area(widget_with(content)), on=self)
 
     def show_prediction(self, prediction: RunPrediction | None) -> None:
         """Show the predicted and measured times of a run; None shows the text that there is no prediction."""

@@ -27,7 +27,7 @@ from proteoscope.engine.views.quantity_drawings import draw_profile
 from proteoscope.engine.views.quantity_figures import QUANTITY_FIGURES, QuantityFigure
 from proteoscope.engine.views.quantity_traces import IonTraces, Ms1Reader, ion_traces, measured_between
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.plots.trace_plot import TracePlot
@@ -69,8 +69,8 @@ class QuantityView(RunView):
 
     def _lay_out(self) -> None:
         titles = ("Changes", "Proteins", "Peptides", "Ion traces", "Samples")
-        self.tables = tabs_of(*((panel, title, "") for panel, title in zip(self.panels.values(), titles, strict=True)))
-        self.figures = tabs_of()
+        self.tables = make_tabs(*((panel, title, "") for panel, title in zip(self.panels.values(), titles, strict=True)))
+        self.figures = make_tabs()
         splitters: dict[str, QSplitter] = {}
         for tab, figures in groupby(QUANTITY_FIGURES, key=lambda figure: figure.tab):
             plots = [self.plots[figure.name] for figure in figures]
@@ -79,7 +79,7 @@ class QuantityView(RunView):
                     Qt.Orientation.Horizontal, {Pane(plot.accessibleName(), plot, is_picture=True): 1 for plot in plots}
                 )
             self.figures.addTab(splitters.get(tab.lower(), plots[0]), tab)
-        self.details = tabs_of((self.profile, "Profile", ""), (self._trace_area, "Chromatograms", ""))
+        self.details = make_tabs((self.profile, "Profile", ""), (self._trace_area, "Chromatograms", ""))
         figures_pane, details = Pane("Figures", self.figures, is_picture=True), Pane("Details", self.details, is_picture=True)
         above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, figures_pane: 9})
         down = split(Qt.Orientation.Vertical, {above: 11, details: 9})

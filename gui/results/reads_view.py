@@ -29,7 +29,7 @@ from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.labels import described
-from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, TitledPage, split
 from proteoscope.gui.plots.depth_plot import DepthPlot
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
@@ -71,7 +71,7 @@ class ReadsView(RunView):
         distributions = split(Qt.Orientation.Horizontal, {gaps: 1, identity: 1})
         counted = logarithmic_page(distributions, self.log_axis)
         self.pileup = PileupPage()
-        self.tabs = tabs_of(
+        self.tabs = make_tabs(
             (views, "Alignment", "The depth of coverage along a reference, and the alignment of the selected row"),
             (counted, "Distributions", "Distributions of gaps and identity; click a bar to filter"),
             (self.pileup, "Pile-up", "The alignments around the selected row, with their differences from the reference"),

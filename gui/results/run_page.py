@@ -14,7 +14,7 @@ from proteoscope.engine.views.run_account import RunAccount
 from proteoscope.gui.actions import delayed
 from proteoscope.gui.buttons import push_button
 from proteoscope.gui.labels import described, show_text, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, tabs_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_tabs
 from proteoscope.gui.results.prediction_panel import PredictionPanel
 from proteoscope.gui.theme import colours
 
@@ -76,7 +76,7 @@ class RunPage(QWidget):
         self.text = _Text()
         self.prediction = PredictionPanel()
         self.prediction.message.connect(self.message)
-        self.tabs = tabs_of((self.text, "Details", ""), (self.prediction, "Predicted and measured", ""))
+        self.tabs = make_tabs((self.text, "Details", ""), (self.prediction, "Predicted and measured", ""))
         self.error = toned_label(tone="wrong", is_hidden=True)
         self.results_button = _button("Results", "results", self.results_requested.emit, "Show the results of the run")
         self.again_button = _button(

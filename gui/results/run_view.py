@@ -20,7 +20,7 @@ from proteoscope.engine.views.annotation import AnnotationChoice
 from proteoscope.engine.views.dependent_runs import following_runs
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.actions import action_of
+from proteoscope.gui.actions import make_action
 from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
@@ -257,7 +257,9 @@ class RunView(PaneView):
 
     def offer_search(self, search: Search, text: str) -> None:
         """Add a follow-up search of the shown run to the context menu of every table, and as a button in the header."""
-        action = action_of(self, text, lambda: self._request_search(search.kind), tip=f"{search.purpose}, using this run", icon=search.icon)
+        action = make_action(
+            self, text, lambda: self._request_search(search.kind), tip=f"{search.purpose}, using this run", icon=search.icon
+        )
         for panel in self.panels.values():
             panel.view.add_action(action)
         self.header.offer(action)
@@ -267,7 +269,7 @@ class RunView(PaneView):
     def _offer_structures(self, *panels: TablePanel) -> None:
         """Add an action to tables that shows the selected peptide in the newest run that maps these peptides onto structures."""
         for panel in panels:
-            action = action_of(
+            action = make_action(
                 panel.view,
                 "Show on its str&ucture",
                 partial(self._request_structure, panel),

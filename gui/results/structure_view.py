@@ -28,7 +28,7 @@ from proteoscope.engine.views.structure_hits import (
 from proteoscope.engine.views.structure_pair import StructurePair, structure_pair
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
-from proteoscope.gui.actions import action_of
+from proteoscope.gui.actions import make_action
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.panes import Pane, halve, split
@@ -57,13 +57,13 @@ class StructureView(WithStructures, QueryHitsView):
         self._chains: HitChains | None = None
         self._pairs: OrderedDict[int, StructurePair] = OrderedDict()
         self._offer_structures_panel("Show query and hit superposed in 3D", is_shown=False)
-        self.superpose_selected_action = action_of(
+        self.superpose_selected_action = make_action(
             self,
             "Superpose the selected hits in 3D",
             self.superpose_selected,
             tip="Show the selected hits superposed on their query, at most 20",
         )
-        self.superpose_action = action_of(
+        self.superpose_action = make_action(
             self,
             "Su&perpose and save…",
             self.prompt_for_superposition,

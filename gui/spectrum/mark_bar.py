@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.project.row_marks import MAXIMUM_COMMENT
 from proteoscope.engine.results.columns import STAR
-from proteoscope.gui.actions import action_of
+from proteoscope.gui.actions import make_action
 from proteoscope.gui.buttons import text_button
 from proteoscope.gui.labels import described
 from proteoscope.gui.layouts import in_row
@@ -27,7 +27,7 @@ class MarkBar(QWidget):
         self.star_button = text_button(
             _NO_STAR, "Add or remove the star of the PSM (Ctrl+D)", self._take, "Star of the PSM", is_checkable=True
         )
-        self.star_action = action_of(
+        self.star_action = make_action(
             self,
             "&Star",
             self.star_button.click,

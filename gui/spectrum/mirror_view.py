@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
-from proteoscope.gui.layouts import bar_of, in_column
+from proteoscope.gui.layouts import in_column, title_row
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
 from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
@@ -19,7 +19,7 @@ class MirrorView(SpectrumPage):
         super().__init__(plot, "the spectra", "Save the visible range of the spectra as SVG, PDF or PNG (Ctrl+E)", parent)
         self.spectra: MirroredSpectra | None = None
         self._text.setMinimumWidth(1)
-        self._bar = bar_of(self._title, self.export_button, spacing=6)
+        self._bar = title_row(self._title, self.export_button, spacing=6)
         in_column(self._bar, (self.plot, 1), self.readout, on=self._shown, spacing=0)
         self.show_text("")
 

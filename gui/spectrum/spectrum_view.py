@@ -14,7 +14,7 @@ from proteoscope.engine.views.annotation import AnnotatedSpectrum, AnnotationCho
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.spectrum_figures import ErrorUnit, peak_text, spectrum_figure
 from proteoscope.gui.buttons import menu_button, text_button
-from proteoscope.gui.layouts import bar_of, in_column
+from proteoscope.gui.layouts import in_column, title_row
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
 from proteoscope.gui.spectrum.annotation_menu import AnnotationMenu
@@ -70,7 +70,7 @@ class SpectrumView(SpectrumPage):
         self._splitter.addWidget(self.ion_table)
         self._splitter.setStretchFactor(0, 1)
         self._splitter.setCollapsible(0, False)
-        self._bar = bar_of(self._title, self.annotation_button, self.ions_button, self.export_button, spacing=6)
+        self._bar = title_row(self._title, self.annotation_button, self.ions_button, self.export_button, spacing=6)
         in_column(self._bar, (self._splitter, 1), on=self._shown, spacing=0)
         self.show_text("")
 

@@ -31,7 +31,7 @@ from proteoscope.gui.buttons import action_button, menu_button, tool_button
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import described, toned_label
-from proteoscope.gui.layouts import STRETCH, in_column, in_row, page_of, tabs_of
+from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_tabs, widget_with
 from proteoscope.gui.scrolling_layout import FoldingBar, PaneBar
 from proteoscope.gui.structure.canvas import BACKGROUNDS, StructureCanvas
 from proteoscope.gui.structure.hit_list import HitList
@@ -375,8 +375,8 @@ class StructurePanel(QWidget):
         bar.second.addWidget(tool_button("close", "Close the structures", self.closeRequested.emit))
         self.pane_bar = PaneBar(bar.first, in_pane, None)
         buttons = map(action_button, (self.pin_action, self.selected_action, self.unpin_action))
-        shown = page_of(in_column(in_row(STRETCH, *buttons, margins=(6, 2, 6, 2)), (self.hit_list, 1), spacing=0))
-        self.tabs = tabs_of((shown, "Shown", ""), (self.pair_table, "Pairs", ""))
+        shown = widget_with(in_column(in_row(STRETCH, *buttons, margins=(6, 2, 6, 2)), (self.hit_list, 1), spacing=0))
+        self.tabs = make_tabs((shown, "Shown", ""), (self.pair_table, "Pairs", ""))
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.addWidget(self.canvas)
         self.splitter.addWidget(self.tabs)

@@ -7,7 +7,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QLabel, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
-from proteoscope.gui.layouts import tabs_of
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.tabs import PageTabs
 from proteoscope.gui.window import MainWindow
@@ -21,7 +21,7 @@ _TITLES = ("Spectrum", "Coverage", "Scores", "Mass errors", "Chromatogram", "LC-
 @pytest.fixture
 def tabs(qtbot: QtBot) -> PageTabs:
     """Return the tabs of an identification, with space for all titles."""
-    made = tabs_of(*((QLabel(title), title, f"The {title.lower()} of the run" if title != "Scores" else "") for title in _TITLES))
+    made = make_tabs(*((QLabel(title), title, f"The {title.lower()} of the run" if title != "Scores" else "") for title in _TITLES))
     qtbot.addWidget(made)
     made.resize(900, 200)
     made.show()
@@ -32,21 +32,21 @@ def titles(tabs: PageTabs) -> tuple[str, ...]:
     return tuple(tabs.tabText(index) for index in range(tabs.count()))
 
 
-def bar_of(tabs: PageTabs) -> QTabBar:
+def tab_bar(tabs: PageTabs) -> QTabBar:
     return tabs.tabBar()
 
 
 def has_arrows(tabs: PageTabs) -> bool:
-    return any(button.isVisible() for button in bar_of(tabs).findChildren(QToolButton))
+    return any(button.isVisible() for button in tab_bar(tabs).findChildren(QToolButton))
 
 
 def test_narrow_bar_has_short_titles_until_it_is_wide_again(tabs: PageTabs, qtbot: QtBot) -> None:
     assert titles(tabs) == _TITLES
-    full = bar_of(tabs).sizeHint().width()
+    full = tab_bar(tabs).sizeHint().width()
     tabs.resize(full - 60, 200)
     qtbot.waitUntil(lambda: titles(tabs) == ("Spectrum", "Coverage", "Scores", "Errors", "Chrom.", "Map"))
     assert not has_arrows(tabs)
-    assert tabs.tabToolTip(5) == "LC-MS map: the lc-ms map of the run" and bar_of(tabs).accessibleTabName(5) == "LC-MS map"
+    assert tabs.tabToolTip(5) == "LC-MS map: the lc-ms map of the run" and tab_bar(tabs).accessibleTabName(5) == "LC-MS map"
     tabs.resize(900, 200)
     qtbot.waitUntil(lambda: titles(tabs) == _TITLES)
 
@@ -56,7 +56,7 @@ def test_selected_title_is_whole_in_a_bar_without_space_for_all(tabs: PageTabs, 
     for index in range(tabs.count()):
         tabs.setCurrentIndex(index)
         qtbot.wait(1)
-        bar, text = bar_of(tabs), tabs.tabText(index)
+        bar, text = tab_bar(tabs), tabs.tabText(index)
         assert bar.tabRect(index).width() >= bar.fontMetrics().horizontalAdvance(text) + _PADDING, text
         assert not has_arrows(tabs) and bar.rect().contains(bar.tabRect(index))
 
@@ -73,7 +73,7 @@ def test_tabs_next_to_the_spectrum_fit_without_arrows(window: MainWindow, finish
         for index in range(shown.count()):
             shown.setCurrentIndex(index)
             qtbot.wait(1)
-            place, bar = bar_of(shown).tabRect(index), bar_of(shown)
+            place, bar = tab_bar(shown).tabRect(index), tab_bar(shown)
             assert not has_arrows(shown) and bar.rect().contains(place)
             assert place.width() >= bar.fontMetrics().horizontalAdvance(shown.tabText(index)) + _PADDING
             assert size.width() < 1280 or shown.count() < len(_TITLES) or titles(shown) == _TITLES
