@@ -1,17 +1,25 @@
 """Wall time of whole commands, each from start to end of a separate process; one JSON line per figure.
 
     python -m benchmarks.whole_command --data FOLDER [--kinds identify align structures] [--devices cpu cuda] [--repeats N]
-        [--threads N] [--keep] [--remark WORDS]
+        [--threads N] [--phases] [--keep] [--remark WORDS]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip).
 
+parameters
+    the list of the parameters of `identify`: a process that computes nothing.
+identify-small
+    2,269 high-resolution spectra against the proteome of yeast.
 identify
     2,269 high-resolution spectra, each ten times (22,690; one MGF of 40 MB), against five proteomes with reversed decoys; preset
     high-resolution. `index` is built by each run, or stored in the project by the run before. `reading_seconds` is what reading the spectra
     takes in a process that has done it before, `reading_command_seconds` the time of a process that only reads them: no
     command that reads them can take less.
+modified
+    the 2,269 spectra against five proteomes, in a modification search.
 align
     the 20 queries of the CUDASW++ papers against 20,000 proteins, whose packed copy is cached.
+cluster
+    39,212 spectra of MassBank.
 structures
     one chain against a structure database of the 855 of ``bench_ca``: as many queries as repeats, by name (``--repeats 21`` takes every
     40th), one command each.
@@ -22,7 +30,8 @@ structure-set
 
 A run before, which is not counted, compiles kernels, writes bytecode and stores indexes. `seconds` of the process are the median of the
 runs, `own_seconds` and `steps` are reported by the best run, `processor_seconds` (the median, of all threads) and `peak_megabytes` by the
-system. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
+system. ``--phases`` adds the seconds of the phases of the fastest run (see `benchmarks.phases`), of its main thread and of its other
+threads, and prints a table of all commands at the end. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
 """
 
 from __future__ import annotations
@@ -42,12 +51,14 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.figures import emit, existing
+from benchmarks.phases import PHASES, STARTED
 from proteoscope.engine.execution.devices import devices
 from proteoscope.engine.execution.threads import available_threads
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).with_name("results") / "whole_command.jsonl"
-KINDS = ("identify", "align", "structures", "structure-folder", "structure-set")
+SIMPLE = ("parameters", "identify-small", "modified", "cluster")
+KINDS = (*SIMPLE, "identify", "align", "structures", "structure-folder", "structure-set")
 TIMES = 10
 _SET = 60  # queries of a set
 READ = """
@@ -61,12 +72,13 @@ for _ in range(int(sys.argv[2])):
 
 
 class Used(NamedTuple):
-    """Output of a process, its wall and CPU seconds, and its peak memory in bytes."""
+    """Output of a process, its wall and CPU seconds, its peak memory in bytes, and the seconds of its phases if they were measured."""
 
     text: str
     seconds: float
     processor_seconds: float
     peak: int
+    phases: dict[str, dict[str, float]]
 
 
 class Case(NamedTuple):
@@ -83,11 +95,15 @@ def unpacked(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
-def run(*arguments: str) -> Used:
-    """Run a Python process in the repository and return its output, times and memory."""
+def run(*arguments: str, phases: bool = False) -> Used:
+    """Run a Python process in the repository and return its output, times and memory; with `phases`, a command and measure its phases."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a program that is installed has its bytecode
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output, tempfile.NamedTemporaryFile("r", encoding="utf-8") as report:
+        if phases:
+            assert arguments[:2] == ("-m", "proteoscope")
+            arguments = "-m", "benchmarks.phases", report.name, *arguments[2:]
+            environment[STARTED] = repr(time.monotonic())
         began = time.perf_counter()
         process = subprocess.Popen([sys.executable, *arguments], cwd=REPOSITORY, env=environment, stdout=output)
         _, status, used = os.wait4(process.pid, 0)
@@ -96,12 +112,31 @@ def run(*arguments: str) -> Used:
         if process.returncode:
             sys.exit(f"{' '.join(arguments)} ended with {process.returncode}")
         output.seek(0)
-        return Used(output.read(), seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+        measured = json.load(report) if phases else {}
+        return Used(output.read(), seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, measured)
 
 
 def command(kind: str, *arguments: str | Path) -> list[str]:
     """Return the arguments of Python for a command of the program."""
     return ["-m", "proteoscope", kind, *map(str, arguments)]
+
+
+def simple(kind: str, data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
+    """Yield a command that is run again as it is."""
+    if kind == "parameters":
+        yield Case({}, [command(kind, "identify", "--json")] * repeats)
+        return
+    about: dict[str, Any] = {"spectra": 39_212} if kind == "cluster" else {"spectra": 2269}
+    spectra, database = folder / "spectra.mgf", folder / "database.fasta"
+    spectra.write_bytes(unpacked(data / ("clustering/massbank_esi_ms2.mgf" if kind == "cluster" else "spectra/bench_hires_2269.mgf")))
+    rest: list[str] = []
+    if kind != "cluster":
+        database.write_bytes(
+            unpacked(data / ("proteomes/combo.fasta" if kind == "modified" else "proteomes/yeast_2021_04_reviewed_UPS.fasta"))
+        )
+        rest = ["--database", str(database)]
+    search = command("identify" if kind == "identify-small" else kind, spectra, *rest, "--out", folder / "project", "--json", *common)
+    yield Case(about, [search] * repeats, search)
 
 
 def identifications(data: Path, folder: Path, common: Sequence[str], repeats: int, threads: str) -> Iterator[Case]:
@@ -148,17 +183,28 @@ def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repea
 def cases(kind: str, data: Path, folder: Path, device: str, options: argparse.Namespace) -> Iterator[Case]:
     """Yield the cases of a kind on a device."""
     common = ("--device", device, "--threads", str(options.threads))
+    if kind in SIMPLE:
+        return simple(kind, data, folder, common, options.repeats)
     if kind == "identify":
         return identifications(data, folder, common, options.repeats, str(options.threads))
     return alignments(data, folder, common, options.repeats) if kind == "align" else structures(kind, data, folder, common, options.repeats)
 
 
-def measured(case: Case) -> dict[str, Any]:
+def measured(case: Case, *, phases: bool) -> dict[str, Any]:
     """Return the figures of a case."""
     if case.before:
         run(*case.before)
-    results = [run(*command) for command in case.commands]
-    best, seconds = json.loads(min(results, key=lambda result: result.seconds).text), [result.seconds for result in results]
+    results = [run(*command, phases=phases) for command in case.commands]
+    fastest, seconds = min(results, key=lambda result: result.seconds), [result.seconds for result in results]
+    reported, answer = dict[str, Any](), json.loads(fastest.text)
+    if "stages" in answer:  # the answer of a search
+        reported = {"own_seconds": answer["seconds"], "steps": {name: round(step["seconds"], 3) for name, step in answer["stages"].items()}}
+    if phases:
+        reported["phases"] = {
+            name: [round(fastest.phases[threads].get(name, 0.0), 3) for threads in ("main", "others")]
+            for name in PHASES
+            if any(name in fastest.phases[threads] for threads in ("main", "others"))
+        }
     return {
         **case.about,
         "commands": len(results),
@@ -166,10 +212,24 @@ def measured(case: Case) -> dict[str, Any]:
         "least_seconds": round(min(seconds), 3),
         "most_seconds": round(max(seconds), 3),
         "processor_seconds": round(median(result.processor_seconds for result in results), 3),
-        "own_seconds": best["seconds"],
-        "steps": {name: round(step["seconds"], 3) for name, step in best["stages"].items()},
+        **reported,
         "peak_megabytes": round(max(result.peak for result in results) / 1e6),
     }
+
+
+def phase_table(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a table of the phases of commands: seconds of the main thread, and after ``+`` those of other threads."""
+    names = [" ".join(filter(None, (line["kind"], line["device"], line.get("index", "")))) for line in lines]
+    widths = [max(len(name), 12) for name in names]
+    yield "  ".join([f"{'seconds':<13}", *(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))])
+    for phase in PHASES:
+        cells = [line["phases"].get(phase) for line in lines]
+        if any(cells):
+            texts = ["" if cell is None else f"{cell[0]:.3f}" + (f" +{cell[1]:.3f}" if cell[1] else "") for cell in cells]
+            yield "  ".join([f"{phase:<13}", *(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))])
+    for total in ("least_seconds", "processor_seconds"):
+        cells = [f"{line[total]:.3f}" for line in lines]
+        yield "  ".join([f"{total.split('_')[0]:<13}", *(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))])
 
 
 def main() -> None:
@@ -179,9 +239,11 @@ def main() -> None:
     parser.add_argument("--devices", nargs="+", default=["cpu"])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=available_threads())
+    parser.add_argument("--phases", action="store_true", help="measure the phases of each command, and print a table of them")
     parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
     parser.add_argument("--remark", default="", help="what else is to be known of the figures")
     options = parser.parse_args()
+    lines: list[dict[str, Any]] = []
     described = {device.name: device.description for device in devices()}
     for kind in options.kinds:
         for device in options.devices:
@@ -190,11 +252,14 @@ def main() -> None:
             about["device_description"] = described.get("cuda:0" if device == "cuda" else device, "")
             with tempfile.TemporaryDirectory(prefix="proteoscope-benchmark-") as scratch:
                 for case in cases(kind, options.data, Path(scratch), device, options):
-                    line = measured(case) | ({"remark": options.remark} if options.remark else {})
+                    line = measured(case, phases=options.phases) | ({"remark": options.remark} if options.remark else {})
                     emit(about, **line)
+                    lines.append(about | line | {"kind": kind})
                     if options.keep:
                         with RESULTS.open("a", encoding="utf-8") as file:
                             file.write(json.dumps(about | line) + "\n")
+    if options.phases:
+        print("\n".join(phase_table(lines)))
 
 
 if __name__ == "__main__":
