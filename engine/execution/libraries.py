@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 __all__ = ["find_linear_algebra", "lighten_libraries", "limit_retained_memory", "one_algebra_thread"]
@@ -13,13 +15,25 @@ _ARENA_MAX = -8
 """``M_ARENA_MAX`` of glibc's ``malloc.h``."""
 
 
-class _WithoutPandas:
-    """Finder that treats pandas as not installed."""
+_UNUSED = {"pandas", *(f"pyarrow._{name}" for name in ("azurefs", "gcsfs", "hdfs", "s3fs"))}
+"""Optional modules of other libraries that the program does not use: tables as pandas has them, and file systems in networks."""
+
+
+class _WithoutUnused:
+    """Finder that treats modules that the program does not use as not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Raise an error if pandas is imported; other modules are left to the next finder."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError("pandas is not used by the program", name=fullname)
+        """Raise an error if such a module is imported; other modules are left to the next finder."""
+        if fullname in _UNUSED or (fullname == "yaml" and _is_for_numba()):
+            raise ModuleNotFoundError(f"{fullname} is not used by the program", name=fullname)
+
+
+def _is_for_numba() -> bool:
+    """Return True if Numba is importing yaml, which it does even without the file of settings that it would read with yaml."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals["__name__"] in (__name__, "importlib._bootstrap"):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals["__name__"] == "numba.core.config" and not Path(".numba_config.yaml").exists()
 
 
 def lighten_libraries() -> None:
@@ -27,12 +41,13 @@ def lighten_libraries() -> None:
 
     Programs call this function, not scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core,
     which doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads.
-    pydantic would search all installed packages for plugins. PyArrow would load pandas, if it is installed, which only scripts use.
+    pydantic would search all installed packages for plugins. PyArrow would load pandas, if it is installed, which only scripts use, and
+    libraries for file systems in networks; Numba would load yaml.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    if not any(isinstance(finder, _WithoutPandas) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _WithoutPandas())
+    if not any(isinstance(finder, _WithoutUnused) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WithoutUnused())
 
 
 @cache

@@ -23,6 +23,8 @@ HEAVY = (
     "pyarrow",
     "pyarrow.parquet",
     "pyarrow.dataset",
+    "pyarrow._s3fs",
+    "yaml",
     "duckdb",
     "gemmi",
     "lxml",
@@ -152,3 +154,16 @@ def test_command_line_limits_numpy_to_one_thread():
     environment = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name} | {"PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert set(json.loads(done.stdout)) == {1}
+
+
+@pytest.mark.parametrize("has_settings", [False, True])
+def test_numba_loads_yaml_only_for_its_settings(has_settings, tmp_path):
+    if has_settings:
+        (tmp_path / ".numba_config.yaml").write_text("boundscheck: 1\n")
+    code = (
+        "from proteoscope.engine.execution.libraries import lighten_libraries; lighten_libraries(); import sys, numba\n"
+        "loaded = 'yaml' in sys.modules; import yaml; print(loaded, numba.config.BOUNDSCHECK)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == (["True", "1"] if has_settings else ["False", "None"])
