@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -142,28 +142,53 @@ def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]
 
 def _send(gpu: Gpu, buffer: Any, values: NDArray, stream: Any) -> None:
     """Copy an array to a buffer; a large one through pinned memory by several threads, since one copies slower than the GPU receives."""
-    senders = min(_MAXIMUM_SENDERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    senders = min(senders, values.nbytes // (2 * _STAGED_BYTES))
-    if senders < 2:
+    n = min(_MAXIMUM_SENDERS, _usable_cores(), values.nbytes // (2 * _STAGED_BYTES))
+    if n < 2:
         gpu.upload(buffer, values, stream)
-        return
-    gpu.wait(stream)  # the copies have streams of their own
-    sent_bytes = values.reshape(-1).view(np.uint8)
+    else:
+        gpu.wait(stream)  # the copies have streams of their own
+        _senders(gpu).send(buffer, values.reshape(-1).view(np.uint8), n)
 
-    def work(sender: int) -> None:
-        streams, workspaces = [gpu.stream() for _ in range(2)], [gpu.pinned(_STAGED_BYTES) for _ in range(2)]
-        for turn, begin in enumerate(range(sender * _STAGED_BYTES, len(sent_bytes), senders * _STAGED_BYTES)):
-            own, workspace = streams[turn % 2], workspaces[turn % 2]
-            gpu.wait(own)
-            chunk = sent_bytes[begin : begin + _STAGED_BYTES]
-            workspace[: len(chunk)] = chunk
-            gpu.upload(buffer, workspace[: len(chunk)], own, offset=begin)
-        for own in streams:
-            gpu.wait(own)
 
-    with ThreadPoolExecutor(senders) as pool:
-        for _ in pool.map(work, range(senders)):
-            pass
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@lru_cache(maxsize=16)
+def _senders(gpu: Any) -> _Senders:
+    return _Senders(gpu)
+
+
+class _Senders:
+    """Threads that send large arrays to a GPU, each with two streams and two sections of pinned memory, which are created when needed."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu, self._sending = gpu, Lock()
+        self._pool = ThreadPoolExecutor(_MAXIMUM_SENDERS)
+        self._workspaces: list[list[tuple[Any, NDArray[np.uint8]]]] = []
+
+    def send(self, buffer: Any, values: NDArray[np.uint8], n: int) -> None:
+        """Copy bytes to a buffer with n threads, and wait for them."""
+        gpu, size = self._gpu, _STAGED_BYTES
+
+        def work(sender: int) -> None:
+            workspaces = self._workspaces[sender]
+            for turn, begin in enumerate(range(sender * size, len(values), n * size)):
+                stream, workspace = workspaces[turn % 2]
+                gpu.wait(stream)
+                chunk = values[begin : begin + size]
+                workspace[: len(chunk)] = chunk
+                gpu.upload(buffer, workspace[: len(chunk)], stream, offset=begin)
+            for stream, _ in workspaces:
+                gpu.wait(stream)
+
+        with self._sending:
+            while len(self._workspaces) < n:
+                self._workspaces.append([(gpu.stream(), gpu.pinned(size)) for _ in range(2)])
+            futures = [self._pool.submit(work, sender) for sender in range(n)]
+            wait(futures)
+            for future in futures:
+                future.result()
 
 
 class _CudaErrors:
