@@ -6,7 +6,7 @@ CuPy is imported when the first GPU is opened, since importing it would slow the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
 from hashlib import sha256
@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +147,7 @@ def _send(gpu: Gpu, buffer: Any, values: NDArray, stream: Any) -> None:
         gpu.upload(buffer, values, stream)
     else:
         gpu.wait(stream)  # the copies have streams of their own
-        _senders(gpu).send(buffer, values.reshape(-1).view(np.uint8), n)
+        _senders(cast(Hashable, gpu)).send(buffer, values.reshape(-1).view(np.uint8), n)
 
 
 def _usable_cores() -> int:
@@ -155,7 +155,7 @@ def _usable_cores() -> int:
 
 
 @lru_cache(maxsize=16)
-def _senders(gpu: Any) -> _Senders:
+def _senders(gpu: Gpu) -> _Senders:
     return _Senders(gpu)
 
 
