@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication, QProxyStyle, QStyle, QStyleOption, Q
 
 from proteoscope.gui.labels import tip_text
 
-_SPACE = 12
-"""Horizontal space of a tab in addition to its title, in pixels; Fusion has twice as much."""
+_SPACE = 8
+"""Horizontal space of a tab in addition to its title, in pixels; Fusion has three times as much."""
 _SHORT_TITLES = {
     "Chromatogram": "Chrom.",
     "Differences": "Shifts",

@@ -64,7 +64,7 @@ IMPORT = Search(
             is_offered_again=True,
             wanted="a protein database",
             singular="database",
-            hint="one or more FASTA files, if you like",
+            hint="FASTA files with the proteins of the peptides",
             is_optional=True,
         ),
     ),

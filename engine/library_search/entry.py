@@ -58,7 +58,7 @@ LIBRARY_SEARCH = Search(
             is_offered_again=True,
             wanted="a protein database",
             singular="database",
-            hint="FASTA files in which peptides are to be placed (not needed)",
+            hint="FASTA files with the proteins of the peptides",
             is_optional=True,
         ),
     ),

@@ -111,7 +111,8 @@ class FileList(QWidget):
         self._open_project: Path | None = None
         self._last_files: tuple[Path, ...] = ()
         how = "choose it" if self._takes_project else "add them"
-        self.lines = _Lines(f"Drop {spec.hint or self._sort.hint} here, or {how} below", self.remove_selected)
+        optional = " (optional)" if spec.is_optional else ""
+        self.lines = _Lines(f"Drop {spec.hint or self._sort.hint} here, or {how} below{optional}", self.remove_selected)
         self.lines.setAccessibleName(spec.title)
         self.frame = Outlined(self.lines)
         self.message = self.frame.message

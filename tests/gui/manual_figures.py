@@ -106,10 +106,13 @@ class Figures(Photographer):
         results = self.shown("structures")
         results.hits.view.choose(1)
         self.wait_for(results)
+        # Without the list of runs, the table next to the structure shows the superposition.
+        self.window.dock_project.hide()
         results.structures_action.setChecked(True)
         self.wait_for(results)
         self.take("structures")
         results.structures_action.setChecked(False)
+        self.window.dock_project.show()
 
     def mirror(self) -> None:
         """Take an explained spectrum mirrored with a similar identified one."""

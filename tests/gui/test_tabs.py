@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QLabel, QTabBar, QToolButton
+from PySide6.QtWidgets import QLabel, QStyle, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
 from proteoscope.gui.layouts import make_tabs
@@ -13,9 +13,12 @@ from proteoscope.gui.tabs import PageTabs
 from proteoscope.gui.window import MainWindow
 from tests.gui.result_views import settle
 
-_PADDING = 12
-"""Pixels of a tab next to its title; with fewer, the title is elided."""
 _TITLES = ("Spectrum", "Coverage", "Scores", "Mass errors", "Chromatogram", "LC-MS map")
+
+
+def padding(bar: QTabBar) -> int:
+    """Return the pixels of a tab next to its title; with fewer, the title is elided."""
+    return bar.style().pixelMetric(QStyle.PixelMetric.PM_TabBarTabHSpace)
 
 
 @pytest.fixture
@@ -56,8 +59,8 @@ def test_selected_title_is_whole_in_a_bar_without_space_for_all(tabs: PageTabs, 
     for index in range(tabs.count()):
         tabs.setCurrentIndex(index)
         qtbot.wait(1)
-        bar, text = tab_bar(tabs), tabs.tabText(index)
-        assert bar.tabRect(index).width() >= bar.fontMetrics().horizontalAdvance(text) + _PADDING, text
+        bar, text = bar_of(tabs), tabs.tabText(index)
+        assert bar.tabRect(index).width() >= bar.fontMetrics().horizontalAdvance(text) + padding(bar), text
         assert not has_arrows(tabs) and bar.rect().contains(bar.tabRect(index))
 
 
@@ -75,5 +78,8 @@ def test_tabs_next_to_the_spectrum_fit_without_arrows(window: MainWindow, finish
             qtbot.wait(1)
             place, bar = tab_bar(shown).tabRect(index), tab_bar(shown)
             assert not has_arrows(shown) and bar.rect().contains(place)
-            assert place.width() >= bar.fontMetrics().horizontalAdvance(shown.tabText(index)) + _PADDING
+            # Next to the spectrum, all titles are whole, not only the selected one.
+            whole = range(shown.count()) if shown.count() == len(_TITLES) else [index]
+            for tab in whole:
+                assert bar.tabRect(tab).width() >= bar.fontMetrics().horizontalAdvance(shown.tabText(tab)) + padding(bar)
             assert size.width() < 1280 or shown.count() < len(_TITLES) or titles(shown) == _TITLES

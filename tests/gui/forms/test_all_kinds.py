@@ -47,6 +47,8 @@ def test_form_of_each_search_explains_files_that_do_not_fit(window: MainWindow, 
     form = window.form
     assert form.search.kind == kind and form.isVisible()
     for file_list in form.file_lists.values():
+        assert file_list.lines._empty_text.endswith(" (optional)") == file_list._spec.is_optional
+    for file_list in form.file_lists.values():
         file_list.add(files)
     qtbot.waitUntil(lambda: all(file_list.is_examined for file_list in form.file_lists.values()))
     for file_list in form.file_lists.values():
