@@ -108,7 +108,7 @@ def _checkpoint(project: Project, run_id: str) -> Checkpoint:
     checkpoint = project.checkpoint(run_id)
     if checkpoint is None:
         raise InputError(project.folder, f"run '{run_id}' cannot be resumed: {NO_CHECKPOINT}", remedy="Run it again")
-    if checkpoint.place == "copied":
+    if checkpoint.origin == "copied":
         raise InputError(
             project.folder,
             f"run '{run_id}' cannot be resumed: its checkpoint belongs to the project {checkpoint.header.folder}",
@@ -224,4 +224,4 @@ def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
             raise InputError(project.folder, "holds no run that can be resumed", remedy="proteoscope runs lists what there is")
     checkpoint = _checkpoint(project, run_id)
     record = checkpoint.header.request
-    return StoppedRun(run_id, record["kind"], Path(record["folder"]), checkpoint.place == "moved", project.folder, record)
+    return StoppedRun(run_id, record["kind"], Path(record["folder"]), checkpoint.origin == "moved", project.folder, record)

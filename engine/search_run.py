@@ -507,7 +507,7 @@ def project_run(
 def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
     """Return the checkpoint that stores the results of a run; if the run is resumed, the checkpoint also provides the earlier results."""
     key, resumed = project.checkpoint_key(run.number), None
-    if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.place != "copied":
+    if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.origin != "copied":
         resumed = CheckpointFile.open(checkpoint.path)
         n = 0 if resumed is None else len(resumed.partitions)
         progress.message(f"{run.number} is resumed: its checkpoint holds {n:,} finished {'partition' if n == 1 else 'partitions'}")

@@ -44,7 +44,7 @@ class MeansPlan(NamedTuple):
     ----------
     n : int
         Number of spectra.
-    places : ndarray of int64, shape (m,)
+    spectra : ndarray of int64, shape (m,)
         Indices of the spectra that are clustered.
     vectors : Vectors or None
         Vectors of these spectra; None without vectors.
@@ -53,7 +53,7 @@ class MeansPlan(NamedTuple):
     """
 
     n: int
-    places: NDArray[np.int64]
+    spectra: NDArray[np.int64]
     vectors: Vectors | None = None
     centroids: VectorSums | None = None
 
@@ -112,7 +112,7 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
         tolerance=parameters.convergence_tolerance,
         progress=resources.progress,
     ).labels
-    joined = plan.places[result >= 0]
+    joined = plan.spectra[result >= 0]
     _, first, cluster = np.unique(result[result >= 0], return_index=True, return_inverse=True)
     labels[joined] = joined[first][cluster]
     return labels

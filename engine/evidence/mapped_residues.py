@@ -76,7 +76,7 @@ class MappedRows:
     ----------
     chain : ndarray of int64, shape (m,)
         Index of the mapped chain.
-    place : ndarray of int64, shape (m,)
+    protein_residue : ndarray of int64, shape (m,)
         Index of the protein residue among the residues of all proteins.
     position : ndarray of int64, shape (m,)
         Position in the protein, from 0.
@@ -91,7 +91,7 @@ class MappedRows:
     """
 
     chain: NDArray[np.int64]
-    place: NDArray[np.int64]
+    protein_residue: NDArray[np.int64]
     position: NDArray[np.int64]
     row: NDArray[np.int64]
     exposure: NDArray[np.float64]
@@ -118,15 +118,15 @@ class MappedRows:
     def __len__(self) -> int:
         return len(self.row)
 
-    def first_of(self, n_places: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the first row of each of `n_places` protein residues, on its nearest chain, or -1.
+    def first_of(self, n_residues: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """Return the first row of each of `n_residues` protein residues, on its nearest chain, or -1.
 
         `wanted` (m,) is True for allowed rows.
         """
         rows = np.arange(len(self)) if wanted is None else np.flatnonzero(wanted)
-        result = np.full(n_places, -1, np.int64)
+        result = np.full(n_residues, -1, np.int64)
         # Assignment in reverse order: the first row of each residue is written last.
-        result[self.place[rows[::-1]]] = rows[::-1]
+        result[self.protein_residue[rows[::-1]]] = rows[::-1]
         return result
 
 

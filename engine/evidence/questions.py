@@ -149,7 +149,7 @@ def mapped_sites(
         some = placed[members]
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
         # Include sites that are assigned to a nearer chain.
-        others = first + np.flatnonzero(is_site[rows.place[first:last]])
+        others = first + np.flatnonzero(is_site[rows.protein_residue[first:last]])
         which, distance = _nearest(rows.alpha[row[some]], rows.alpha[others], row[some][:, None] == others[None])
         is_there = np.isfinite(distance)
         nearest[some[is_there]] = rows.position[others[which[is_there]]]
@@ -253,13 +253,13 @@ def near_pairs(
     progress.stage("Measuring what could touch", len(nearest))
     for number in nearest:
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
-        every = first + np.flatnonzero(is_wanted[rows.place[first:last]])
+        every = first + np.flatnonzero(is_wanted[rows.protein_residue[first:last]])
         some = every[:_MAXIMUM_OF_A_PROTEIN]
         n_cut += len(some) < len(every)
         apart = np.linalg.norm(rows.alpha[some, None] - rows.alpha[None, some], axis=2)
         along = np.abs(rows.position[some, None] - rows.position[None, some])
         a, b = np.nonzero(np.triu((apart <= distance) & (along >= separation), 1))
-        is_modified = is_site[rows.place[some]]
+        is_modified = is_site[rows.protein_residue[some]]
         order = np.lexsort((b, a, apart[a, b], ~(is_modified[a] | is_modified[b])))
         a, b = a[order], b[order]
         parts.append((some[a], some[b], apart[a, b], _atom_distances(mapped[number], rows.row[some], a, b)))
@@ -271,7 +271,7 @@ def near_pairs(
         )
     none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     first_rows, other, alpha, atoms = (np.concatenate(column) for column in zip(none, *parts, strict=True))
-    return Pairs(first_rows, other, is_site[rows.place[first_rows]] | is_site[rows.place[other]], alpha, atoms)
+    return Pairs(first_rows, other, is_site[rows.protein_residue[first_rows]] | is_site[rows.protein_residue[other]], alpha, atoms)
 
 
 def _atom_distances(chain: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:

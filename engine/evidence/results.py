@@ -59,7 +59,7 @@ class Evidence:
 
     proteins: Sequence[ProteinEntry]
     peptides: IdentifiedPeptides
-    places: PeptidePositions
+    peptide_positions: PeptidePositions
     residues: ResidueEvidence
     conservation: Conservation
     sites: Sites
@@ -191,7 +191,7 @@ class _Columns:
         self.label_number = _column(evidence.mapped, "label_number")
         self.symbol, self.secondary = _SYMBOLS[_column(evidence.mapped, "residue")], _STATES[_column(evidence.mapped, "secondary")]
         self.author = _authors(_column(evidence.mapped, "author_number"), _column(evidence.mapped, "insertion"))
-        self.is_identical = (self.symbol == evidence.residues.residue[rows.place]) & (self.symbol != _X)
+        self.is_identical = (self.symbol == evidence.residues.residue[rows.protein_residue]) & (self.symbol != _X)
         self.nearest = np.full(len(evidence.proteins), -1, np.int64)
         for number, chain in enumerate(evidence.mapped):
             if chain.near.rank == 1:
@@ -217,11 +217,11 @@ def _proteins(evidence: Evidence, columns: _Columns) -> pa.Table:
     is_covered = evidence.residues.n_peptides > 0
     nearest = columns.nearest
     on_nearest = np.isin(evidence.rows.chain, nearest[nearest >= 0])
-    protein = evidence.residues.protein[evidence.rows.place[on_nearest]]
+    protein = evidence.residues.protein[evidence.rows.protein_residue[on_nearest]]
     n_mapped = np.bincount(protein, minlength=n)
-    n_seen = np.bincount(protein[is_covered[evidence.rows.place[on_nearest]]], minlength=n)
+    n_seen = np.bincount(protein[is_covered[evidence.rows.protein_residue[on_nearest]]], minlength=n)
     # A peptide that occurs twice in a protein counts once.
-    forms = np.unique(np.stack([evidence.places.protein, evidence.places.peptide], axis=1), axis=0)
+    forms = np.unique(np.stack([evidence.peptide_positions.protein, evidence.peptide_positions.peptide], axis=1), axis=0)
     identities = np.append([chain.near.identity for chain in evidence.mapped], np.nan)
     with np.errstate(invalid="ignore"):
         seen = np.where(n_mapped > 0, n_seen / np.maximum(1, n_mapped), np.nan)
@@ -250,7 +250,7 @@ def _proteins(evidence: Evidence, columns: _Columns) -> pa.Table:
 def _chains(evidence: Evidence, columns: _Columns) -> pa.Table:
     near = [chain.near for chain in evidence.mapped]
     protein = np.array([chain.protein for chain in near], np.int64)
-    is_covered = np.concatenate(([0], np.cumsum(evidence.residues.n_peptides[evidence.rows.place] > 0)))[evidence.rows.offsets]
+    is_covered = np.concatenate(([0], np.cumsum(evidence.residues.n_peptides[evidence.rows.protein_residue] > 0)))[evidence.rows.offsets]
     return described.CHAINS.arrow(
         {
             "protein": protein,
@@ -333,9 +333,9 @@ def _missed(evidence: Evidence, columns: _Columns) -> pa.Table:
 
 def _contacts(evidence: Evidence, columns: _Columns) -> pa.Table:
     some, rows = evidence.pairs, evidence.rows
-    protein = evidence.residues.protein[rows.place[some.first]]
+    protein = evidence.residues.protein[rows.protein_residue[some.first]]
     chain = rows.chain[some.first]
-    symbols = evidence.residues.residue[rows.place]
+    symbols = evidence.residues.residue[rows.protein_residue]
     return described.CONTACTS.arrow(
         {
             "protein": protein,
@@ -370,7 +370,7 @@ def _paralogues(evidence: Evidence, columns: _Columns) -> pa.Table:
 
 
 def _peptide_positions(evidence: Evidence, columns: _Columns) -> pa.Table:
-    positions, peptides = evidence.places, evidence.peptides
+    positions, peptides = evidence.peptide_positions, evidence.peptides
     n_places = np.bincount(positions.peptide, minlength=len(peptides))
     return described.PEPTIDE_PLACES.arrow(
         {

@@ -143,7 +143,7 @@ def _summary(evidence: Evidence, tables: SourceTables, parameters: EvidenceParam
         "proteins": len(evidence.proteins),
         "on_structures": len(proteins),
         "chains": len(evidence.chain_names),
-        "peptides": len(np.unique(evidence.places.peptide)),
+        "peptides": len(np.unique(evidence.peptide_positions.peptide)),
         "sites": residues.shape[1],
         "placed_sites": int((placed >= 0).sum()),
         "homologues": int(evidence.conservation.n_of_protein.sum()),

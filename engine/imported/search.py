@@ -224,13 +224,15 @@ def warn_of_import(
 def _warn_of_database(matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
     """Report the number of proteins that the database lacks, and the number of peptides whose proteins only the database names."""
     used = np.unique(matches.protein)
-    n_unplaced = int(np.count_nonzero(matches.places.row[used] < 0))
+    n_unplaced = int(np.count_nonzero(matches.protein_positions.row[used] < 0))
     if database is not None and n_unplaced:
         progress.message(
             f"{n_unplaced:,} of {len(used):,} proteins of the results are not in the database, and have no coverage", "warning"
         )
-    if matches.places.from_database:
-        progress.message(f"The results name no protein of {matches.places.from_database:,} peptides, which are found in the database")
+    if matches.protein_positions.from_database:
+        progress.message(
+            f"The results name no protein of {matches.protein_positions.from_database:,} peptides, which are found in the database"
+        )
 
 
 def _warn_of_masses(identifications: Identifications, matches: ListedMatches, progress: Progress) -> None:

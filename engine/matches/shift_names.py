@@ -164,7 +164,7 @@ class _Entry(NamedTuple):
     name: str
     unimod_id: int | None
     residue: int
-    place: Position
+    position: Position
 
 
 @cache
@@ -198,7 +198,7 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
     entries = []
     for entry in _catalogue():
         holder = held.get(entry.residue)
-        if entry.place in ends and entry.residue == _ANY:
+        if entry.position in ends and entry.residue == _ANY:
             continue
         if holder is None:
             entries.append(entry)
@@ -309,7 +309,9 @@ def _fits_of_entries(
     lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
     standing = 2 * _STANDING[np.array([entry.tier for entry in entries])[which]] - (lost_by == loss[rows])
     modifications = [
-        SearchModification(entry.name, entry.unimod_id, entry.mass, "" if entry.residue == _ANY else chr(entry.residue + 65), entry.place)
+        SearchModification(
+            entry.name, entry.unimod_id, entry.mass, "" if entry.residue == _ANY else chr(entry.residue + 65), entry.position
+        )
         for entry in entries
     ]
     for row, number, rank, far, position in zip(*(column.tolist() for column in (rows, which, standing, error, positions)), strict=True):
@@ -368,7 +370,7 @@ def _fitting(
     rows = np.repeat(np.arange(len(shifts.shift)), np.diff(offsets))
     symbol = np.array([entry.residue for entry in entries], np.int64)[which]
     kinds: list[Position] = ["anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term"]
-    position = np.array([kinds.index(entry.place) for entry in entries])[which]
+    position = np.array([kinds.index(entry.position) for entry in entries])[which]
     at_start, at_end = np.uint64(1), np.uint64(1) << (shifts.length[rows] - 1).astype(np.uint64)
     mask = np.where(np.isin(position, (1, 3)), at_start, np.where(np.isin(position, (2, 4)), at_end, _ALL))
     mask = np.where((position == 3) & ~shifts.is_protein_start[rows] | (position == 4) & ~shifts.is_protein_end[rows], np.uint64(0), mask)
@@ -381,9 +383,9 @@ def _fitting(
 
 def _site(entry: _Entry, position: int, shifts: ShiftPositions, row: int) -> int:
     """Return the site of a named shift at the residue with index `position`: the residue number from 1, or a terminus."""
-    if entry.residue == _ANY and entry.place.endswith("N-term"):
+    if entry.residue == _ANY and entry.position.endswith("N-term"):
         return 0
-    return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.place.endswith("C-term") else position + 1
+    return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.position.endswith("C-term") else position + 1
 
 
 class _End(NamedTuple):
@@ -477,13 +479,13 @@ def _find_sites(entries: list[_Entry], shifts: ShiftPositions, residue_bits: NDA
     bits = np.zeros(len(shifts.shift), np.uint64)
     for entry in entries:
         sites = residue_bits[:, entry.residue]
-        if entry.place.endswith("N-term"):
+        if entry.position.endswith("N-term"):
             sites = sites & np.uint64(1)
-        elif entry.place.endswith("C-term"):
+        elif entry.position.endswith("C-term"):
             sites = sites & at_end
-        if entry.place == "protein N-term":
+        if entry.position == "protein N-term":
             sites = np.where(shifts.is_protein_start, sites, np.uint64(0))
-        elif entry.place == "protein C-term":
+        elif entry.position == "protein C-term":
             sites = np.where(shifts.is_protein_end, sites, np.uint64(0))
         bits |= sites
     return bits

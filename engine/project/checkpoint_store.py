@@ -73,14 +73,14 @@ class Checkpoint:
         File of the checkpoint.
     header : CheckpointHeader
         Run to which the checkpoint belongs.
-    place : str
+    origin : str
         ``here`` if the project in its present folder created the checkpoint, ``moved`` if the project has been moved since then, ``copied``
         if this project is a copy and the original still exists.
     """
 
     path: Path
     header: CheckpointHeader
-    place: Literal["here", "moved", "copied"]
+    origin: Literal["here", "moved", "copied"]
 
 
 @dataclass(frozen=True)

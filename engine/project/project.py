@@ -338,14 +338,14 @@ class Project:
             checkpoint = self.checkpoint(run)
         except StorageError:
             return False
-        return checkpoint is not None and checkpoint.place != "copied"
+        return checkpoint is not None and checkpoint.origin != "copied"
 
     def _remove_checkpoint(self, run: str) -> None:
         """Remove the checkpoint of a run of this project; the checkpoint of the same run in a copy of the project remains."""
         with contextlib.suppress(StorageError):
             key = self.checkpoint_key(run)
             checkpoint = key.find()
-            if checkpoint is not None and checkpoint.place == "moved":
+            if checkpoint is not None and checkpoint.origin == "moved":
                 remove_files(checkpoint.path)
             key.remove()
 

@@ -111,7 +111,7 @@ class _Traces(NamedTuple):
 
     Attributes
     ----------
-    place : int
+    file : int
         Index of the file in the design.
     voltage : float
         FAIMS voltage, NaN without FAIMS.
@@ -129,7 +129,7 @@ class _Traces(NamedTuple):
         Ions identified by spectra at the voltage.
     """
 
-    place: int
+    file: int
     voltage: float
     rows: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -187,12 +187,12 @@ def _join_files(
     for traced, k in zip(traces, column, strict=True):
         at = number[traced.rows, k]
         some, at = at >= 0, at[at >= 0]
-        values[traced.place, at], reason[traced.place, at], from_spectra[traced.place, at] = (
+        values[traced.file, at], reason[traced.file, at], from_spectra[traced.file, at] = (
             traced.values[some],
             traced.reason[some],
             traced.from_spectra[some],
         )
-        reason[traced.place, number[traced.without, k]] = _NO_TIME
+        reason[traced.file, number[traced.without, k]] = _NO_TIME
     return replace(ions.part(ion), voltage=voltages[part]), values, reason, from_spectra
 
 

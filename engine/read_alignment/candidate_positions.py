@@ -60,7 +60,7 @@ class BestPositions(NamedTuple):
 
     Attributes
     ----------
-    read, place
+    read, candidate
         Index of each read, and index of its best candidate.
     lead
         Score advantage: best score minus the best score at another position; -1 without another position.
@@ -69,7 +69,7 @@ class BestPositions(NamedTuple):
     """
 
     read: NDArray[np.int64]
-    place: NDArray[np.int64]
+    candidate: NDArray[np.int64]
     lead: NDArray[np.int64]
     rivals: NDArray[np.int64]
 

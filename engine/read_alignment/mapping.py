@@ -245,7 +245,7 @@ def _choose_candidates(
     rivals = np.zeros(n, np.int64)
     only = np.flatnonzero(~is_open[candidates.read])
     chosen[candidates.read[only]] = only
-    chosen[best.read], lead[best.read], rivals[best.read] = scored[best.place], best.lead, best.rivals
+    chosen[best.read], lead[best.read], rivals[best.read] = scored[best.candidate], best.lead, best.rivals
     placed = np.flatnonzero(chosen >= 0)
     quality = mapping_qualities(lead[placed], rivals[placed], candidates.votes[chosen[placed]], plan.difference)
     return chosen[placed], quality, scored

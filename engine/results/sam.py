@@ -35,7 +35,7 @@ UNPLACED, SECONDARY = 4, 256
 NO_QUALITY = 255
 """Mapping quality in SAM if the quality is unknown."""
 NO_PLACE = (-1, 0, 0, -1, 0, 0)
-"""Row of `SamRecords.places` for an unmapped read."""
+"""Row of `SamRecords.positions` for an unmapped read."""
 
 LONGEST_READ_NAME = 254
 """Maximum length of a read name in SAM; names of references have no limit."""
@@ -117,7 +117,7 @@ class SamRecords(NamedTuple):
         Read names.
     flags : (n,) int64
         SAM flags.
-    places : (n, 6) int64
+    positions : (n, 6) int64
         Columns: index of the reference (-1 for none), position from 1, mapping quality, index of the mate's reference (-1 for none),
         position of the mate, template length.
     cigars
@@ -132,7 +132,7 @@ class SamRecords(NamedTuple):
 
     names: Texts
     flags: NDArray[np.int64]
-    places: NDArray[np.int64]
+    positions: NDArray[np.int64]
     cigars: Texts
     clips: NDArray[np.int64]
     tags: Texts

@@ -158,7 +158,7 @@ def _align_hits(
     columns = ((hits.subjects, hits.e_values, hits.bit_scores) for hits in significant)
     subjects, e_values, bit_scores = (np.concatenate(column) for column in zip(*columns, strict=True))
     score, rank = scores[query, subjects].astype(np.int64), np.arange(len(query)) - offsets[query] + 1
-    pairs = Pairs(queries.residues, queries.places(numbers[query]), database.residues, database.places(subjects), score)
+    pairs = Pairs(queries.residues, queries.ranges(numbers[query]), database.residues, database.ranges(subjects), score)
     alignments = align_pairs(pairs, scheme, threads, progress)
     hits = Hits.from_alignments(
         alignments, _entries(queries, numbers[query]), _entries(database, subjects), score, rank, bit_scores, e_values

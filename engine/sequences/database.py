@@ -95,7 +95,7 @@ class SequenceDatabase:
         """Return the residue codes of sequence `i`."""
         return self.residues[self.offsets[i] : self.offsets[i + 1]]
 
-    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def ranges(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return start and end index of the residues of the sequences with the given indices, (k, 2)."""
         return np.stack((self.offsets[numbers], self.offsets[numbers + 1]), axis=1)
 

@@ -166,7 +166,7 @@ class _Curve(NamedTuple):
 
     Attributes
     ----------
-    place, tangent : ndarray of float64, shape (n * steps, 3)
+    point, tangent : ndarray of float64, shape (n * steps, 3)
         Coordinates and unit tangents of the samples.
     is_joined : ndarray of bool, shape (n,)
         True if a residue is bonded to the next residue.
@@ -178,7 +178,7 @@ class _Curve(NamedTuple):
         Direction of the width of a ribbon at each residue.
     """
 
-    place: NDArray[np.float64]
+    point: NDArray[np.float64]
     tangent: NDArray[np.float64]
     is_joined: NDArray[np.bool_]
     across: tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -207,7 +207,7 @@ def curve(position: Coordinates, steps: int = 4, number: NDArray[np.integer] | N
     result = _curve(np.where(there[:, None], position, 0.0), _next_joined(position, number), steps)
     firsts, lasts = _stretches(result.is_joined)
     return [
-        result.place[first * steps : last * steps + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True) if there[first]
+        result.point[first * steps : last * steps + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True) if there[first]
     ]
 
 
@@ -460,7 +460,7 @@ def _swept(
     np.divide(y_normal, length, out=normal[:, :, 1])
     chosen = frame[sample]
     vertices = flat @ chosen
-    vertices += smooth_curve.place[at].astype(np.float32)[:, None]
+    vertices += smooth_curve.point[at].astype(np.float32)[:, None]
     normals = normal @ chosen
     tangent = smooth_curve.tangent[at].astype(np.float32)[:, None]
     normals[ends[2] : ends[5]] = -tangent[ends[2] : ends[5]]

@@ -152,7 +152,7 @@ class CarriedModification(NamedTuple):
     The carrier is a residue symbol or an end of the peptide (`proteoscope.engine.matches.fixed_modifications`).
     """
 
-    place: int
+    residue: int
     name: str
     mass: float
     where: str
@@ -185,7 +185,7 @@ def covered_by(
     for start, end, peptide in sorted(peptides, key=lambda placed: (placed[0], -placed[1])):
         covered[start:end] = True
         changes = tuple(
-            (modification.place, modification.name)
+            (modification.residue, modification.name)
             for modification in _modifications(str(peptide["peptide"]), start, end)
             if is_shown(modification)
         )

@@ -65,7 +65,7 @@ class CoverageSheet(Sheet):
             for row in self._rows_of(feature):
                 self.features[row].append((lane, feature))
         self.key = Key([*coverage.groups, *([QUANTITY] if quantities else [])], measure, 4.0, self.line * 1.9, right)
-        self.tops = [self.line * 2.2 if not self.key.places else self.key.bottom + self.line * 0.5]
+        self.tops = [self.line * 2.2 if not self.key.boxes else self.key.bottom + self.line * 0.5]
         self.n_lanes = [min(max((peptide.lane + 1 for peptide in peptides), default=0), _LANES) for peptides in self.peptides]
         # Lanes without a feature in a row take no space in that row.
         self.lanes = [

@@ -158,7 +158,7 @@ class Points:
     targets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
-    def places(self) -> NDArray[np.float64]:
+    def centres(self) -> NDArray[np.float64]:
         """Distinct positions of the dots, rounded to half a point, (k, 2); coinciding dots are thus drawn once."""
         return np.unique(np.rint(np.column_stack((self.x, self.y)) * 2), axis=0) / 2
 
@@ -475,7 +475,7 @@ def _render_shape(shape: Shape, font_size: float, name: str) -> str:
             path = "".join(f"M{at:.2f} {down:.2f}h{width:.2f}v{height:.2f}h{-width:.2f}z" for at, down, width in ends)
             return f'<path d="{path}" fill="{format_colour(ink)}"{_opacity(opacity)}/>'
         case Points(ink=ink):
-            path = "".join(f"M{x:g} {y:g}h.01" for x, y in shape.places.tolist())
+            path = "".join(f"M{x:g} {y:g}h.01" for x, y in shape.centres.tolist())
             return f'<path d="{path}" fill="none" stroke="{format_colour(ink)}" stroke-width="{shape.size:g}" stroke-linecap="round"/>'
         case Label(x, y, text, anchor, ink):
             style = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if shape.is_upright else ""

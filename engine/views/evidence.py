@@ -178,20 +178,20 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     residues = source.query("SELECT position, n_psms, conservation FROM residues WHERE protein = ?", [protein])
     position = residues["position"].to_numpy().astype(np.int64)
     is_there = (position >= 1) & (position <= n)
-    n_psms = _at_places(n, position[is_there] - 1, residues["n_psms"].to_numpy()[is_there], 0)
-    conservation = _at_places(n, position[is_there] - 1, residues["conservation"].to_numpy()[is_there], np.nan)
+    n_psms = _scattered(n, position[is_there] - 1, residues["n_psms"].to_numpy()[is_there], 0)
+    conservation = _scattered(n, position[is_there] - 1, residues["conservation"].to_numpy()[is_there], np.nan)
     rows = source.query(
         "SELECT file_row_number AS row, position, mass FROM sites WHERE protein = ? ORDER BY row DESC", [protein]
     ).to_pylist()
     rows = [row for row in rows if 1 <= row["position"] <= n]
-    is_modified = _at_places(n, np.array([row["position"] - 1 for row in rows], np.int64), True, False)
+    is_modified = _scattered(n, np.array([row["position"] - 1 for row in rows], np.int64), True, False)
     # Modifications without a site, such as fixed ones, are not marked.
     carried: dict[int, list[float]] = {}
     for row in rows:
         carried.setdefault(row["position"] - 1, []).append(row["mass"])
 
     def makes_a_site(modification: CarriedModification) -> bool:
-        return any(abs(mass - modification.mass) <= _SAME_MASS for mass in carried.get(modification.place, ()))
+        return any(abs(mass - modification.mass) <= _SAME_MASS for mass in carried.get(modification.residue, ()))
 
     coverage = covered_by(accession, sequence, positions, result[0]["description"], makes_a_site)
     sites = {row["position"] - 1: row["row"] for row in rows}
@@ -237,7 +237,7 @@ class ChainPair(AlignedPair):
 
     Attributes
     ----------
-    place, residue
+    protein_residue, residue
         Residues of the protein and of the chain in each column, from 0, or -1 for a gap, (columns,).
     author
         Residue numbers of the chain in the structure file.
@@ -245,7 +245,7 @@ class ChainPair(AlignedPair):
         Residues of the protein (from 0) that are aligned with chain residues without coordinates.
     """
 
-    place: NDArray[np.int64]
+    protein_residue: NDArray[np.int64]
     residue: NDArray[np.int64]
     author: Mapping[int, str]
     unseen: frozenset[int]
@@ -264,8 +264,8 @@ class ChainPair(AlignedPair):
 
         `positions` is a mask over the residues of the protein.
         """
-        is_there = self.place >= 0
-        is_there[is_there] = positions[self.place[is_there]]
+        is_there = self.protein_residue >= 0
+        is_there[is_there] = positions[self.protein_residue[is_there]]
         return np.flatnonzero(is_there)
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -281,7 +281,7 @@ class ChainPair(AlignedPair):
 
     def column_text(self, column: int) -> str:
         """Return the tooltip of a column: both residues, or why one is missing."""
-        position, row = int(self.place[column]), int(self.residue[column])
+        position, row = int(self.protein_residue[column]), int(self.residue[column])
         protein = f"Protein {self.query[column]}{position + 1}" if position >= 0 else "Protein: gap"
         if row >= 0:
             chain = f"chain {self.subject[column]} {self.author.get(row, '?')}"
@@ -357,8 +357,8 @@ def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: Sh
 
 
 def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence:
-    position = _at_places(n, near.chain_residue, near.position, -1)
-    exposure = _at_places(n, near.chain_residue, near.exposure, np.nan)
+    position = _scattered(n, near.chain_residue, near.position, -1)
+    exposure = _scattered(n, near.chain_residue, near.exposure, np.nan)
     # Residues outside the protein have the index -1, which selects the appended value.
     n_psms, is_modified = np.append(protein.n_psms, 0)[position], np.append(protein.is_modified, False)[position]
     conservation = np.append(protein.conservation, np.nan)[position]
@@ -368,7 +368,7 @@ def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence
     return ChainEvidence(position, n_psms, is_modified, exposure, conservation, quantity, protein.quantities.scale)
 
 
-def _at_places(n: int, positions: NDArray[np.int64], values: NDArray[Any] | bool, none: float | bool) -> NDArray[Any]:
+def _scattered(n: int, positions: NDArray[np.int64], values: NDArray[Any] | bool, none: float | bool) -> NDArray[Any]:
     """Return an array (n,) with `values` at the indices `positions` and `none` elsewhere, of the type of `none`."""
     column = np.full(n, none)
     column[positions] = values
@@ -454,7 +454,7 @@ def _pair(protein: ProteinEvidence, near: NearFold, chain: ChainInFile | None) -
         middle=_middle(upper, lower),
         subject=lower,
         facts=facts,
-        place=at,
+        protein_residue=at,
         residue=rows,
         author=author,
         unseen=frozenset(near.unseen.tolist()),

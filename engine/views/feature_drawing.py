@@ -32,28 +32,28 @@ class Key:
 
     Attributes
     ----------
-    places
+    boxes
         Rectangle of each group.
     bottom
         Lower edge of the key; equals `top` without groups.
     """
 
     def __init__(self, groups: Iterable[str], measure: TextMeasure, left: float, top: float, right: float) -> None:
-        self.places: dict[str, Region] = {}
+        self.boxes: dict[str, Region] = {}
         self.bottom, self._measure = top, measure
         x, line = left, measure.line
         for group in groups:
             width = measure.width(group) + 2.4 * line
             if x + width > right and x > left:
                 x, top = left, top + line * 1.2
-            self.places[group] = Region(x, top, width, line)
+            self.boxes[group] = Region(x, top, width, line)
             self.bottom = top + line
             x += width
 
     def shapes(self, shown: Collection[str]) -> list[Shape]:
         """Return the shapes of the key: names and coloured boxes, which are empty for hidden groups."""
         shapes: list[Shape] = []
-        for group, (left, top, _, line) in self.places.items():
+        for group, (left, top, _, line) in self.boxes.items():
             is_shown, ink = group in shown, _INKS[group]
             shapes += [
                 Bar(left, top + line * 0.25, line * 0.9, line * 0.5, ink, opacity=float(is_shown), outline=ink),
@@ -63,7 +63,7 @@ class Key:
 
     def group_at(self, x: float, y: float) -> str | None:
         """Return the group at a point of the sheet, or None."""
-        return next((group for group, position in self.places.items() if position.holds(x, y)), None)
+        return next((group for group, position in self.boxes.items() if position.holds(x, y)), None)
 
 
 def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float]) -> list[Shape]:

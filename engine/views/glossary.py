@@ -26,7 +26,7 @@ class Term:
         Names in files (columns) or on the command line (parameters).
     meaning
         Explanation in one or more sentences.
-    places
+    used_in
         Tables and forms that contain the term, such as ``PSMs of identification``.
     is_setting
         True for a search parameter.
@@ -35,7 +35,7 @@ class Term:
     title: str
     names: tuple[str, ...]
     meaning: str
-    places: tuple[str, ...]
+    used_in: tuple[str, ...]
     is_setting: bool = False
 
 
@@ -65,7 +65,7 @@ def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
     result = []
     for term in terms:
         title = " ".join([term.title, *term.names]).casefold()
-        whole = " ".join([title, term.meaning.casefold(), *(position.casefold() for position in term.places)])
+        whole = " ".join([title, term.meaning.casefold(), *(position.casefold() for position in term.used_in)])
         if all(word in whole for word in words):
             result.append((sum(word not in title for word in words), term))
     return [term for _, term in sorted(result, key=lambda named: named[0])]

@@ -75,7 +75,7 @@ class HitSheet(Sheet):
         below = self.first_lane + max((lane + 1 for lane, _ in self.features), default=0) * _LANE
         present = {feature.group for feature in hits.features}
         self.key = Key([group for group in FEATURE_GROUPS if group in present], measure, self.left, below + 0.2 * line, self.right)
-        self.top = self.key.bottom + 0.6 * line if self.key.places else 4.3 * line + self.heading
+        self.top = self.key.bottom + 0.6 * line if self.key.boxes else 4.3 * line + self.heading
         self.is_cut = hits.total > n_bars
         self.size = width, self.top + n_bars * self.step + (2.2 if self.is_cut else 0.6) * line
 

@@ -139,7 +139,7 @@ def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None
             canvas.drawPath(bars, stroke=0, fill=1)
             canvas.setFillAlpha(1)
         case Points():
-            for at, down in shape.places.tolist():
+            for at, down in shape.centres.tolist():
                 canvas.circle(at, height - down, shape.size / 2, stroke=0, fill=1)
         case Label():
             _draw_label(canvas, shape, height, font_size)

@@ -53,7 +53,7 @@ class Pileup:
         Line of the figure for each alignment, from 0, (n,), int64.
     read
         Index of the alignment with each difference, (m,), int64.
-    place
+    position
         Position of each difference in the reference, from 1; for an insertion, the position before it, shape (m,), int64.
     symbol
         Base of the read (ASCII), ``-`` for a deletion, ``+`` for an insertion, shape (m,), uint8.
@@ -71,7 +71,7 @@ class Pileup:
     is_reverse: NDArray[np.bool_]
     lane: NDArray[np.int64]
     read: NDArray[np.int64]
-    place: NDArray[np.int64]
+    position: NDArray[np.int64]
     symbol: NDArray[np.uint8]
     reference: NDArray[np.uint8]
     names: tuple[str, ...]
@@ -87,7 +87,7 @@ class Pileup:
     def counts(self, position: int) -> dict[str, int]:
         """Count the bases of the alignments at a position of the reference, most frequent first; ``-`` counts deletions."""
         covers = (self.start <= position) & (self.end >= position)
-        at = (self.place == position) & (self.symbol != ord("+"))
+        at = (self.position == position) & (self.symbol != ord("+"))
         result: dict[str, int] = {}
         for symbol in self.symbol[at].tolist():
             result[chr(symbol)] = result.get(chr(symbol), 0) + 1

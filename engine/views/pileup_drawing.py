@@ -256,10 +256,12 @@ class PileupSheet(Sheet):
         pile, inner = self.pile, self.inner
         lane = pile.lane[pile.read]
         top = self._lane_tops(lane)
-        in_sight = (top > self.top - self.height) & (top < inner.bottom) & (pile.place >= self.shown[0]) & (pile.place <= self.shown[1])
+        in_sight = (
+            (top > self.top - self.height) & (top < inner.bottom) & (pile.position >= self.shown[0]) & (pile.position <= self.shown[1])
+        )
         at = np.flatnonzero(in_sight)
         is_insertion = pile.symbol[at] == _INSERTION
-        x = self._x(pile.place[at] + np.where(is_insertion, 0.5, 0.0))
+        x = self._x(pile.position[at] + np.where(is_insertion, 0.5, 0.0))
         if len(at) > _MOST_STICKS:
             return self._cells(x, lane[at], pile.symbol[at])
         shapes: list[Basic] = []

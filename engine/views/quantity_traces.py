@@ -159,7 +159,7 @@ class IonTraces:
 class Border(NamedTuple):
     """Integration limit: index of the file, and True for the end of the peak, False for the beginning."""
 
-    place: int
+    file: int
     is_end: bool
 
 

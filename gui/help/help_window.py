@@ -196,7 +196,7 @@ class HelpWindow(QDialog):
             return
         term: Term = item.data(Qt.ItemDataRole.UserRole)
         sort = "Setting" if term.is_setting else "Column"
-        positions = "".join(f"<li>{escape(position)}</li>" for position in term.places)
+        positions = "".join(f"<li>{escape(position)}</li>" for position in term.used_in)
         names = ", ".join(f"<code>{escape(name)}</code>" for name in term.names)
         self.meaning.setHtml(
             f"<h3>{escape(term.title)}</h3><p>{escape(term.meaning)}</p><p>{sort}, in files and on the command line {names}. Used in:</p>"

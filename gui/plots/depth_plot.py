@@ -24,7 +24,7 @@ class DepthPlot(FigureView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Depth of coverage along the reference", parent, least=(160, 70), has_x_title=False)
         self.shown: Depth | None = None
-        self.place: tuple[int, int] | None = None
+        self.selected_range: tuple[int, int] | None = None
         """Selected positions, drawn between two lines, or None."""
         self.marked: tuple[int, int] | None = None
         """First and last position of the selected alignment, or None."""
@@ -38,7 +38,7 @@ class DepthPlot(FigureView):
         """Show a depth or a text; `retains_range` is True to retain the visible range and the marks of the same reference."""
         self.shown = depth
         if not retains_range:
-            self.marked = self.place = None
+            self.marked = self.selected_range = None
         self.show_figure(None if depth is None else depth_figure(depth), text, retains_range=retains_range)
 
     def mark_positions(self, positions: tuple[int, int] | None) -> None:
@@ -50,7 +50,7 @@ class DepthPlot(FigureView):
 
     def show_place(self, positions: tuple[int, int] | None) -> None:
         """Draw lines around the selected positions (first, last), or remove them."""
-        self.place = positions
+        self.selected_range = positions
         self._highlight()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -63,5 +63,5 @@ class DepthPlot(FigureView):
 
     def _highlight(self) -> None:
         bands = [] if self.marked is None else [Band(self.marked[0] - 0.5, self.marked[1] + 0.5, opacity=0.35)]
-        ends = [] if self.place is None else [self.place[0] - 0.5, self.place[1] + 0.5]
+        ends = [] if self.selected_range is None else [self.selected_range[0] - 0.5, self.selected_range[1] + 0.5]
         self.highlight([*bands, *(Rule(end) for end in ends)])

@@ -365,7 +365,7 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
                 painter.drawRects(bars)
         case Points(ink=ink):
             painter.setPen(QPen(qt_colour(ink, palette), shape.size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-            painter.drawPoints(_polygon(shape.places))
+            painter.drawPoints(_polygon(shape.centres))
         case Label():
             _paint_label(painter, shape, qt_colour(shape.ink, palette), font, font_size)
         case Symbol(x, y, width, height, text, ink):

@@ -127,7 +127,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     def panel_in_sight(self, panel: int = 0) -> Panel:
         """Return a panel with its axes restricted to the visible range."""
         self._draw_if_outdated()
-        area = self._panels[panel].place
+        area = self._panels[panel].panel_area
         assert area is not None
         return area.panel
 
@@ -191,7 +191,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             (at, position)
             for at, items in enumerate(self._panels)
             for target in targets
-            if items.place is not None and (position := items.place.target_place(target)) is not None
+            if items.panel_area is not None and (position := items.panel_area.target_place(target)) is not None
         ]
         positions = np.array([position for at, position in result if at == result[0][0]]).reshape(-1, 2)
         self.highlight(
@@ -206,7 +206,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     def place_of(self, x: float, y: float, panel: int = 0) -> QPointF:
         """Return the position of the values x and y of a panel's axes, in pixels of this widget."""
         self._draw_if_outdated()
-        area = self._panels[panel].place
+        area = self._panels[panel].panel_area
         assert area is not None
         return QPointF(float(area.x(np.array(x))), float(area.y(np.array(y))))
 
@@ -214,14 +214,14 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         """Return the index of the panel at a position of this widget and the values of its axes there, or None."""
         self._draw_if_outdated()
         for number, items in enumerate(self._panels):
-            if items.place is not None and items.area.contains(at):
-                return number, *items.place.values(at.x(), at.y())
+            if items.panel_area is not None and items.area.contains(at):
+                return number, *items.panel_area.values(at.x(), at.y())
         return None
 
     def picked_at(self, at: QPointF) -> Picked | None:
         """Return the mark at a position of this widget, or None."""
         result = self.values_at(at)
-        area = None if result is None else self._panels[result[0]].place
+        area = None if result is None else self._panels[result[0]].panel_area
         return None if area is None else area.picked(at.x(), at.y())
 
     def text_at(self, at: QPointF) -> str:
@@ -412,14 +412,14 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             self.targetHovered.emit(target)
 
     def _wheel(self, at: QPointF, degrees: float) -> None:
-        result = self._panels[0].place if len(self._panels) == 1 else None
+        result = self._panels[0].panel_area if len(self._panels) == 1 else None
         middle = tuple((low + high) / 2 for low, high in self._ranges)
         values = result.values(at.x(), at.y()) if result is not None else (self.values_at(at) or (0, *middle))[1:]
         self._zoom(ZOOM ** (degrees / 120), values)
 
     def _take_box(self, panel: int, *corners: QPointF) -> None:
         """Zoom into the box between two positions of a panel."""
-        area = self._panels[panel].place
+        area = self._panels[panel].panel_area
         assert area is not None
         values = np.array([area.values(corner.x(), corner.y()) for corner in corners])
         shown = [np.clip(values[:, axis], low, high) for axis, (low, high) in enumerate(self._ranges)]

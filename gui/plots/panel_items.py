@@ -68,7 +68,7 @@ class PanelItems:
         for axis in (self.left, self.bottom):
             axis.linkToView(self.box)
         self.title: Any = None
-        self.place: PanelArea | None = None
+        self.panel_area: PanelArea | None = None
         self._view, self._palette = view, PAPER
         self._items: list[Any] = []
         self._drawn: tuple[Mark, ...] | None = None
@@ -105,7 +105,7 @@ class PanelItems:
         if area.width() < 2 or area.height() < 2:
             return
         size = QFontMetricsF(font).height() * 0.8
-        self.place = PanelArea(panel, area.left(), area.top(), area.right(), area.bottom(), size)
+        self.panel_area = PanelArea(panel, area.left(), area.top(), area.right(), area.bottom(), size)
         self.left.show_axis(panel.y, area.height())
         self.bottom.show_axis(panel.x, area.width())
         ends = [axis.scaled([axis.low, axis.high]).tolist() for axis in (panel.x, panel.y)]
@@ -116,10 +116,10 @@ class PanelItems:
         shapes: list[Shape] = []
         for mark in panel.marks:
             if isinstance(mark, Corner | Names | Text):
-                shapes += self.place.shapes(mark)
+                shapes += self.panel_area.shapes(mark)
             elif isinstance(mark, Rule):
                 # The line of a rule is an item; only its label is drawn here.
-                shapes += self.place.shapes(mark)[1:]
+                shapes += self.panel_area.shapes(mark)[1:]
         self._texts.show_shapes(Drawing(area.width(), area.height(), "", tuple(shapes), size), self._palette, font)
 
     def highlight(self, marks: Sequence[Mark]) -> None:
@@ -128,7 +128,7 @@ class PanelItems:
     def _replaced(self, items: list[Any], marks: Sequence[Mark]) -> list[Any]:
         for item in items:
             self.box.removeItem(item)
-        made = [] if self.place is None else [item for mark in marks if (item := self._item(mark, self.place.panel)) is not None]
+        made = [] if self.panel_area is None else [item for mark in marks if (item := self._item(mark, self.panel_area.panel)) is not None]
         for item in made:
             self.box.addItem(item, ignoreBounds=True)
         return made

@@ -24,7 +24,7 @@ class ShiftPlot(FigureView):
         super().__init__("Histogram of mass shifts", parent, least=(200, 110))
         self.shifts: Shifts | None = None
         self.scale: Scale = "square-root"
-        self.place: tuple[float, float] | None = None
+        self.selected_range: tuple[float, float] | None = None
         """Ends of the selected range of shifts in dalton, drawn as two lines, or None."""
         self.marked: frozenset[int] = frozenset()
         """Rows of the table of modifications whose matches are marked."""
@@ -38,7 +38,7 @@ class ShiftPlot(FigureView):
     def show_shifts(self, shifts: Shifts | None, whole: tuple[float, float] = (0.0, 1.0), text: str = "") -> None:
         """Show a histogram of shifts, or a text. `whole` is the complete range of the axis, in dalton."""
         self.shifts = shifts if shifts is not None and len(shifts) else None
-        self._whole_range, self.marked, self.place = whole, frozenset(), None
+        self._whole_range, self.marked, self.selected_range = whole, frozenset(), None
         self._draw_all(text, retains_range=False)
 
     def set_scale(self, scale: Scale) -> None:
@@ -54,7 +54,7 @@ class ShiftPlot(FigureView):
 
     def show_place(self, shifts: tuple[float, float] | None) -> None:
         """Draw lines at the ends of the selected range of shifts (dalton), or remove them."""
-        self.place = shifts
+        self.selected_range = shifts
         self.highlight([Rule(end) for end in shifts or ()])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

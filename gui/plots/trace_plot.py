@@ -65,13 +65,13 @@ class TracePlot(FigureView):
         self._enable()
         self._draw_all()
 
-    def border_place(self, border: Border) -> QPointF | None:
+    def border_point(self, border: Border) -> QPointF | None:
         """Return the centre of an integration limit in pixels of this widget, or None if its trace has no limits."""
-        trace = self._trace(border.place)
+        trace = self._trace(border.file)
         seconds = None if trace is None else trace.end if border.is_end else trace.begin
         if seconds is None:
             return None
-        return QPointF(self.place_of(seconds / 60, 0.0, border.place).x(), self.inner(border.place).center().y())
+        return QPointF(self.place_of(seconds / 60, 0.0, border.file).x(), self.inner(border.file).center().y())
 
     def paper_figure(self) -> Figure | None:
         return None if self.traces is None else traces_figure(self.traces, chosen=self.chosen)
@@ -125,12 +125,12 @@ class TracePlot(FigureView):
             at = borders.index(self.chosen) + step if self.chosen in borders else (0 if step > 0 else -1)
             self.choose(borders[at % len(borders)])
         elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right) and self.chosen in borders and self.chosen is not None:
-            trace = self._trace(self.chosen.place)
+            trace = self._trace(self.chosen.file)
             assert trace is not None
             stays, moves = _ends(trace, self.chosen)
             at = int(np.argmin(np.abs(trace.seconds - moves))) + (1 if key == Qt.Key.Key_Right else -1)
             if 0 <= at < len(trace.seconds):
-                self._move(self.chosen.place, stays, float(trace.seconds[at]))
+                self._move(self.chosen.file, stays, float(trace.seconds[at]))
         elif key == Qt.Key.Key_Escape and self._held is not None:
             self._held = None
             self._draw_all()
@@ -150,8 +150,8 @@ class TracePlot(FigureView):
     def _begin(self, position: int, trace: IonTrace, at: QPointF) -> tuple[int, float, float] | None:
         """Return file index, fixed limit and moving limit of a drag that starts at a position, or None if the drag moves no limit."""
         border = self._border_at(at)
-        if border is not None and (held := self._trace(border.place)) is not None:
-            return border.place, *_ends(held, border)
+        if border is not None and (held := self._trace(border.file)) is not None:
+            return border.file, *_ends(held, border)
         if trace.row >= 0 and trace.begin is None and len(trace.seconds):
             seconds = self._seconds_at(position, at)
             return position, seconds, seconds
@@ -175,10 +175,10 @@ class TracePlot(FigureView):
 
     def _request_reset(self) -> None:
         if self.chosen is not None:
-            self.bordersReset.emit(self.chosen.place)
+            self.bordersReset.emit(self.chosen.file)
 
     def _enable(self) -> None:
-        trace = None if self.chosen is None else self._trace(self.chosen.place)
+        trace = None if self.chosen is None else self._trace(self.chosen.file)
         self.reset_action.setEnabled(trace is not None and trace.is_manual)
 
     def _trace(self, position: int) -> IonTrace | None:
@@ -192,7 +192,7 @@ class TracePlot(FigureView):
     def _border_at(self, at: QPointF) -> Border | None:
         near = []
         for border in self._borders():
-            position, inner = self.border_place(border), self.inner(border.place)
+            position, inner = self.border_point(border), self.inner(border.file)
             if position is not None and inner.adjusted(-_NEAR, 0, _NEAR, 0).contains(at) and abs(position.x() - at.x()) <= _NEAR:
                 near.append((abs(position.x() - at.x()), border))
         return min(near)[1] if near else None

@@ -358,9 +358,9 @@ class EvidenceView(WithStructures, RunView):
     def _pick_column(self, column: int) -> None:
         """Select the residue of a clicked column of the alignment in 3D, and show the peptides that cover it."""
         fold = self._fold
-        if fold is None or column < 0 or fold.pair.place[column] < 0:
+        if fold is None or column < 0 or fold.pair.protein_residue[column] < 0:
             return
-        position = int(fold.pair.place[column])
+        position = int(fold.pair.protein_residue[column])
         self._pick_positions([position])
         self._show_over(position)
 

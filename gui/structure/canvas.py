@@ -392,7 +392,7 @@ class StructureCanvas(QWidget):
         """Centre on the residue or atom under the pointer."""
         pick = self.pick_at(event.position())
         if event.button() == Qt.MouseButton.LeftButton and pick is not None:
-            self.centre(pick.place)
+            self.centre(pick.position)
         self._pressed = None
 
     def wheelEvent(self, event: QWheelEvent) -> None:

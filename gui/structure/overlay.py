@@ -29,7 +29,7 @@ class OverlayChoice:
 
 def distance_text(pick: Pick, other: Pick) -> str:
     """Return the distance between two picked residues (their Cα) or atoms as text in Å."""
-    return f"{float(np.linalg.norm(pick.place.astype(np.float64) - other.place)):.2f} Å"
+    return f"{float(np.linalg.norm(pick.position.astype(np.float64) - other.position)):.2f} Å"
 
 
 def text_colours(background: QColor) -> tuple[QColor, QColor]:
@@ -103,7 +103,7 @@ def _placed(picks: Iterable[Pick], camera: Camera, width: float, height: float) 
     """Return the selected residues and atoms that are in front of the eye, with their positions in the picture."""
     placed = []
     for pick in picks:
-        x, y, depth = camera.projected(pick.place[None], width, height)[0].tolist()
+        x, y, depth = camera.projected(pick.position[None], width, height)[0].tolist()
         if depth > 0:
             placed.append((pick, QPointF(x, y)))
     return placed

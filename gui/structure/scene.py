@@ -51,7 +51,7 @@ class Pick(NamedTuple):
     at: tuple[float, float, float] | None = None
 
     @property
-    def place(self) -> NDArray[np.float32]:
+    def position(self) -> NDArray[np.float32]:
         """Position of the atom or of the residue's Cα, shape (3,), in Å."""
         if self.at is not None:
             return np.array(self.at, np.float32)
@@ -190,7 +190,7 @@ class Scene:
 
     def pick(self, picks: Sequence[Pick]) -> None:
         """Replace the picked residues and atoms; those without finite coordinates are ignored, and only the last 12 are retained."""
-        self.picks = [pick for pick in picks if np.isfinite(pick.place).all()][-_MAXIMUM_PICKS:]
+        self.picks = [pick for pick in picks if np.isfinite(pick.position).all()][-_MAXIMUM_PICKS:]
         wanted = {(pick.trace, pick.row) for pick in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 

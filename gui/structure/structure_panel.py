@@ -455,7 +455,7 @@ class StructurePanel(QWidget):
 
     def _centre_pick(self) -> None:
         if self.scene.picks:
-            self.canvas.centre(self.scene.picks[-1].place)
+            self.canvas.centre(self.scene.picks[-1].position)
         else:
             self.message.emit("Click a residue or an atom first.")
 

@@ -110,10 +110,10 @@ class ListedMatches:
     protein_offsets : ndarray of int64, shape (n + 1,)
         Start of each match's proteins in `protein`, followed by the length of `protein`.
     protein : ndarray of int64
-        Index of the protein in `places`.
+        Index of the protein in `protein_positions`.
     start : ndarray of int64
         First residue of the peptide in the protein, from 0, or -1.
-    places : PlacedPeptides
+    protein_positions : PlacedPeptides
         Positions of peptides in proteins.
     left_out : ndarray of int64, shape (m,)
         Indices of the omitted matches in the identifications.
@@ -135,7 +135,7 @@ class ListedMatches:
     protein_offsets: Integers
     protein: Integers
     start: Integers
-    places: PlacedPeptides
+    protein_positions: PlacedPeptides
     left_out: Integers
     reason: tuple[str, ...]
     found_by: dict[str, int]

@@ -180,7 +180,7 @@ def _psm_table(
     peptides, at = matches.peptides, pa.array(matches.peptide)
     site, offsets = take_runs(peptides.sites, peptides.offsets, matches.peptide)
     modification, _ = take_runs(peptides.modification, peptides.offsets, matches.peptide)
-    row = np.maximum(matches.places.row[positions.protein], 0)
+    row = np.maximum(matches.protein_positions.row[positions.protein], 0)
     missing = ("delta_score", "search_score", "expectation", *(kind.column for kind in SCORE_KINDS))
     columns: dict[str, Any] = {
         **spectrum_columns(spectra, matches.spectrum),
@@ -203,7 +203,7 @@ def _psm_table(
         "psm_id": np.arange(len(matches)),
         "peptide_q_value": finite_or_null(peptide_q_value),
         **modification_columns(offsets, site, modification, peptides.modifications),
-        **positions.columns(taken(matches.places.accessions, positions.protein), database, row, np.zeros(len(row), np.int64)),
+        **positions.columns(taken(matches.protein_positions.accessions, positions.protein), database, row, np.zeros(len(row), np.int64)),
     }
     described = {name: scores for name, scores in identifications.scores.items() if name in IMPORTED_PSMS.by_name}
     stored = tuple(column for name, column in IMPORTED_PSMS.by_name.items() if name in columns or name in described)
@@ -222,7 +222,7 @@ def _protein_table(
 
     Groups are based on the peptides accepted at the false discovery rate, or on all peptides if error rates are unknown.
     """
-    is_decoy, accessions = _decoy_proteins(matches, ranked), matches.places.accessions
+    is_decoy, accessions = _decoy_proteins(matches, ranked), matches.protein_positions.accessions
     partner = _partners(accessions, is_decoy, ranked.settings.decoy_prefixes)
     groups, evidence = peptides.group_proteins(positions, is_decoy, partner, ranked.settings)
     n, source, q_value = len(groups), "none", np.full(len(groups), np.nan)
@@ -233,7 +233,7 @@ def _protein_table(
         source, q_value = "best match", _minimum_by_group(razor[razor >= 0], least[razor >= 0], n)
     is_scored = bool(ranked.title) & (np.abs(groups.score) < 1e300)
     groups = replace(groups, q_value=q_value, score=np.where(is_scored, groups.score, np.nan))
-    placed, row = positions.take(peptides.best_row[evidence]), matches.places.row[groups.members[groups.member_offsets[:-1]]]
+    placed, row = positions.take(peptides.best_row[evidence]), matches.protein_positions.row[groups.members[groups.member_offsets[:-1]]]
     described: dict[str, Any] = {
         "description": [None] * n,
         "coverage": pa.nulls(n, pa.float64()),
@@ -242,7 +242,7 @@ def _protein_table(
     }
     if database is not None:
         is_placed, lengths = placed.start >= 0, np.diff(database.offsets)
-        of_placed = (matches.places.row[placed.protein[is_placed]], placed.start[is_placed], placed.stop[is_placed])
+        of_placed = (matches.protein_positions.row[placed.protein[is_placed]], placed.start[is_placed], placed.stop[is_placed])
         described = {
             "description": [database.description(i) if i >= 0 else None for i in row.tolist()],
             "coverage": or_null(np.append(coverage(lengths, *of_placed), np.nan)[row]),
@@ -255,7 +255,7 @@ def _protein_table(
 def _decoy_proteins(matches: ListedMatches, ranked: RankedMatches) -> NDArray[np.bool_]:
     """Return True for proteins that have only decoy matches, (proteins,)."""
     of_match = np.repeat(ranked.is_decoy, np.diff(matches.protein_offsets))
-    n = len(matches.places.accessions)
+    n = len(matches.protein_positions.accessions)
     targets = np.bincount(matches.protein[~of_match], minlength=n)
     decoys = np.bincount(matches.protein[of_match], minlength=n)
     is_decoy: NDArray[np.bool_] = (targets == 0) & (decoys > 0)

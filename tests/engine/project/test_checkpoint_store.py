@@ -50,7 +50,7 @@ def opened(path: Path) -> CheckpointFile:
 
 def place(project: Project, run: str = RUN) -> str:
     checkpoint = project.checkpoint_key(run).find()
-    return "" if checkpoint is None else checkpoint.place
+    return "" if checkpoint is None else checkpoint.origin
 
 
 def test_checkpoint_is_found_by_project_and_run(project: Project, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_copied_projects_have_separate_checkpoints(project: Project, tmp_path: P
     store(copy)
     for each in (project, copy):
         checkpoint = each.checkpoint(RUN)
-        assert checkpoint is not None and checkpoint.place == "here" and checkpoint.header.request == {"of": str(each.folder)}
+        assert checkpoint is not None and checkpoint.origin == "here" and checkpoint.header.request == {"of": str(each.folder)}
 
 
 def test_remove_finished_removes_only_checkpoints_of_the_project_folder(project: Project, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_pileup_shows_differences_from_the_reference(tmp_path: Path) -> None:
                     differences += [(position + step, "-" if kind == "D" else None) for step in range(1, steps + 1)]
                 position += steps
             mine = pile.read == at
-            shown = list(zip(pile.place[mine].tolist(), map(chr, pile.symbol[mine].tolist()), strict=True))
+            shown = list(zip(pile.position[mine].tolist(), map(chr, pile.symbol[mine].tolist()), strict=True))
             visible = [difference for difference in differences if first <= difference[0] <= last]
             assert [position for position, _ in shown] == [position for position, _ in visible]
             for (position, symbol), (_, expected_symbol) in zip(shown, visible, strict=True):
@@ -59,7 +59,7 @@ def test_pileup_shows_differences_from_the_reference(tmp_path: Path) -> None:
         has_reference = pile.reference > 0
         bases = np.frombuffer(genome[first - 1 : last].encode(), np.uint8)
         assert (pile.reference[has_reference] == bases[has_reference]).all() and has_reference.sum() > 100
-        middle = int(pile.place[len(pile.place) // 2])
+        middle = int(pile.position[len(pile.position) // 2])
         counts = pile.counts(middle)
         assert sum(counts.values()) == int(((pile.start <= middle) & (pile.end >= middle)).sum())
 

@@ -178,12 +178,12 @@ def test_pileup_differences_have_the_colours_of_bases(n_differences: int) -> Non
     pixels = cells.pixels(surface)
     assert pixels.shape[:2] == cells.values.shape and not pixels[cells.values == 0, 3].any()
     cell_height, cell_width = cells.height / cells.values.shape[0], cells.width / cells.values.shape[1]
-    shown = {(int(lane), round(float(x))) for lane, x in zip(pile.lane[pile.read], pile.place, strict=True)}
+    shown = {(int(lane), round(float(x))) for lane, x in zip(pile.lane[pile.read], pile.position, strict=True)}
     for lane, place in sorted(shown)[::97]:
         row = int((lane * sheet.height + sheet.height / 2) / cell_height)
         column = int((place - 0.5) / LENGTH * cells.width / cell_width)
         near = {tuple(pixel) for pixel in pixels[row, max(0, column - 2) : column + 3, :3].tolist()}
-        nearby = pile.symbol[(pile.lane[pile.read] == lane) & (np.abs(pile.place - place) <= 4)]
+        nearby = pile.symbol[(pile.lane[pile.read] == lane) & (np.abs(pile.position - place) <= 4)]
         assert near & {rgb_of(ink, surface) for ink in cells.inks} and len(nearby)
     is_empty = ~np.isin(np.arange(40), pile.lane[pile.read])
     assert not is_empty.any()

@@ -105,7 +105,7 @@ def test_click_on_legend_hides_a_feature_group_and_menu_restores_it(shown: Cover
     assert [group for group, action in shown.group_actions.items() if action.isVisible()] == list(coverage.groups)
     assert shown._sheet is not None
     height = shown._sheet.size[1]
-    place = QRectF(*shown._sheet.key.places["variant"]).center().toPoint()
+    place = QRectF(*shown._sheet.key.boxes["variant"]).center().toPoint()
     QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert shown.group_actions.shown == frozenset(FEATURE_GROUPS) - {"variant"}
     assert shown._sheet.size[1] < height
@@ -157,7 +157,7 @@ def test_hit_bars_draw_query_features_and_show_hit_features_in_tooltips(bars: Hi
     for _, feature in sheet.features:
         span = place_of(bars, feature)
         assert span.left() == pytest.approx(left + feature.start / len(SEQUENCE) * (right - left))
-        assert span.bottom() < sheet.key.places["domain"].top < sheet.top
+        assert span.bottom() < sheet.key.boxes["domain"].top < sheet.top
         assert feature.text in bars.text_at(span.center()).splitlines()
     first, second = (bars.on_viewport(sheet.box(place)) for place in (0, 1))
     assert bars.text_at(first.center()).splitlines()[-1] == of_kind(coverage, "domain").text
@@ -166,8 +166,8 @@ def test_hit_bars_draw_query_features_and_show_hit_features_in_tooltips(bars: Hi
 
 def test_click_on_legend_of_hit_bars_hides_a_feature_group(bars: HitBars) -> None:
     assert bars._sheet is not None
-    groups = list(bars._sheet.key.places)
-    place = QRectF(*bars._sheet.key.places["domain"]).center()
+    groups = list(bars._sheet.key.boxes)
+    place = QRectF(*bars._sheet.key.boxes["domain"]).center()
     QTest.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
     assert "domain" not in bars.group_actions.shown and all(feature.group != "domain" for _, feature in bars._sheet.features)
-    assert bars.chosen is None and list(bars._sheet.key.places) == groups
+    assert bars.chosen is None and list(bars._sheet.key.boxes) == groups

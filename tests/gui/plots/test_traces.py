@@ -84,7 +84,7 @@ def test_escape_cancels_the_drag_of_an_integration_limit(plot: TracePlot, qtbot:
         QTest.mouseMove(plot.viewport(), end)
         QTest.keyClick(plot, Qt.Key.Key_Escape)
         QTest.mouseRelease(plot.viewport(), Qt.MouseButton.LeftButton, pos=end)
-    place = plot.border_place(Border(0, True))
+    place = plot.border_point(Border(0, True))
     assert place is not None and plot.chosen == Border(0, True)
 
 

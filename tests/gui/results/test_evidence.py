@@ -72,7 +72,7 @@ def test_selected_peptide_is_marked_in_alignment_coverage_and_structure(view: Ev
         first, last = shown(view.peptides, "first")[position], shown(view.peptides, "last")[position]
         wanted = set(range(first - 1, last))
         columns = view.alignment.plot.marks
-        assert {int(fold.pair.place[column]) for column in columns} <= wanted
+        assert {int(fold.pair.protein_residue[column]) for column in columns} <= wanted
         # Exactly its part on the chain.
         assert highlighted_positions(view) == wanted & set(fold.near.position.tolist())
         assert view.coverage.chosen == view.peptides.view.chosen
@@ -147,7 +147,7 @@ def test_picked_residue_redraws_the_structure_once(view: EvidenceView, qtbot: Qt
         first = min(over, key=lambda peptide: peptide.row)
         before = dict(panel.scene.lit)
         pictures.clear()
-        view._pick_column(int(np.flatnonzero(fold.pair.place == place)[0]))
+        view._pick_column(int(np.flatnonzero(fold.pair.protein_residue == place)[0]))
         # Immediately, before the table has its rows.
         assert highlighted_positions(view) == set(range(first.start, first.end)) & set(fold.near.position.tolist())
         assert protein.first_over(place) == first and view.coverage.chosen == first.row
@@ -176,7 +176,7 @@ def test_selected_site_or_contact_is_picked_in_the_structure(view: EvidenceView,
     click_row(view.contacts, 0, qtbot)
     settle(view, qtbot)
     first, second = panel.scene.picks
-    assert np.linalg.norm(first.place - second.place) == pytest.approx(shown(view.contacts, "alpha_distance")[0], abs=1e-2)
+    assert np.linalg.norm(first.position - second.position) == pytest.approx(shown(view.contacts, "alpha_distance")[0], abs=1e-2)
 
 
 def test_picked_alignment_column_selects_the_residue_and_gaps_are_explained(view: EvidenceView, qtbot: QtBot) -> None:
@@ -188,7 +188,7 @@ def test_picked_alignment_column_selects_the_residue_and_gaps_are_explained(view
     settle(view, qtbot)
     assert [pick.row for pick in panel.scene.picks] == [int(pair.residue[column])]
     # The five additional glycines of the protein.
-    gaps = pair.place[pair.residue < 0]
+    gaps = pair.protein_residue[pair.residue < 0]
     assert {pair.query[k] for k in np.flatnonzero(pair.residue < 0)} <= {"G", "L"} and len(gaps) == 5
     assert "gap" in pair.column_text(int(np.flatnonzero(pair.residue < 0)[0]))
 
@@ -302,7 +302,7 @@ def test_evidence_view_colours_peptides_and_structure_by_quantities(
     view.figures.setCurrentWidget(view.coverage)
     assert view.coverage.quantity_action.isVisible() and not view.coverage.quantity_action.isChecked()
     assert coverage._sheet is not None
-    place = QRectF(*coverage._sheet.key.places["quantity"]).center()
+    place = QRectF(*coverage._sheet.key.boxes["quantity"]).center()
     assert "by their quantity" in coverage.text_at(place)
     plain = coverage.viewport().grab().toImage()
     qtbot.mouseClick(coverage.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())

@@ -100,14 +100,14 @@ def test_click_on_bar_of_shift_histogram_lists_its_spectra(own_view: ModifiedVie
     at = QPointF(view.histogram.place_of(15.995, 0.0).x(), view.histogram.inner().bottom() - 2)
     QTest.mouseClick(view.histogram.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
     settle(view, qtbot)
-    assert view.histogram.place is not None
-    low, high = view.histogram.place
+    assert view.histogram.selected_range is not None
+    low, high = view.histogram.selected_range
     expected = sorted(row["scan"] for row in accepted if low <= row["mass_shift"] < high)
     assert expected and sorted(shown(view.psms, "scan")) == expected
     assert view.psms.scope_text.startswith("of 15.") and view.spectrum.spectrum is not None
     view.psms.all_button.click()
     settle(view, qtbot)
-    assert len(view.psms.model.rows) == len(accepted) and view.histogram.place is None
+    assert len(view.psms.model.rows) == len(accepted) and view.histogram.selected_range is None
 
 
 def test_selected_modification_lists_the_stated_number_of_matches(view: ModifiedView, project: Project, qtbot: QtBot) -> None:

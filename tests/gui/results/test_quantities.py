@@ -117,8 +117,8 @@ def test_dragged_integration_limit_is_stored_and_updates_all_quantities(
     trace, border = ion.traces[place], Border(place, True)
     assert trace.apex is not None and trace.begin is not None and trace.end is not None
     before = view._overview
-    start, width = view.traces.border_place(border), 0.0
-    begin = view.traces.border_place(Border(place, False))
+    start, width = view.traces.border_point(border), 0.0
+    begin = view.traces.border_point(Border(place, False))
     assert start is not None and begin is not None
     width = start.x() - begin.x()
     steps = 8

@@ -170,7 +170,7 @@ def test_click_in_depth_plot_lists_alignments_there_and_show_all_resets(view: Re
     rows = rows_of(project, "alignments")
     expected = [row for row in rows if row["text"] == text and row["text_start"] <= 1030 <= row["text_end"]]
     assert shown(view.alignments, "pattern") == [row["pattern"] for row in expected] and len(expected) > 1
-    assert view.alignments.scope_text == f"at 1030 of {text}" and view.coverage.place == (1030, 1030)
+    assert view.alignments.scope_text == f"at 1030 of {text}" and view.coverage.selected_range == (1030, 1030)
     assert view.coverage.text_at(QPointF(at)) == f"1030: depth {len(expected)}"
     pair = view.alignment.plot.pair
     assert pair is not None and pair.query_name == expected[0]["pattern"]
@@ -178,7 +178,7 @@ def test_click_in_depth_plot_lists_alignments_there_and_show_all_resets(view: Re
     assert shown(view.alignments, "pattern") == [row["pattern"] for row in expected if row["strand"] == "-"]
     view.alignments.all_button.click()
     settle(view, qtbot)
-    assert len(view.alignments.model.rows) == sum(row["strand"] == "-" for row in rows) and view.coverage.place is None
+    assert len(view.alignments.model.rows) == sum(row["strand"] == "-" for row in rows) and view.coverage.selected_range is None
 
 
 def middle_of(plot: HistogramPlot, number: int) -> QPoint:

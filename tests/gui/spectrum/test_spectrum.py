@@ -56,7 +56,7 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
 
 def labels_in_sight(plot: FigureView, panel: int = 0) -> list[Label]:
     """Return the labels that were placed."""
-    place, figure = plot._panels[panel].place, plot.figure
+    place, figure = plot._panels[panel].panel_area, plot.figure
     assert place is not None and figure is not None
     names = [mark for mark in place.panel.marks if isinstance(mark, Names)]
     return [shape for mark in names for shape in place.shapes(mark) if isinstance(shape, Label)]
@@ -201,7 +201,7 @@ def test_spectrum_is_zoomed_by_wheel_and_drag_and_reset_by_double_click(view: Sp
     assert place_of_peak(view, 200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
     assert low <= mz <= high
     assert height == whole_height, "the wheel does not change the height"
-    upper, lower = (items.place for items in view.plot._panels)
+    upper, lower = (items.panel_area for items in view.plot._panels)
     assert upper is not None and lower is not None
     assert (lower.panel.x.low, lower.panel.x.high) == pytest.approx((low, high)), "errors move with the spectrum"
 

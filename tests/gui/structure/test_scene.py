@@ -129,7 +129,7 @@ def test_scene_with_invalid_coordinates_is_drawn_where_possible(case: str, style
             assert np.isfinite(body.mesh.vertices).all() and np.isfinite(body.mesh.normals).all()
         sphere = scene.sphere()
     assert np.isfinite(sphere.centre).all() and np.isfinite(sphere.radius)
-    assert all(np.isfinite(pick.place).all() for pick in scene.picks)
+    assert all(np.isfinite(pick.position).all() for pick in scene.picks)
 
 
 def test_scene_draws_ligands_if_present() -> None:

@@ -103,7 +103,7 @@ def pair_of(view: StructureView) -> StructurePair:
 def place_of(panel: StructurePanel, pick: Pick) -> QPoint:
     """Return the position of the residue on the canvas."""
     canvas = panel.canvas
-    x, y, _ = canvas.camera.projected(pick.place[None], canvas.width(), canvas.height())[0].tolist()
+    x, y, _ = canvas.camera.projected(pick.position[None], canvas.width(), canvas.height())[0].tolist()
     return QPoint(round(x), round(y))
 
 
@@ -188,7 +188,7 @@ def test_click_on_residue_of_structure_marks_it_in_all_views(view: StructureView
     other = front_residue(panel, 0)
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, place_of(panel, other))
     assert panel.scene.picks == [pick, other]
-    assert said[-1].endswith(f"{np.linalg.norm(pick.place.astype(float) - other.place):.2f} Å")
+    assert said[-1].endswith(f"{np.linalg.norm(pick.position.astype(float) - other.position):.2f} Å")
     # A click on the background clears the picks, which can be undone.
     stack = UndoStack(view)
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
@@ -393,7 +393,7 @@ def test_structure_is_centred_on_a_residue_or_the_aligned_part(drawn_view: Struc
     assert (points[:, :2] > 0).all() and (points[:, 0] < canvas.width()).all() and (points[:, 1] < canvas.height()).all()
     panel.pick([pick])
     panel.centre_action.trigger()
-    assert canvas.camera.centre == pytest.approx(pick.place.astype(float))
+    assert canvas.camera.centre == pytest.approx(pick.position.astype(float))
 
 
 def test_structure_panel_draws_every_style_extent_background_and_colour(view: StructureView, qtbot: QtBot) -> None:
@@ -494,7 +494,7 @@ def test_distance_between_picked_ligand_and_side_chain_atoms_is_measured(drawn_v
     query = panel.scene.query
     assert query is not None
     residue = front_residue(panel, 0)
-    place = residue.place
+    place = residue.position
     # In front of everything drawn, so that nothing else is under the pointer.
     toward = panel.canvas.camera.projected(np.eye(3) * 0.01 + place, panel.canvas.width(), panel.canvas.height())
     nearer = np.eye(3)[int(np.argmin(toward[:, 2]))] * (1 if toward[:, 2].min() < toward[:, 2].max() else -1)
@@ -521,7 +521,7 @@ def test_distance_between_picked_ligand_and_side_chain_atoms_is_measured(drawn_v
     panel.scene.atoms[query, residue.row] = Atoms(
         ("CA", "NZ"),
         ("C", "N"),
-        np.stack([residue.place, iron - 6 * np.roll(nearer, 1)]).astype(np.float32),
+        np.stack([residue.position, iron - 6 * np.roll(nearer, 1)]).astype(np.float32),
         np.full(2, residue.row, np.int32),
         np.array([[0, 1]], np.int32),
     )
@@ -529,7 +529,7 @@ def test_distance_between_picked_ligand_and_side_chain_atoms_is_measured(drawn_v
     assert panel.canvas.pick_at(QPointF(place_of(panel, nitrogen))) == nitrogen
     panel.pick([residue, nitrogen])
     assert nitrogen.label == f"{query.label(residue.row)} NZ"
-    apart = float(np.linalg.norm(residue.place.astype(float) - nitrogen.place))
+    apart = float(np.linalg.norm(residue.position.astype(float) - nitrogen.position))
     assert any(f"{apart:.2f} Å" in message for message in heard)
     panel.ligand_action.setChecked(False)
     assert panel.canvas.pick_at(QPointF(place_of(panel, atoms[0]))) not in atoms, "only drawn atoms are picked"
