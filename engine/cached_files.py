@@ -43,7 +43,7 @@ def clear_cached_files(kind: str = "all") -> list[CachedIndex]:
 
 
 def _store() -> project.index_store.IndexStore:
-    """Return a store of indexes; any lists those of all kinds."""
+    """Return a store of indexes; each store lists the indexes of all kinds."""
     return project.cache.index_store(next(iter(index_kinds())))
 
 

@@ -91,7 +91,7 @@ def computing_packages() -> dict[str, str]:
 
 
 def machine(*, with_gpus: bool) -> dict[str, Any]:
-    """Return the system, the CPU, and the GPUs if these computed; without the name of the machine."""
+    """Return the system, the CPU and, if they computed, the GPUs; the name of the machine is not included."""
     cpu = processor()
     result: dict[str, Any] = {"system": platform.platform(), "processor": cpu.description, "memory_bytes": cpu.memory_bytes}
     if with_gpus:

@@ -247,7 +247,8 @@ def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, loo
     Parameters
     ----------
     looked_at
-        Number of residues visited from all start positions; for non-specific digestion, in the longest peptide from each.
+        Number of residues visited from all start positions. With non-specific digestion, these are the residues of the longest peptide that
+                begins at each position.
     """
     in_bytes = residues + 8 * (proteins + 1) + 8 * (shares + 1) + 26 * 26 + 8 * (26 + 12)
     return OperationCounts(rounds, looked_at, residues // _BLOCK + looked_at // _BLOCK, -(-in_bytes // _WORD), shares * buckets, 0, 6)

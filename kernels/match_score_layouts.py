@@ -93,7 +93,7 @@ def check_candidates(candidates: MassLists) -> None:
 
 
 def counting(lists: MassLists) -> MassLists:
-    """Return the lists restricted to masses from 0 to below the precursor mass; the same arrays if this removes nothing."""
+    """Return the lists restricted to masses from 0 to below the precursor mass, or `lists` if no mass is removed."""
     offsets, masses, precursors = lists
     has_masses = offsets[1:] > offsets[:-1]
     if np.all(masses[offsets[:-1][has_masses]] >= 0) and np.all(masses[offsets[1:][has_masses] - 1] < precursors[has_masses]):

@@ -39,10 +39,10 @@ def _is_for_numba() -> bool:
 def lighten_libraries() -> None:
     """Let libraries omit needless initialisation when they are loaded; the user's environment variables have precedence.
 
-    Programs call this function, not scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core,
-    which doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads.
-    pydantic would search all installed packages for plugins. PyArrow would load pandas, if it is installed, which only scripts use, and
-    libraries for file systems in networks; Numba would load yaml.
+    Programs call this function, not scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core, which
+    doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads. pydantic
+    would search all installed packages for plugins. PyArrow would load libraries for network file systems and, if it is installed, pandas,
+    which only scripts use. Numba would load yaml.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

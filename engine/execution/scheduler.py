@@ -388,7 +388,10 @@ class Scheduler:
         return None
 
     def _taken(self, pace: _Pace) -> Partition:
-        """Take the largest partition for a GPU; for the CPU, half of the items that match its speed, from the smallest partition."""
+        """Take a partition for a worker.
+
+        A GPU gets the largest one. The CPU gets half of the items that match its speed, from the smallest partition.
+        """
         if not pace.worker.is_processor or len(self._paces) == 1:
             return self._waiting.pop(0)
         smallest, speed = self._waiting.pop(), pace.speed

@@ -27,7 +27,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 
 class HeaderNames(NamedTuple):
-    """Names in a header; None for names that it lacks.
+    """Names in a header; missing names are None.
 
     Attributes
     ----------

@@ -133,7 +133,7 @@ class MzmlParser:
         self._group_text = header if self._groups else b""
 
     def cut(self, text: bytes) -> int:
-        """Return the byte offset of the end of the last spectrum, or 0; in a text without spectra, of the last chromatogram."""
+        """Return the byte at which the last spectrum ends (in a text without spectra: the last chromatogram), or 0."""
         for end in (b"</spectrum>", b"</chromatogram>"):
             at = text.rfind(end)
             if at >= 0:

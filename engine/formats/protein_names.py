@@ -80,7 +80,7 @@ def _in_brackets(text: Any, key: str) -> Any:
 
 
 def _last_in_brackets(text: Any) -> Any:
-    """Return the content of the brackets that end a text if it is an organism, or null."""
+    """Return the organism in the brackets at the end of a text, or null."""
     inside = _extracted(text, r"\[(?P<name>(?:[^\[\]]|\[(?:[^\[\]]|\[[^\[\]]*\])*\])*)\] *$")
     is_organism = pa.compute.match_substring_regex(inside, f"^{ORGANISM_START}")
     is_organism = pa.compute.and_kleene(is_organism, pa.compute.match_substring_regex(inside, f"^{ORGANISM_WORDS}$"))

@@ -143,7 +143,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_crux(source: ByteSource, progress: Progress) -> Identifications:
-    """Read Crux's PSM table from Percolator, ``percolator.target.psms.txt``; older versions number the spectrum files without names."""
+    """Read Crux's PSM table from Percolator, ``percolator.target.psms.txt``; older versions number the files instead of naming them."""
     cells = read_cells(source, progress)
     charge = cells.whole("charge", missing=0)
     side = pa.compute.utf8_lower(cells.text("target/decoy"))

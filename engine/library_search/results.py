@@ -56,7 +56,7 @@ class LibraryReport:
     Attributes
     ----------
     counts : dict of str to int
-        Number of accepted ``matches``, and of accepted rows of the PSM tables; without error rates, of all rows.
+        Numbers of accepted ``matches`` and accepted rows of the PSM tables; without error rates, all rows are counted.
     certainty : dict
         Certainty of these numbers, by the same names.
     n_shifted : int

@@ -287,7 +287,7 @@ def _count_at_least_as_close(
 
 
 def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each query the number of its scores, their median, and theta (0 if there are too few scores), each (q,)."""
+    """Return the number of scores, their median, and theta (module docstring; 0 for few scores) of each query, as arrays."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
     count, rows = is_known.sum(axis=1), np.arange(len(score))
@@ -314,7 +314,7 @@ def worth_of_share(fraction: NDArray[np.float64], theta: NDArray[np.float64]) ->
 
 
 class _Tail(NamedTuple):
-    """Exponential tail of the scores of each query's candidates: half their number, the median score, and theta, each (q,)."""
+    """Exponential tail of the candidate scores of each query: half the number, the median, and the decay constant theta, as arrays."""
 
     number: NDArray[np.float64]
     median: NDArray[np.float64]
@@ -343,7 +343,7 @@ class _Tail(NamedTuple):
 
 
 def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray[Any]]:
-    """Return the best `top` forms of each spectrum over its charges by `key` (q, 2 k); -inf excludes a form.
+    """Return the best `top` forms of each spectrum, over all charges, by `key`, which has a row per query; -inf excludes a form.
 
     The results are the first five columns of `_Peptidoforms`.
     """

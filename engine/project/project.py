@@ -680,7 +680,7 @@ class Project:
         return run_id
 
     def _new_run(self, run_id: str, name: str, device: str) -> Run:
-        """Return a run that is computed as `run_id`, and is named `name` when it is done, if this is not ''."""
+        """Return a run that has the name `run_id` while it is computed and the name `name`, if not '', when it is done."""
         folder = self.folder / RESULTS / run_id
         return Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text), name or run_id)
 

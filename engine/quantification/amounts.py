@@ -444,7 +444,7 @@ def _medians_by_size(
 def _are_in_largest_component(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return True for samples in the largest connected component, (p, s).
 
-    Of equally large components, the most abundant is used; of equally abundant ones, the first.
+    The most abundant of equally large components is used, and the first of equally abundant ones.
     """
     has_any = total > 0
     size = np.where(has_any, (same * has_any[:, None, :]).sum(axis=2), 0.0)

@@ -75,7 +75,7 @@ def reporter_peaks(
     tolerance: Tolerance,
     by: Literal["most-intense", "nearest"],
 ) -> ReporterPeaks:
-    """Return the most intense or the nearest peak of each channel within the tolerance; of equal peaks, the first.
+    """Return the most intense or the nearest peak of each channel within the tolerance; the first of equal peaks is used.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance)
 
 
 def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.int64]:
-    """Return the index of the MS3 spectrum of each MS2 spectrum, (n,) int64; the first of several, or -1.
+    """Return the index of the first MS3 spectrum of each MS2 spectrum, or -1, (n,) int64.
 
     MS3 spectra are acquired by synchronous precursor selection (McAlister et al. 2014, Anal. Chem. 86:7150). The MS2 spectrum of an MS3
     spectrum is the one that the file names or, if it names none, the nearest earlier one whose precursor is among the precursors of the MS3

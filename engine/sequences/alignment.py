@@ -353,9 +353,9 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
 
 
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
-    """Return the pairs without residues outside all alignments with the best score, if this is faster than aligning.
+    """Return the pairs cut to the residues between which the best alignments lie, where cutting saves time.
 
-    The result of `align_pair` is the same: the remaining residues have the same best score.
+    `align_pair` returns the same result for the cut pairs, since they have the same best score.
     """
     query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
 

@@ -1,4 +1,4 @@
-"""Table of the spectra of a run with status, content and peptide; for explanations, of the identification whose spectra are explained."""
+"""Table of the spectra of a run with status, content and peptide. An explanation lists the spectra of the explained identification."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -174,7 +174,7 @@ def store(typing: Any, array: Any, position: Any, vector: Any) -> Any:
 
 @intrinsic
 def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
-    """Store a vector at any position; in an array of bytes, the lowest byte of each lane."""
+    """Store a vector at any position; only the lowest byte of each lane is stored in an array of bytes."""
     retained = Lanes(array.dtype.bitwidth, vector.count)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

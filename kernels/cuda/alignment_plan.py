@@ -1,7 +1,7 @@
 """Plan of scoring a database on a GPU: strips of columns of the queries, and separate parts for the longest subjects and the others.
 
-The longest subjects would keep a few warps busy long after all others. If this would take longer, they are scored with more lanes each on
-some multiprocessors, while the other multiprocessors score the other subjects.
+The longest subjects may need more time than all others together. In this case they are scored with more lanes each on some multiprocessors,
+while the other multiprocessors score the other subjects.
 """
 
 from __future__ import annotations

@@ -544,7 +544,7 @@ class _Batch:
 
 
 def _shared_bytes(gpu: Gpu) -> int:
-    """Return the dynamic shared memory of a block with the maximum number of blocks on a multiprocessor."""
+    """Return the dynamic shared memory that a block may use if as many blocks as possible run on a multiprocessor."""
     most = gpu.maximum_shared_bytes()
     together = most // _BLOCKS_TOGETHER - _RESERVED_SHARED_BYTES
     workspace = together - _STATIC_SHARED_BYTES

@@ -141,7 +141,10 @@ def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]
 
 
 def _send(gpu: Gpu, buffer: Any, values: NDArray, stream: Any) -> None:
-    """Copy an array to a buffer; a large one through pinned memory by several threads, since one copies slower than the GPU receives."""
+    """Copy an array to a buffer.
+
+    Several threads copy a large array through pinned memory, since the GPU receives faster than one thread copies.
+    """
     n = min(_MAXIMUM_SENDERS, _usable_cores(), values.nbytes // (2 * _STAGED_BYTES))
     if n < 2:
         gpu.upload(buffer, values, stream)

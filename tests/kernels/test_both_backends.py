@@ -223,7 +223,7 @@ def test_every_kernel_is_launched_and_tested_on_a_gpu(name):
 
 
 @pytest.mark.parametrize("name", [name for name in SHARED_MODULES if name in ("digestion", "fragment_index", "scoring")])
-def test_launcher_docstring_refers_to_an_existing_work_count(name):
+def test_launcher_docstring_names_an_existing_operation_count(name):
     named = re.findall(r"`proteoscope\.kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
     assert named
     assert set(named) <= set(counts.__all__)

@@ -237,7 +237,7 @@ def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[flo
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the points sorted by x; of points with equal x, the one with the minimum y."""
+    """Return the points sorted by x; only the lowest of several points with equal x is included."""
     result: dict[float, float] = {}
     for at, value in sorted(zip(x, y, strict=True)):
         result[at] = max(min(value, result.get(at, value)), 1e-7)

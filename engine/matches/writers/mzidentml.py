@@ -371,7 +371,7 @@ def _file_format(written_as: FileFormat | None) -> str:
 
 
 def _spectra_called_by(file: str) -> str:
-    """Return the type of spectrum identifiers in a file (see `FileFormat`); native identifiers for file names without a suffix."""
+    """Return the type of spectrum identifiers in a file (see `FileFormat`); a file name without a suffix means native identifiers."""
     written_as = find_format(file)
     if written_as is None:
         return "index" if Path(bare_name(file)).suffix else "native"

@@ -53,7 +53,7 @@ def test_exported_structure_image_has_the_requested_size(canvas: StructureCanvas
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
 
-def test_structure_image_for_a_journal_column_has_width_and_300_dpi(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_structure_image_has_the_width_of_a_journal_column_at_300_dpi(canvas: StructureCanvas, tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=False)
     for at, millimetres in enumerate((85.0, 178.0)):
         dialog.size_box.setCurrentIndex(at)
