@@ -14,7 +14,24 @@ from typing import Any
 
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["LookingProgress", "lines_run"]
+__all__ = ["CallCount", "LookingProgress", "lines_run"]
+
+
+class CallCount:
+    """Counts the calls of functions in this thread in its `with` block, also those from C++ into Python and from Python into C++."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def _count(self, frame: FrameType, event: str, _: object) -> None:
+        self.n += event in ("call", "c_call")
+
+    def __enter__(self) -> CallCount:
+        sys.setprofile(self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
 
 
 class LookingProgress(Progress):

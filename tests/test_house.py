@@ -323,7 +323,6 @@ CLOCKS = {
     "tests/gui/conftest.py": "waits until nothing is left, with an end; notes each turn of the event loop",
     "tests/gui/picture_results.py": "lets the window draw",
     "tests/gui/screenshots.py": "lets the window draw",
-    "tests/gui/test_odd_drops.py": "bounds the CPU time of the window's thread between two turns of the event loop",
     "tests/peers/peer_programs.py": "measures the peers for the benchmarks",
     "tests/peers/search_with_sagepy.py": "measures a peer for the benchmarks",
     "tests/peers/sequence_peers.py": "measures the peers for the benchmarks",
