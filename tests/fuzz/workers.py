@@ -1,10 +1,12 @@
 """Workers that are killed at any moment during a computation, in many runs; the result is always the same.
 
-    python -m tests.fuzz.workers [KILLS] [--seed SEED] [--workers 3] [--kills-per-run 5] [--seconds 8]
+    python -m tests.fuzz.workers [KILLS] [--seed SEED] [--workers 3] [--kills-per-run 5] [--seconds 8] [--on local|tls|slurm]
 
-The computations are a workload of 600 items, which sleeps and needs no CPU, so that many runs fit on a small machine, and in turn a
-sequence search of synthetic proteins. During each run, random workers are killed (SIGKILL) after random times. Rows must be those of the
-plain definition, or of the CPU. Prints a line for each run, and at the end the number of kills that hit a partition.
+Workers are those that a search starts (``local``), those of a scheduler with their own certificates (``tls``), or jobs of a Slurm, which is
+installed and started for this as root (``slurm``). The computations are a workload of 600 items, which sleeps and needs no CPU, so that
+many runs fit on a small machine, and in turn a sequence search of synthetic proteins. During each run, random workers are killed (SIGKILL)
+after random times. Rows must be those of the plain definition, or of the CPU. Prints a line for each run, and at the end the number of
+kills that hit a partition.
 """
 
 from __future__ import annotations
@@ -14,8 +16,12 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -30,9 +36,28 @@ from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.sequence_search import scoring
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
+from tests.engine.execution.cluster.processes import scheduler_with_workers
 from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
+from tests.engine.execution.cluster.slurm import slurm_node, slurm_request
 
 N_ITEMS, N_SEQUENCES, LENGTH = 600, 6000, 300
+PLACES = ("local", "tls", "slurm")
+
+
+@contextmanager
+def cluster_on(place: str, n_workers: int) -> Iterator[Cluster]:
+    """Start workers of one of the `PLACES`, and connect to them."""
+    with ExitStack() as stack:
+        if place == "local":
+            yield stack.enter_context(open_cluster(f"local:{n_workers}", Progress(), device="cpu", threads=n_workers))
+            return
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="proteoscope-workers-")))
+        if place == "tls":
+            workers = stack.enter_context(scheduler_with_workers(folder, n_workers, threads=n_workers))
+            yield stack.enter_context(open_cluster(workers.address, Progress(), certificates=workers.certificates))
+        else:
+            stack.enter_context(slurm_node(folder / "slurm"))
+            yield stack.enter_context(open_cluster(slurm_request(folder, n_workers), Progress()))
 
 
 def killed(cluster: Cluster, chance: random.Random, times: list[float], over: threading.Event) -> list[int]:
@@ -54,7 +79,9 @@ def killed(cluster: Cluster, chance: random.Random, times: list[float], over: th
     return ends
 
 
-def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 5, seconds: float = 8.0) -> tuple[int, int]:
+def fuzz(
+    kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 5, seconds: float = 8.0, place: str = "local"
+) -> tuple[int, int]:
     """Kill a number of workers.
 
     Returns
@@ -78,7 +105,7 @@ def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 
     with Executor(Resources(2)).session(search) as session:
         expected = scoring.score_queries(session, queries)
     done = runs = hits = 0
-    with open_cluster(f"local:{n_workers}", Progress(), device="cpu", threads=n_workers) as cluster:
+    with cluster_on(place, n_workers) as cluster:
         while done < kills:
             progress, over = RecordingProgress(Progress()), threading.Event()
             n = min(kills_per_run, kills - done)
@@ -110,11 +137,17 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--kills-per-run", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--on", choices=PLACES, default="local", help="where the workers are")
     options = parser.parse_args()
     runs, hits = fuzz(
-        options.kills, seed=options.seed, n_workers=options.workers, kills_per_run=options.kills_per_run, seconds=options.seconds
+        options.kills,
+        seed=options.seed,
+        n_workers=options.workers,
+        kills_per_run=options.kills_per_run,
+        seconds=options.seconds,
+        place=options.on,
     )
-    print(f"{options.kills} kills in {runs} runs, {hits} of a partition at work: all gave the same rows")
+    print(f"{options.on}: {options.kills} kills in {runs} runs, {hits} of a partition at work: all gave the same rows")
     return 0
 
 
