@@ -22,7 +22,7 @@ __all__ = ["compile_for_gpus", "compile_kernels"]
 _MAXIMUM_PROCESSES = 8
 """Maximum number of processes; more would not be faster, since a kernel waits for the compilation of kernels that it calls."""
 _CHECK_SECONDS = 0.05
-_KERNEL_SECONDS = 2.0
+_KERNEL_SECONDS = 0.5
 """Typical seconds of a process for a kernel, for the first estimate; afterwards the progress bar shows the remaining time."""
 _MINUTES_FROM = 120
 
@@ -72,9 +72,9 @@ def _announcement(n_kernels: int, n_processes: int) -> str:
     """Return what is compiled, and about how long it takes.
 
     >>> _announcement(65, 2)
-    'Compiling 65 kernels for this CPU, once: about 70 s'
+    'Compiling 65 kernels for this CPU, once: about 20 s'
     >>> _announcement(357, 2)
-    'Compiling 357 kernels for this CPU, once: about 6 min'
+    'Compiling 357 kernels for this CPU, once: about 90 s'
     """
     seconds = n_kernels * _KERNEL_SECONDS / n_processes
     time = f"{math.ceil(seconds / 10) * 10} s" if seconds < _MINUTES_FROM else f"{math.ceil(seconds / 60)} min"
