@@ -164,7 +164,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     err = " to ".join(dict.fromkeys(f"{median:+.1f}" for median in (medians.min(), medians.max())))
     measured = f"{len(error)} confident matches err by {err} ppm, by which precursors are corrected, and scatter by {spread:.1f} ppm"
     message = f"The precursor tolerance {'stays' if used == requested else 'becomes'} {used}: {measured}"
-    if not is_measured.all() and n_files > 1:
+    if not is_measured.all():  # there are several files, since a single one has all errors
         few = f"{np.count_nonzero(~is_measured):,} of {n_files:,} files have fewer than {_ENOUGH} of these"
         message += f"; {few}, and are taken to be out of tune like all together"
     return PrecursorErrors(used, of_second, medians, len(error), spread, message)

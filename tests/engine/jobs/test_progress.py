@@ -1,8 +1,10 @@
-"""RecordingProgress passes everything on and stores the messages shown to the user."""
+"""RecordingProgress passes everything on and stores the messages shown to the user; LimitedProgress ends work after a time."""
+
+import math
 
 import pytest
 
-from proteoscope.engine.jobs.progress import PASSING, Cancelled, Progress, ProgressEvent, RecordingProgress
+from proteoscope.engine.jobs.progress import PASSING, Cancelled, LimitedProgress, Progress, ProgressEvent, RecordingProgress, TimeOverError
 
 
 def test_recording_progress_stores_and_logs_all_messages() -> None:
@@ -44,3 +46,22 @@ def test_recording_progress_shows_passing_message_without_storing():
     recording.message("compiled without a cache", "warning")
     assert shown == ["compiling", "compiled without a cache"]
     assert recording.messages == ("compiled without a cache",) and logged == ["compiled without a cache"]
+
+
+def test_limited_progress_ends_work_at_its_deadline() -> None:
+    time = 100.0
+    limited = LimitedProgress(Progress(), 5.0, lambda: time)
+    time = 104.0
+    limited.check()
+    assert limited.seconds_left == 1.0 and not limited.is_cancelled
+    time = 105.0
+    assert limited.is_cancelled
+    for call in (limited.check, limited.advance, lambda: limited.stage("Advising")):
+        with pytest.raises(TimeOverError):
+            call()
+
+
+def test_limited_progress_without_a_limit_never_ends() -> None:
+    limited = LimitedProgress(Progress(), None, lambda: 1e9)
+    limited.check()
+    assert limited.seconds_left == math.inf and not limited.is_cancelled

@@ -208,6 +208,21 @@ def test_identical_shuffled_library_decoys_count_once(tmp_path):
     assert references.decoy_ratio == n_decoys.sum() / 2
 
 
+@pytest.mark.parametrize(("decoys", "is_decoy"), [("automatic", [False, True]), ("none", [False])])
+def test_library_index_keeps_own_decoys_unless_none_are_requested(tmp_path, decoys, is_decoy):
+    written = []
+    for comment in ("", "Remark=DECOY "):
+        mz, precursor = fragments("ADEFGHILK"[:: -1 if comment else 1])
+        peaks = "\n".join(f"{position:.4f}\t{100 + k}" for k, position in enumerate(mz))
+        written.append(f"Name: ADEFGHILK/2\nComment: {comment}Parent={precursor:.4f}\nNum peaks: {len(mz)}\n{peaks}\n")
+    path = tmp_path / "l.msp"
+    path.write_text("\n".join(written))
+    parameters = LibrarySearchParameters().changed(minimum_peaks=1, minimum_fragment_mz=50.0, decoys=decoys)
+    (tmp_path / "index").mkdir()
+    save_references(read_libraries([path]), tmp_path / "index", parameters, Resources(1))
+    assert sorted(load_references(tmp_path / "index").is_decoy.tolist()) == is_decoy
+
+
 def test_library_search_shows_5_percent_count_if_none_at_1_percent(files, tmp_path, capsys):
     run, library = files
     spectra = run.read_text().split("END IONS\n")

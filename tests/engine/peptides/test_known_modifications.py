@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import combinations
 from pathlib import Path
 
@@ -355,6 +356,17 @@ def test_index_key_depends_on_all_settings_of_modified_forms(tmp_path: Path) -> 
     others = (settings, *(settings.changed(**change) for change in ({"maximum_modifications": 1}, {"variable_modifications": ()})))
     keys = [str(key_parts(plain._replace(forms=searched(choice)), choice, digestion)) for choice in others]
     assert len({str(without), *keys}) == 4
+
+
+def test_index_with_known_modification_after_the_last_residue_is_rejected(annotated, tmp_path: Path) -> None:
+    database, *_ = annotated
+    built(tmp_path / "index", database, parameters())
+    n_residues = len(open_protein_index(tmp_path / "index").proteins.residues)
+    path = tmp_path / "index" / "known_position.npy"
+    for position, is_valid in ((n_residues - 1, True), (n_residues, False)):
+        np.save(path, np.append(np.load(path)[:-1], np.uint32(position)))
+        with nullcontext() if is_valid else pytest.raises(InvalidIndexError, match="out of bounds"):
+            open_protein_index(tmp_path / "index")
 
 
 def test_known_modifications_reject_existing_decoys(tmp_path: Path) -> None:
