@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -42,6 +45,8 @@ def test_operations_of_every_workload_type_grow_with_sample_size(name):
 
 def test_calibrated_cpu_predicts_run_time_of_a_sample(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
+    clock = SimpleNamespace(perf_counter=count(0.0, 0.25).__next__)  # every run takes a quarter of a second
+    monkeypatch.setattr("proteoscope.engine.execution.cost.kind_samples.time", clock)
     sample = workload_type(Workload("structures", {}, {})).samples(2.0**-9, 5)
     measured = calibrate_processor(1, ["structures"], Progress())
     assert set(measured.rates) == set(OPERATIONS)
@@ -53,7 +58,7 @@ def test_calibrated_cpu_predicts_run_time_of_a_sample(tmp_path, monkeypatch):
     assert stored_calibration(processor(), 2) is None
     seconds = run_sample(sample, Processor(1)).seconds
     predicted = measured.kinds["structures"].kernel_seconds(measure_workload(sample.workload, sample.states, None).operations)
-    assert seconds / 30 < predicted < seconds * 30
+    assert predicted == pytest.approx(seconds) == 0.25
 
 
 @pytest.mark.parametrize(("seconds", "turns"), [(0.0, 2), (1e9, 5)])
