@@ -77,7 +77,7 @@ def test_evidence_is_exported_in_all_formats_by_mouse_and_keyboard(
     window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.open_project(project.folder)
-    qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy)
     view = window.results
     settle(view, qtbot)
     shot(window, "evidence")
@@ -93,7 +93,7 @@ def test_evidence_is_exported_in_all_formats_by_mouse_and_keyboard(
         write(dialog, format, target, hand, qtbot)
         if format == "Structures":
             allow_recorded_folders()
-        qtbot.waitUntil(lambda: target.exists() and window.queue.is_idle, timeout=30_000)
+        qtbot.waitUntil(lambda: target.exists() and window.queue.is_idle)
 
     def allow_recorded_folders() -> None:
         qtbot.waitUntil(lambda: any(box.isVisible() for box in view.findChildren(StructuresDialog)))
@@ -116,7 +116,7 @@ def test_protein_pages_are_written_by_mouse_and_keyboard(
     window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.open_project(project.folder)
-    qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy)
     settle(window.results, qtbot)
     run = next(run for run in project.runs() if run.kind == "evidence")
     window.project_pane.select(run.id)

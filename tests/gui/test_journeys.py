@@ -150,7 +150,7 @@ def test_filter_without_results_is_undone_and_sorted_rows_are_copied(
     table = next(panel for panel in results.panels.values() if panel.isVisible() and panel.model.rowCount())
     header, column = table.view.horizontalHeader(), table.model.columns[0].name
     hand.click(header.viewport(), QPoint(header.sectionPosition(0) + 20, header.height() // 2))
-    qtbot.waitUntil(lambda: [name for name, _ in table.model.order] == [column], timeout=8000)
+    qtbot.waitUntil(lambda: [name for name, _ in table.model.order] == [column])
     settle(results, qtbot)
     hand.click(table.view.viewport(), table.view.visualRect(table.model.index(0, 0)).center())
     qtbot.waitUntil(table.view.hasFocus)

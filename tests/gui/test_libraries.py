@@ -93,7 +93,7 @@ def test_run_is_searched_in_the_library_exported_from_it(window: MainWindow, ide
     shot(window, "library-form")
     with qtbot.waitSignal(window.bridge.finished, timeout=240_000):
         click(form.run_button)
-    qtbot.waitUntil(lambda: window.results is window.searches["library"].results and not window.results.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: window.results is window.searches["library"].results and not window.results.is_busy)
     view = window.results
     qtbot.waitUntil(lambda: view.panels["matches"].model.rowCount() > 10)
     window.resize(1280, 800)

@@ -35,7 +35,7 @@ def results(files: tuple[Path, Path], window: MainWindow, tmp_path: Path, qtbot:
         window.resize(1280, 800)
         window.activateWindow()
     window.open_project(tmp_path / "p")
-    qtbot.waitUntil(lambda: window.results is window.searches["library"].results and not window.results.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: window.results is window.searches["library"].results and not window.results.is_busy)
     settle(window.results, qtbot)
     return window
 

@@ -100,7 +100,7 @@ def check_all(window: MainWindow, view: QWidget, hand: Hand, qtbot: QtBot, minim
         target.setFocus()
         qtbot.waitUntil(lambda target=target: QApplication.focusWidget() in (target, target.focusProxy()))  # type: ignore[misc]
         hand.press(*pressed(keys))
-        qtbot.waitUntil(lambda heard=heard: bool(heard), timeout=5000)  # type: ignore[misc]
+        qtbot.waitUntil(lambda heard=heard: bool(heard))  # type: ignore[misc]
         assert heard == [True], keys.toString()
         if isinstance(sender, QShortcut) and not sender.whatsThis():
             continue
@@ -128,7 +128,7 @@ def test_listed_shortcuts_of_the_window_work_on_every_page(window: MainWindow, h
             for keys in action.shortcuts():
                 heard.clear()
                 hand.press(*pressed(keys))
-                qtbot.waitUntil(lambda heard=heard: heard == [True], timeout=5000)  # type: ignore[misc]
+                qtbot.waitUntil(lambda heard=heard: heard == [True])  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("kind", "minimum"), [("identify", 10), ("modified", 8), ("structures", 20), ("align", 6)])

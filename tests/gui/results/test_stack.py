@@ -170,7 +170,7 @@ def test_whole_subject_sequence_is_shown_and_can_be_searched(project: Project, m
     qtbot.mouseClick(view.subject.search_button, Qt.MouseButton.LeftButton)
     form = window.form
     assert window.pages.currentWidget() is form
-    qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
+    qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
     assert task is not None and task.pasted["queries"] == subject.fasta()
     databases = [path for kind, path in view._finished.inputs if kind == "database"] if view._finished is not None else []
