@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import read_only
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
@@ -116,7 +117,8 @@ class SpectraAgainstReferences(PredictableWorkloadType):
         mass = [np.sort(rng.integers(400 * UNITS, 3000 * UNITS, count)).astype(np.int32) for count in (n, m)]
         sources = {
             "queries": {**queries._asdict(), "mass": mass[0]},
-            "references": {**references._asdict(), "mass": mass[1]},
+            # Read-only, like arrays of a mapped file, so that kernels compiled for a search are not compiled again.
+            "references": {name: read_only(column) for name, column in {**references._asdict(), "mass": mass[1]}.items()},
             "pools": Pools(low, low + _OF_QUERY)._asdict(),
         }
         return Sample(Workload(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import Texts
+from proteoscope.engine.arrays import Texts, read_only
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import FEATURE_KINDS, FeatureRow, Features, open_features, write_features
 from proteoscope.engine.peptides.protein_index import build_protein_index, open_protein_index
@@ -70,8 +70,8 @@ def test_open_features_rejects_files_with_unknown_feature_kinds(tmp_path: Path) 
 def test_protein_index_stores_features(tmp_path: Path, written: Callable[..., Path], decoys: str, prefix: str) -> None:
     proteins: Proteins = read_proteins([written(entry_files.SWISS_PROT, "database.dat")])
     contaminants = None if decoys == "existing" else read_proteins([written(">C\nACDEFGHIK\n", "contaminants.fasta")])
-    cleaves = np.zeros((26, 26), bool)
-    build_protein_index(tmp_path, proteins, database="x", decoys=decoys, decoy_prefix=prefix, cleaves=cleaves, contaminants=contaminants)
+    cuts = read_only(np.zeros((26, 26), bool))
+    build_protein_index(tmp_path, proteins, database="x", decoys=decoys, decoy_prefix=prefix, cleaves=cuts, contaminants=contaminants)
     index = open_protein_index(tmp_path)
     assert index.features is not None and len(index.features.offsets) == index.n_targets + 1
     assert [row[1:] for row in content(index.features)] == [row[1:] for row in content(proteins.features.take(np.array([0])))]  # type: ignore[union-attr]
@@ -80,5 +80,6 @@ def test_protein_index_stores_features(tmp_path: Path, written: Callable[..., Pa
 
 def test_protein_index_stores_no_features_of_fasta(tmp_path: Path, written: Callable[..., Path]) -> None:
     proteins = read_proteins([written(entry_files.FASTA_OF_UNIPROT, "database.fasta")])
-    build_protein_index(tmp_path, proteins, database="x", decoys="reverse", decoy_prefix="DECOY_", cleaves=np.zeros((26, 26), bool))
+    cuts = read_only(np.zeros((26, 26), bool))
+    build_protein_index(tmp_path, proteins, database="x", decoys="reverse", decoy_prefix="DECOY_", cleaves=cuts)
     assert open_protein_index(tmp_path).features is None and not list(tmp_path.glob("feature*"))
