@@ -32,6 +32,7 @@ from proteoscope.engine.structure_search.prepared_chains import FEWEST_FILES
 from proteoscope.engine.structures import projection
 from proteoscope.engine.structures.meshes import spheres
 from proteoscope.engine.structures.projection import Projection
+from proteoscope.engine.views import run_map
 from proteoscope.kernels.cpu import signatures
 
 __all__ = ["COMMANDS", "Record", "prepare_folder", "record_group"]
@@ -51,7 +52,7 @@ SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
 """
 _PACKAGE = "proteoscope."
 _SOME_PROTEINS = 300
-_WITHOUT_DEVICE = {"convert", "predict", "superpose", "structure-database"}
+_WITHOUT_DEVICE = {"convert", "export", "predict", "superpose", "structure-database"}
 _TRYPTOPHANS = "".join(f">s{number}\n{'W' * (30 if number else 7000)}\n" for number in range(130))  # 16-bit and 32-bit scores
 _INPUTS = {"known.dat": _KNOWN_FORMS, "tryptophans.fasta": _TRYPTOPHANS, "pair.fasta": ">a\nACGTACGTTACGGATCA\n>b\nACGTACGTACGGATCA\n"}
 
@@ -82,13 +83,21 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         f"library {_SPECTRA} --library {_SAMPLES / 'bsa_library.msp.gz'} --similarity cosine --out searched",
         f"library spectra.mgf --library {_SAMPLES / 'bsa_library.msp.gz'} --precursor-tolerance 100Da --out searched",
     ),
-    "predict": ("predict known.dat --set variable_modifications=Oxidation(M) --out predicted.msp",),
+    "predict": (
+        "predict known.dat --set variable_modifications=Oxidation(M) --out predicted.msp",
+        "export identified --format msp --out identified.msp",
+    ),
     "explain": ("explain identified --preset low-resolution --mass-difference 100",),
     "quantify": ("quantify identified --method label-free",),
     "cluster": (
         *(
             f"cluster {_SPECTRA} --preset low-resolution --set consensus_spectrum=mean {options} --out clusters"
-            for options in ("--linkage average", "--linkage complete", "--method dbscan", "--method k-means --clusters 20")
+            for options in (
+                "--linkage average",
+                "--linkage complete",
+                "--method dbscan --set minimum_neighbours=3",
+                "--method k-means --clusters 20",
+            )
         ),
         "cluster spectra.mgf --preset low-resolution --out clusters",
     ),
@@ -111,6 +120,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "reads": (
         f"reads {_GENOME} {_READS} --preset map-to-genome --out reads.sam",
         f"reads {_GENOME} {_READS} --preset map-to-genome --out reads.paf",
+        f"reads {_GENOME} {_READS} --mates {_READS} --set mate_pairing=name --out mates.sam",
         "reads pair.fasta pair.fasta --out pairs.tsv",
         "reads pair.fasta pair.fasta --match 100000 --mismatch=-100000 --out costly.tsv",
     ),
@@ -163,10 +173,20 @@ def record_group(group: str) -> Record:
         sys.stdout.write(f"proteoscope {command}\n")
         words = command.split(" ")
         if not command:
-            projection.drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Projection(np.eye(3), np.zeros(3), 8.0), 16, 16)
+            _draw()
         elif main(words if words[0] in _WITHOUT_DEVICE else [*words, "--device", "cpu", "--threads", "2"]):
             raise SystemExit(f"the group '{group}' could not be recorded")
     return Record(sorted(roots), {entry: sorted(callees) for entry, callees in sorted(calls.items())})
+
+
+def _draw() -> None:
+    """Draw a structure, and the points of a run as dots and as counts."""
+    projection.drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Projection(np.eye(3), np.zeros(3), 8.0), 16, 16)
+    place, numbers = np.full(1, 0.5, np.float32), np.zeros(1, np.int64)
+    points = run_map.MapPoints(numbers, place, place, np.zeros(1, np.uint8), True, 0, numbers)
+    shades = np.zeros((len(run_map.STATUS_NAMES), 2), np.uint32)
+    for largest_dots in (0, 1):
+        run_map.draw_points(points, ((0.0, 1.0), (0.0, 1.0)), (8, 8), shades, frozenset({0}), largest_dots=largest_dots)
 
 
 def _listed(records: Mapping[str, Record]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, take_runs
+from proteoscope.engine.arrays import Texts, read_only, take_runs
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spooling import release_pages
 
@@ -45,7 +45,7 @@ class _Tagged(NamedTuple):
 def _tagged(names: Texts) -> _Tagged:
     """Return the tags of names."""
     length, number = np.empty(len(names), np.int64), np.empty(len(names), np.int64)
-    kernels.cpu.mate_names.find_tags(names.characters, names.offsets, _TAG_CODES, _IS_SEPARATOR, length, number)
+    kernels.cpu.mate_names.find_tags(read_only(names.characters), names.offsets, _TAG_CODES, _IS_SEPARATOR, length, number)
     return _Tagged(length, number)
 
 
@@ -82,7 +82,7 @@ def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_leng
     """
     same = np.empty(len(ones), np.bool_)
     kernels.cpu.mate_names.are_same(
-        ones.characters, ones.offsets[:-1], lengths, others.characters, others.offsets[:-1], other_lengths, same
+        read_only(ones.characters), ones.offsets[:-1], lengths, read_only(others.characters), others.offsets[:-1], other_lengths, same
     )
     return same
 
