@@ -254,6 +254,7 @@ def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floa
     """
     weights = np.zeros(table.shape[1])
     score = table[:, -2]
+    workspace = np.empty((2, *table.shape))  # the pages of a new array for each step would take longer than the step
     for turn in range(settings.iterations):
         q = q_values(score, is_decoy, decoy_ratio=settings.decoy_ratio)
         positive = np.empty(0, np.int64)
@@ -264,22 +265,35 @@ def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floa
         if len(positive) == 0 or not is_decoy.any():
             break
         rows = np.append(positive, np.flatnonzero(is_decoy))
-        weights = _logistic_regression(table[rows], np.arange(len(rows)) < len(positive), settings.ridge, weights if turn else None)
+        examples = np.take(table, rows, axis=0, out=workspace[0, : len(rows)], mode="clip")  # the other modes copy `out`
+        is_positive = np.arange(len(rows)) < len(positive)
+        weights = _logistic_regression(examples, is_positive, settings.ridge, weights if turn else None, workspace[1, : len(rows)])
         score = table @ weights
     if not weights.any():
         weights[-2] = 1.0
     return weights
 
 
-def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floats | None = None) -> Floats:
-    """Return the weights that minimise log-loss + ridge/2 |w|^2 by Newton's method, with no penalty for the constant (last column)."""
+def _logistic_regression(
+    table: Floats, label: Truths, ridge: float, start: Floats | None = None, workspace: Floats | None = None
+) -> Floats:
+    """Return the weights that minimise log-loss + ridge/2 |w|^2 by Newton's method, with no penalty for the constant (last column).
+
+    `workspace` has the shape of `table` and is overwritten.
+    """
     penalty = np.full(table.shape[1], ridge)
     penalty[-1] = 1e-6  # keeps the system regular
-    weights = np.zeros(table.shape[1]) if start is None else start
+    weights, labels = np.zeros(table.shape[1]) if start is None else start, label.astype(np.float64)
+    weighted = np.empty_like(table) if workspace is None else workspace
+    fitted, deviation = np.empty(len(table)), np.empty(len(table))
     for _ in range(25):
-        fitted = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
-        gradient = table.T @ (fitted - label) + penalty * weights
-        weighted = table * np.sqrt(fitted * (1 - fitted))[:, None]
+        np.matmul(table, weights, out=fitted)
+        np.clip(fitted, -30, 30, out=fitted)
+        np.exp(np.negative(fitted, out=fitted), out=fitted)
+        np.divide(1, np.add(fitted, 1, out=fitted), out=fitted)
+        gradient = table.T @ np.subtract(fitted, labels, out=deviation) + penalty * weights
+        np.sqrt(np.multiply(fitted, np.subtract(1, fitted, out=deviation), out=deviation), out=deviation)
+        np.multiply(table, deviation[:, None], out=weighted)
         curvature = weighted.T @ weighted  # BLAS computes only half of a symmetric product
         step = np.linalg.solve(curvature + np.diag(penalty), gradient)
         # Far from the solution the quadratic model overshoots; a bounded step still descends.
