@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from proteoscope import resources
@@ -16,6 +18,7 @@ from proteoscope.engine.identification.search import identify
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.searches import search_of_kind
+from tests.engine.structures.examples import as_pdb, atoms_of, helix
 
 GPU = Device("cuda:0", "a GPU", 1 << 34, True, numbers=(0,))
 SPECTRA, DATABASE = (resources.path("samples", name) for name in ("Ecoli_MS2_small.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"))
@@ -30,15 +33,15 @@ def machine(tmp_path, monkeypatch):
         monkeypatch.setattr(f"{module}.gpus", lambda *_: (GPU,))
 
 
-def measure(device: Device, *, times: float = 1.0, start: float = 0.9) -> DeviceParameters:
+def measure(device: Device, *, times: float = 1.0, start: float = 0.9, threads: int = 2) -> DeviceParameters:
     """Store a calibration of a device that is `times` times as slow as the shipped one."""
-    shipped = reference_parameters(device, 2)
+    shipped = reference_parameters(device, threads)
     kinds = {
         name: KindCosts.model_validate(costs.model_dump() | {"kernel": tuple(times * seconds for seconds in costs.kernel)})
         for name, costs in shipped.kinds.items()
     }
     calibration = shipped.model_copy(update={"kinds": kinds, "start": start})
-    store_calibration(device, 2, calibration)
+    store_calibration(device, threads, calibration)
     return calibration
 
 
@@ -111,3 +114,48 @@ def test_faster_device_accepts_unreadable_files(tmp_path):
     missing = SearchRequest({"spectra": [tmp_path / "no.mzML"], "database": [DATABASE]}, request().parameters)
     for kind, requested in (("identify", missing), ("a kind that is not there", request())):
         assert DeviceLookup("auto", faster_device_rule(kind, requested, 2)).device(Progress()).name == "cuda:0"
+
+
+def write_spectra(path: Path, n: int) -> Path:
+    peaks = "".join(f"{100.0 + 25.0 * i:.4f} {1000 - i}\n" for i in range(40))
+    ions = (f"BEGIN IONS\nTITLE={i}\nPEPMASS={400.0 + i % 600}\nCHARGE=2+\n{peaks}END IONS\n" for i in range(n))
+    path.write_text("\n".join(ions))
+    return path
+
+
+def write_proteins(path: Path, n: int) -> Path:
+    sequence = "ACDEFGHIKLMNPQRSTVWY" * 22
+    path.write_text("".join(f">protein{i}\n{sequence}\n" for i in range(n)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_spectra", "n_queries", "n_database", "name"),
+    [
+        ("identify", 2269, 0, 6769, "cpu"),
+        ("cluster", 39_212, 0, 0, "cpu"),
+        ("structures", 0, 1, 855, "cpu"),
+        ("align", 0, 1, 200, "cpu"),
+        ("modified", 2269, 0, 27_583, "cuda:0"),
+        ("align", 0, 90, 20_000, "cuda:0"),
+        ("structures", 0, 60, 855, "cuda:0"),
+    ],
+)
+def test_faster_device_takes_the_cpu_for_small_searches_only(kind, n_spectra, n_queries, n_database, name, tmp_path):
+    measure(GPU, threads=16)
+    measure(processor(), threads=16)
+    search, inputs = search_of_kind(kind), dict[str, list[Path]]()
+    if kind == "structures":
+        chains = [tmp_path / f"chain{i}.pdb" for i in range(n_database)]
+        for chain in chains:
+            chain.write_bytes(as_pdb(atoms_of(helix(20))))
+        inputs = {"queries": chains[:n_queries], "database": [tmp_path]}
+    else:
+        if n_spectra:
+            inputs["spectra"] = [write_spectra(tmp_path / "spectra.mgf", n_spectra)]
+        if n_queries:
+            inputs["queries"] = [write_proteins(tmp_path / "queries.fasta", n_queries)]
+        if n_database:
+            inputs["database"] = [write_proteins(tmp_path / "database.fasta", n_database)]
+    requested = SearchRequest(inputs, search.parameters_of(search.preset), threads=16)
+    assert DeviceLookup("auto", faster_device_rule(kind, requested, 16)).device(Progress()).name == name
