@@ -16,7 +16,6 @@ import gzip
 import io
 import os
 import re
-import secrets
 import shutil
 import stat
 import tempfile
@@ -188,7 +187,7 @@ def sync_folder(path: Path) -> None:
 
 def temporary_sibling(path: Path) -> Path:
     """Return a new temporary path in the folder of `path`, without a lock; the caller removes what killed processes leave there."""
-    return path.with_name(f".{_shortened(path.name)}.{secrets.token_hex(_RANDOM_BYTES)}{_SUFFIX}")
+    return path.with_name(f".{_shortened(path.name)}.{os.urandom(_RANDOM_BYTES).hex()}{_SUFFIX}")
 
 
 @contextmanager
@@ -315,7 +314,7 @@ def _reserve(path: Path) -> tuple[Path, int | None]:
     On file systems without locks, the descriptor is replaced by None, and other processes do not remove the temporary file.
     """
     while True:
-        name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)
+        name, random = _shortened(path.name), os.urandom(_RANDOM_BYTES).hex()
         temporary = path.with_name(f".{name}.{random}-{_check(name, random)}{_SUFFIX}")
         lock_path = _lock_path(temporary)
         try:

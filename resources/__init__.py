@@ -1,6 +1,5 @@
 """Data that ships with the program."""
 
-from importlib.resources import files
 from pathlib import Path
 
 __all__ = ["path"]
@@ -9,4 +8,4 @@ __all__ = ["path"]
 def path(*parts: str) -> Path:
     """Return the path of a shipped file or folder, as ``path("presets", "identify")``."""
     # Resolved: in a checkout this package is reached through a link, and projects record the real paths of files.
-    return Path(str(files(__name__))).resolve().joinpath(*parts)
+    return Path(__file__).resolve().parent.joinpath(*parts)

@@ -78,6 +78,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         index = index.corrected(errors.medians[spectra.file])
 
         plan = plan_pass(index, indexes, parameters.changed(precursor_tolerance=errors.tolerance), resources)
+        run.load_writers()
         matches = score_pass(plan)
         # Start after scoring, whose memory would add to that of Arrow and DuckDB.
         spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))

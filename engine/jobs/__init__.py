@@ -1,6 +1,5 @@
 """Jobs: progress with cancellation, background tasks, and the job queue."""
 
-from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from proteoscope.engine.jobs.queue import Job, JobEvent, JobQueue, JobState, Lane
+import lazy_loader
 
-__all__ = ["Cancelled", "Job", "JobEvent", "JobQueue", "JobState", "Lane", "Progress", "ProgressEvent"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -82,6 +82,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         index = index_spectra(searched, parameters, resources)
         with run.step("plan"):
             plan = plan_search(index, indexes, parameters)
+            run.load_writers()
         with run.step("score"):
             matches = score_search(plan, parameters, resources)
         run.device = resources.used
