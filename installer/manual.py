@@ -34,6 +34,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Tutorial": ("installing", "first_search", "examples", "gallery"),
     "How-to guides": (
         "identification",
+        "localisation",
         "modified",
         "clustering",
         "library_search",

@@ -77,6 +77,26 @@ class Identification(_SpectrumSearchResult):
 
     kind = "identify"
 
+    def sites(self, maximum_flr: float = 0.01) -> pa.Table:
+        """Return the modified residues of the proteins, from the table ``protein_sites``, without decoy residues.
+
+        Parameters
+        ----------
+        maximum_flr : float
+            Maximum false localisation rate. Sites in peptides with no other possible site have none, and are always returned
+            (``has_alternative`` is False).
+
+        Raises
+        ------
+        ParameterError
+            If the search localised no modification.
+        """
+        table = self.table("protein_sites")
+        compute = pa.compute
+        accepted = compute.fill_null(compute.less_equal(table["localisation_q_value"], maximum_flr), False)
+        certain = compute.invert(table["has_alternative"])
+        return table.filter(compute.and_(compute.invert(table["is_decoy"]), compute.or_(accepted, certain)))
+
 
 class ImportedResults(_SpectrumSearchResult):
     """Result of `import_results`: PSMs, peptides and protein groups of another search engine."""

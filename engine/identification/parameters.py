@@ -57,6 +57,13 @@ class IdentificationParameters(SpectrumSearchParameters):
         advanced=True,
         help="Maximum number of arrangements of the same modifications on the sites of a peptide. Further arrangements are not searched.",
     )
+    localise: Literal["automatic", "all", "none"] = parameter(
+        "automatic",
+        title="Localise modifications",
+        group=MODIFICATIONS,
+        help="Variable modifications whose sites are reported, with probabilities and false localisation rates. automatic: those of"
+        " residues, except Oxidation (M); all: those of residues; none.",
+    )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     calibrate_tolerance: bool = parameter(
         False,

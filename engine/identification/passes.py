@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
+from proteoscope.engine.matches.localisation import LocalisedPass, ModificationSites, is_localised, localise_matches
 from proteoscope.engine.matches.pass_records import PassRecord, SearchedProteins, series_counts
 from proteoscope.engine.matches.psms import Psms, collect_psms, search_score
 from proteoscope.engine.matches.scoring import ScoringBySeries, plan_by_series
@@ -31,6 +33,7 @@ from proteoscope.engine.statistics.target_decoy import q_values
 __all__ = [
     "PassMatches",
     "PassPlan",
+    "localise",
     "plan_pass",
     "plan_second_pass",
     "quick_matches",
@@ -161,6 +164,30 @@ def score_pass(plan: PassPlan) -> PassMatches:
         seconds = time.perf_counter() - began
         psms = collect_psms(matches, plan.indexes.peptides, plan.indexes.proteins, plan.modifications)
     return PassMatches(psms, seconds / max(1, int(plan.scoring.n_candidates.sum())))
+
+
+def localise(
+    scored: ScoredMatches, plans: Sequence[PassPlan], parameters: IdentificationParameters, resources: Resources
+) -> ModificationSites | None:
+    """Return the possible sites of the modifications of all accepted matches, with probabilities; None if none are localised.
+
+    Parameters
+    ----------
+    scored : ScoredMatches
+        Matches of all passes with error rates.
+    plans : sequence of PassPlan
+        The first pass, and the second if there was one.
+    parameters : IdentificationParameters
+        Parameters of the search.
+    resources : Resources
+        Threads and progress of the run.
+    """
+    if not any(is_localised(modification, parameters.localise) for modification in plans[0].modifications):
+        return None
+    with resources.clock.stage("localise"):
+        resources.progress.stage("Localising modifications")
+        passes = [LocalisedPass(plan.modifications, plan.indexes.peptides.digestion.fixed, plan.scoring.passes) for plan in plans]
+        return localise_matches(scored, passes, plans[0].indexes.proteins, parameters, resources)
 
 
 def plan_second_pass(

@@ -1,21 +1,24 @@
 """Report of an identification: error rates of the matches, tables of the run, and numbers of accepted rows."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.localisation import ModificationSites
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.site_tables import site_tables
 from proteoscope.engine.matches.tables import AcceptanceCounts, ScoredMatches, score_statistics, with_second_pass, write_tables
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["certainty_of_counts", "rate_first_pass", "rate_second_pass", "write_report"]
+__all__ = ["certainty_of_counts", "rate_first_pass", "rate_second_pass", "write_report", "write_sites"]
 
 
 def rate_first_pass(psms: Psms, series: Sequence[str], parameters: IdentificationParameters, resources: Resources) -> ScoredMatches:
@@ -78,6 +81,18 @@ def write_report(
     is_translated = parameters.translation != "none"
     write_protein_knowledge(results, proteins, tables.found_accessions, is_translated=is_translated)
     return tables
+
+
+def write_sites(
+    results: Run, sites: ModificationSites | None, scored: ScoredMatches, proteins: ProteinIndex, parameters: IdentificationParameters
+) -> list[dict[str, Any]]:
+    """Write the tables of modification sites to the run; return what its record states on each modification, none without `sites`."""
+    if sites is None:
+        return []
+    rated = site_tables(sites, scored, proteins, plus_one=parameters.plus_one)
+    for name, table in rated.tables.items():
+        results.write_table(name, table)
+    return rated.record
 
 
 def certainty_of_counts(tables: RunTables, scored: ScoredMatches, parameters: IdentificationParameters) -> dict[str, dict[str, float]]:

@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from proteoscope.engine import identification
 from proteoscope.engine.entry import SearchRequest
@@ -9,9 +10,9 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.indexes import open_search_indexes
 from proteoscope.engine.identification.low_yield import LowYieldRun, low_yield_run
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import PassPlan, plan_pass, plan_second_pass, score_pass
+from proteoscope.engine.identification.passes import PassPlan, localise, plan_pass, plan_second_pass, score_pass
 from proteoscope.engine.identification.precursor_errors import PrecursorErrors, measure_errors
-from proteoscope.engine.identification.report import certainty_of_counts, rate_first_pass, rate_second_pass, write_report
+from proteoscope.engine.identification.report import certainty_of_counts, rate_first_pass, rate_second_pass, write_report, write_sites
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.pass_records import PassRecord
@@ -91,16 +92,18 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         run.device = resources.used
         passes = _records(run, [plan, *filter(None, [second])], errors)
         low_yield = low_yield_run(scored, plan, matches.seconds_per_candidate, results.folder)
-        del index, plan, matches, second  # these need as much memory as the tables in a large run
         scored = scored.sorted()
+        sites = localise(scored, [plan, *filter(None, [second])], parameters, resources)
+        del index, plan, matches, second  # these need as much memory as the tables in a large run
         with run.step("report"):
             tables = write_report(run, results, scored, spectra, indexes.proteins, parameters)
+            localised = write_sites(results, sites, scored, indexes.proteins, parameters)
             spectra_written()
             run.progress.check()
         with run.step("advice"):
             if low_yield is not None:
                 identification.advice.explain_low_yield(low_yield, level, run.clock.seconds, resources)
-        return _summary(run, len(spectra), indexes, scored, tables, passes, errors, low_yield)
+        return _summary(run, len(spectra), indexes, scored, tables, passes, errors, low_yield, localised)
 
 
 def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:
@@ -128,6 +131,7 @@ def _summary(
     passes: tuple[PassRecord, ...],
     errors: PrecursorErrors,
     low_yield: LowYieldRun | None,
+    localised: list[dict[str, Any]],
 ) -> IdentificationSummary:
     """Write the record of the run, and return its summary."""
     counts = {
@@ -148,6 +152,7 @@ def _summary(
         passes=[search_pass.record() for search_pass in passes],
         **errors.record(),
         **({} if low_yield is None else {"low_yield": low_yield.record()}),
+        **({"localisation": localised} if localised else {}),
     )
     return IdentificationSummary(
         **run.summary_fields(counts),

@@ -2,11 +2,12 @@
 
 from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS, READING_FRAMES
+from proteoscope.engine.matches.site_tables import PEPTIDOFORM_SITES, PROTEIN_SITES, PSM_SITES
 from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = ["STORED", "TABLES"]
 
 TABLES = (PROTEINS, PEPTIDES, PSMS)
 """Tables shown in the window, from protein groups to PSMs."""
-STORED = (SPECTRA, FEATURES, READING_FRAMES)
+STORED = (SPECTRA, FEATURES, READING_FRAMES, PSM_SITES, PEPTIDOFORM_SITES, PROTEIN_SITES)
 """Tables that are stored but not shown."""

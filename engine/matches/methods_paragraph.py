@@ -19,6 +19,14 @@ _FOLDS = (
     "Granholm V et al. A cross-validation scheme for machine learning algorithms in shotgun proteomics. BMC Bioinformatics 2012, 13:S3."
 )
 _PICKED = "Savitski MM et al. A scalable approach for protein false discovery rate estimation. Mol Cell Proteomics 2015, 14:2394."
+_DECOY_RESIDUES = (
+    "Ramsbottom KA et al. Method for independent estimation of the false localization rate for phosphoproteomics. J Proteome Res 2022, "
+    "21:1603."
+)
+_COLLAPSED = (
+    "Camacho OM et al. Assessing multiple evidence streams to decide on confidence for identification of post-translational modifications, "
+    "within and across data sets. J Proteome Res 2023, 22:1828."
+)
 _CLOPPER = "Clopper CJ, Pearson ES. The use of confidence or fiducial limits. Biometrika 1934, 26:404."
 _DECOYS = {
     "reverse": "reversed sequences",
@@ -36,7 +44,21 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
     if title:
         sentences.append(f"Candidates were ranked by {title}, over fragment ions of {ion_series_text(facts)}.")
     rates, more = error_rates(facts)
-    return Methods([*sentences, *rates], [*([source] if source else []), *more])
+    sites, of_sites = localisation_sentences(facts)
+    return Methods([*sentences, *rates, *sites], [*([source] if source else []), *more, *of_sites])
+
+
+def localisation_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
+    """Return a sentence on the localised modifications, and the citations; empty if the run localised none."""
+    localised = facts.record.get("localisation")
+    entries = [entry for entry in localised if isinstance(entry, Mapping)] if isinstance(localised, list) else []
+    names = [name for entry in entries if isinstance(name := entry.get("modification"), str)]
+    if not names:
+        return [], []
+    return [
+        f"Sites of {listed(names)} were localised by site-determining ions; false localisation rates of peptidoform sites were estimated "
+        "from alanine and leucine as decoy residues, in peptides with more than one possible site."
+    ], [_DECOY_RESIDUES, _COLLAPSED]
 
 
 def ion_series_text(facts: RunFacts) -> str:

@@ -21,6 +21,7 @@ from . import least_squares as least_squares
 from . import library_entries as library_entries
 from . import library_search as library_search
 from . import library_text as library_text
+from . import localisation as localisation
 from . import long_traces as long_traces
 from . import match_scores as match_scores
 from . import mate_names as mate_names

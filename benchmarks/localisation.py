@@ -1,0 +1,192 @@
+"""Localisation of modifications in real spectra with planted sites: false localisation rates, and sites found at equal error.
+
+    python -m benchmarks.localisation --data FOLDER [--splits N] [--first-split N] [--sets known qc_shew metaproteome] [--threads N]
+        [--table FILE]
+
+In spectra identified without a modification, the peaks of ions with a random serine, threonine or tyrosine, and the precursor, are moved
+by the mass of phosphate (`modified_spectra.plant`); nothing is predicted. Each split draws other sites. The spectra are then searched with
+the preset `phospho`. One JSON line for each set and for all of them:
+
+* sites: accepted matches of the planted peptide with an alternative site, and how many are at the planted residue;
+* flr: of the peptidoform sites accepted at a reported false localisation rate of 1 % and 5 %, the share at another residue than planted;
+* calibration: matches by site probability, and the share at the planted residue;
+* equal: sites at the planted residue when matches are ranked by site score, down to a measured rate of 1 % and 5 %;
+* time: seconds of the localisation and of the whole search.
+
+`--table` writes the matches (split, set, spectrum, peptide, planted and reported site, score) for the comparison with other programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.entrapment_databases import write_fasta
+from benchmarks.figures import emit, existing
+from benchmarks.made_spectra import host_proteins, known_peptides
+from benchmarks.modified_spectra import Known, plant, read_psms
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.parameters import read_preset
+from tests.peers.peer_datasets import DATASETS, HUMAN, read_fasta
+from tests.searching import identify
+
+_LIBRARY = ("massivekb_selected_500.mgf", "proteometools_171_kuester_test.mgf")
+_SETS = ("known", "qc_shew", "metaproteome")
+_PHOSPHO = (("Phospho", "STY"),)
+_LEVELS = (0.01, 0.05)
+_EDGES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.01)
+
+
+@dataclass
+class Outcome:
+    """Matches of planted peptides with an alternative site, and accepted peptidoform sites, of some splits."""
+
+    matches: list[tuple[float, float, bool]] = field(default_factory=list)
+    """Site score, site probability, and True if the site is the planted one."""
+    accepted: dict[float, list[bool]] = field(default_factory=lambda: {level: [] for level in _LEVELS})
+    """True for right peptidoform sites, by reported rate."""
+    planted: int = 0
+    other_peptide: int = 0
+    seconds: float = 0.0
+    seconds_of_search: float = 0.0
+
+    def add(self, other: Outcome) -> None:
+        """Add another outcome."""
+        self.matches += other.matches
+        for level in _LEVELS:
+            self.accepted[level] += other.accepted[level]
+        for name in ("planted", "other_peptide", "seconds", "seconds_of_search"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def _same(first: str, second: str) -> bool:
+    return first.replace("I", "L") == second.replace("I", "L")
+
+
+def _sequence(peptide: str) -> str:
+    """Return the residues of a peptide in ProForma."""
+    depth, residues = 0, []
+    for character in peptide:
+        depth += (character == "[") - (character == "]")
+        if depth == 0 and character.isupper():
+            residues.append(character)
+    return "".join(residues)
+
+
+def evaluate(project: Path, answers: dict[int, Known], summary: Any) -> tuple[Outcome, list[tuple[int, str, int, int, float, float]]]:
+    """Compare the sites of a run with the planted ones; return the counts, and the rows of the table."""
+    result = Outcome(planted=len(answers))
+    run = max((project / "results").iterdir(), key=lambda folder: folder.stat().st_mtime)
+    psms = pq.read_table(run / "psms.parquet", columns=["spectrum"])["spectrum"].to_pylist()
+    rows = []
+    for site in pq.read_table(run / "psm_sites.parquet").to_pylist():
+        answer = answers.get(psms[site["psm"]])
+        if site["modification"] != "Phospho" or not site["has_alternative"]:
+            continue
+        if answer is None or not _same(_sequence(site["peptide"]), answer.sequence):
+            result.other_peptide += 1
+            continue
+        is_right = site["position"] == answer.site
+        result.matches.append((site["site_score"], site["site_probability"], is_right))
+        rows.append((psms[site["psm"]], answer.sequence, answer.site, site["position"], site["site_score"], site["site_probability"]))
+    for site in pq.read_table(run / "peptidoform_sites.parquet").to_pylist():
+        answer = answers.get(psms[site["best_psm"]])
+        if site["is_decoy"] or site["localisation_q_value"] is None or answer is None:
+            continue
+        if _same(_sequence(site["peptide"]), answer.sequence):
+            for level in _LEVELS:
+                if site["localisation_q_value"] <= level:
+                    result.accepted[level].append(site["position"] == answer.site)
+    stages = {name: stage["seconds"] if isinstance(stage, dict) else stage for name, stage in summary.stages.items()}
+    result.seconds, result.seconds_of_search = stages.get("localise", 0.0), sum(stages.values())
+    return result, rows
+
+
+def at_equal_error(matches: Iterable[tuple[float, bool]], level: float) -> int:
+    """Return the number of right sites above the lowest score at which the measured rate does not exceed a level."""
+    ranked = sorted(matches, key=lambda match: -match[0])
+    right = np.cumsum([is_right for _, is_right in ranked])
+    accepted = np.arange(1, len(ranked) + 1)
+    ends = np.flatnonzero((accepted - right) / accepted <= level)
+    return int(right[ends[-1]]) if len(ends) else 0
+
+
+def report(name: str, splits: int, outcome: Outcome) -> None:
+    """Print the figures of a set."""
+    size = {"what": "localisation", "set": name, "splits": splits}
+    right = sum(is_right for *_, is_right in outcome.matches)
+    emit(size | {"figure": "sites"}, planted=outcome.planted, rated=len(outcome.matches), right=right, other_peptide=outcome.other_peptide)
+    for level in _LEVELS:
+        sites = outcome.accepted[level]
+        wrong = len(sites) - sum(sites)
+        emit(size | {"figure": "flr"}, reported=level, sites=len(sites), wrong=wrong, measured=round(wrong / max(len(sites), 1), 4))
+        emit(size | {"figure": "equal"}, measured=level, right=at_equal_error(((score, ok) for score, _, ok in outcome.matches), level))
+    for low, high in pairwise(_EDGES):
+        some = [(probability, ok) for _, probability, ok in outcome.matches if low <= probability < high]
+        if some:
+            mean, right = (sum(column) / len(some) for column in zip(*some, strict=True))
+            emit(size | {"figure": "calibration"}, low=low, high=high, matches=len(some), mean=round(mean, 4), right=round(right, 4))
+    share = round(outcome.seconds / max(outcome.seconds_of_search - outcome.seconds, 1e-9), 4)
+    emit(size | {"figure": "time"}, localisation=round(outcome.seconds, 2), search=round(outcome.seconds_of_search, 2), share=share)
+
+
+def _inputs(data: Path, name: str, folder: Path) -> tuple[list[Path], Path]:
+    """Return the spectra and the database of a set."""
+    if name != "known":
+        return [existing(data / path) for path in DATASETS[name].spectra], existing(data / DATASETS[name].database)
+    write_fasta(host_proteins(read_fasta(data / HUMAN), known_peptides(data).sequences), folder / "known.fasta")
+    return [existing(data / "spectra" / "known_ids" / file) for file in _LIBRARY], folder / "known.fasta"
+
+
+def main() -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the unpacked test data")
+    parser.add_argument("--sets", nargs="+", choices=_SETS, default=_SETS)
+    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--first-split", type=int, default=1)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--spectra", type=Path, help="folder in which the planted spectra are written and left")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
+    options = parser.parse_args()
+    plain = IdentificationParameters.checked(read_preset("identify", "high-resolution")).changed(variable_modifications=())
+    phospho = IdentificationParameters.checked(read_preset("identify", "phospho")).changed(options.set)
+    how: dict[str, Any] = {"threads": options.threads, "device": "cpu", "advice": "none"}
+    every, table = Outcome(), []
+    for name in options.sets:
+        of_set = Outcome()
+        with tempfile.TemporaryDirectory() as folder_name:
+            folder = Path(folder_name)
+            spectra, database = _inputs(options.data, name, folder)
+            identify(spectra, [database], folder / "plain", plain, **how)
+            read, rows = read_spectra(spectra), read_psms(folder / "plain")
+            for split in range(options.first_split, options.first_split + options.splits):
+                planted = (options.spectra or folder) / f"{name}-{split}.mgf"
+                answers = plant(read, rows, 1.0, split, planted, _PHOSPHO)
+                summary = identify([planted], [database], folder / f"planted-{split}", phospho, **how)
+                outcome, written = evaluate(folder / f"planted-{split}", answers, summary)
+                of_set.add(outcome)
+                table += [(split, name, *row) for row in written]
+        report(name, options.splits, of_set)
+        every.add(of_set)
+    report("all", options.splits, every)
+    if options.table:
+        with options.table.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, delimiter="\t")
+            writer.writerow(("split", "set", "spectrum", "sequence", "planted", "reported", "score", "probability"))
+            writer.writerows(table)
+
+
+if __name__ == "__main__":
+    main()

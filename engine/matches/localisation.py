@@ -1,0 +1,538 @@
+"""Localisation of variable modifications: probability of each possible site, and false localisation rates.
+
+The probabilities are those of `proteoscope.kernels.cpu.localisation`. The fraction of falsely localised sites is estimated from decoy
+residues (Ramsbottom 2022, J Proteome Res 21:1603), which cannot carry the modification: alanine and leucine, fixed beforehand, which check
+each other. The number of decoy sites is multiplied by the ratio of target to decoy residues in the identified peptides. Peptides without
+an alternative site are neither counted nor rated. Sites are collapsed to peptidoform sites before the estimate (Camacho 2023, J Proteome
+Res 22:1828): a site that many spectra show counts once, with its best score.
+
+Unlike a search that allows decoy residues, the localisation compares each decoy site with the target sites only, so that decoys do not
+take the place of targets and do not lower their scores. A wrong target site must beat the t - 1 other target sites of the peptide, a decoy
+all t; among sites without evidence this happens in 1 of t and 1 of t + 1 cases. On the other hand, a peptide with one modification has
+t - 1 wrong target sites, but all t are counted in the ratio. The estimate is thus t^2 / (t^2 - 1) of the expectation, somewhat too high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import begins_run, places_in_runs, ranges, run_offsets, true_at
+from proteoscope.engine.chemistry.modifications import SearchModification, unimod
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.matches.fragment_intensities import LONGEST_PREDICTED, has_predicted_series, predicted_bonds, why_no_label
+from proteoscope.engine.matches.psms import Psms
+from proteoscope.engine.matches.scoring import ScoringPass
+from proteoscope.engine.matches.tables import ScoredMatches
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.statistics.target_decoy import best_by_group, q_values
+from proteoscope.kernels.cpu.fragment_intensities import IONS
+from proteoscope.kernels.cpu.localisation import (
+    DECOY_BIT,
+    ERRORS,
+    KINDS,
+    OUTCOMES,
+    PREDICTIONS,
+    IonCounts,
+    IonEvidence,
+    MovableSites,
+    count_ions,
+    localise_sites,
+)
+from proteoscope.kernels.device import Partition, StopFlag, equal_partitions, stop_flag
+
+__all__ = [
+    "DECOY_RESIDUES",
+    "LocalisationSettings",
+    "LocalisedPass",
+    "ModificationSites",
+    "SiteRates",
+    "ion_evidence",
+    "is_localised",
+    "localise_matches",
+    "rate_sites",
+]
+
+DECOY_RESIDUES = "AL"
+"""Residues that compete as decoy sites."""
+_MAXIMUM_TYPES = 32
+_MAXIMUM_COUNTED = 4000  # matches; more do not change the frequencies of ions
+_SAME_MASS = 1e-5  # Da
+_ASCII_A = ord("A")
+
+# Usual frequencies of outcomes for a fragment that is there, and weights of priors, in ions.
+_USUAL = np.array([0.5, 0.09, 0.08, 0.11, 0.1, 0.07, 0.03, 0.02])
+_PRIOR = 50.0
+
+
+class LocalisationSettings(Protocol):
+    """Settings of the localisation, named as in the parameters of every search."""
+
+    localise: Literal["automatic", "all", "none"]
+    fdr: float
+    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    predicted_intensities: bool
+
+
+class LocalisedPass(NamedTuple):
+    """A search pass: variable modifications, fixed ones, and the scoring of each set of ion series."""
+
+    variable: tuple[SearchModification, ...]
+    fixed: tuple[SearchModification, ...]
+    scoring: Sequence[ScoringPass]
+
+
+@dataclass(frozen=True)
+class ModificationSites:
+    """Possible sites (n) of the localised modifications of accepted matches, ordered by match, modification and site.
+
+    Attributes
+    ----------
+    row : ndarray of int64, shape (n,)
+        Row of the match.
+    name : ndarray of int64, shape (n,)
+        Index of the modification in `names`.
+    site : ndarray of int64, shape (n,)
+        Residue from 1; 0 for the N-terminus, length + 1 for the C-terminus.
+    probability : ndarray of float64, shape (n,)
+        Probability of the modification at the site; sums over the sites of a match are the numbers of modifications. 0 for decoy sites.
+    score : ndarray of float64, shape (n,)
+        log10 of the odds of the site against all arrangements on other target sites.
+    is_decoy : ndarray of bool, shape (n,)
+        True for decoy sites.
+    is_reported : ndarray of bool, shape (n,)
+        True for the most likely target sites, as many as the match has modifications, and for decoy sites that are more likely than any of
+        these.
+    has_alternative : ndarray of bool, shape (n,)
+        True if the match has more possible sites than modifications, without decoy sites.
+    names : tuple of str
+        Names of modifications.
+    """
+
+    row: NDArray[np.int64]
+    name: NDArray[np.int64]
+    site: NDArray[np.int64]
+    probability: NDArray[np.float64]
+    score: NDArray[np.float64]
+    is_decoy: NDArray[np.bool_]
+    is_reported: NDArray[np.bool_]
+    has_alternative: NDArray[np.bool_]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def take(self, rows: NDArray[np.integer]) -> ModificationSites:
+        """Return the sites with the given indices, in this order."""
+        return ModificationSites(*(getattr(self, field)[rows] for field in _COLUMNS), names=self.names)
+
+
+_COLUMNS = tuple(field.name for field in fields(ModificationSites) if field.name != "names")
+
+
+class SiteRates(NamedTuple):
+    """Collapsed sites (s) with error rates.
+
+    Attributes
+    ----------
+    best : ndarray of int64, shape (s,)
+        Row of `ModificationSites` with the best score of each collapsed site.
+    group : ndarray of int64, shape (n,)
+        Collapsed site of each row.
+    q_value : ndarray of float64, shape (s,)
+        Minimum false localisation rate at which the site is accepted, NaN without an alternative site, and for sites that no match reports.
+    by_residue : ndarray of float64, shape (s, 2)
+        The same, estimated from each of `DECOY_RESIDUES` alone.
+    """
+
+    best: NDArray[np.int64]
+    group: NDArray[np.int64]
+    q_value: NDArray[np.float64]
+    by_residue: NDArray[np.float64]
+
+
+class _Type(NamedTuple):
+    """Modifications that may move among the sites of all of them: indices in the variable modifications, name, mass and neutral loss."""
+
+    members: list[int]
+    name: str
+    mass: float
+    loss: float
+    is_localised: bool
+
+
+def is_localised(modification: SearchModification, choice: Literal["automatic", "all", "none"]) -> bool:
+    """Return True if sites of a variable modification are reported.
+
+    ``all`` are modifications of residues, since a terminal modification has one site. ``automatic`` omits the oxidation of
+    methionine, which arises during preparation, and whose site is rarely in question.
+    """
+    if choice == "none" or modification.position != "anywhere" or not modification.residues:
+        return False
+    return choice == "all" or (modification.name, modification.residues) != ("Oxidation", "M")
+
+
+def localise_matches(
+    scored: ScoredMatches, passes: Sequence[LocalisedPass], proteins: ProteinIndex, settings: LocalisationSettings, resources: Resources
+) -> ModificationSites:
+    """Return the possible sites of the localised modifications of all accepted target matches.
+
+    Parameters
+    ----------
+    scored : ScoredMatches
+        Matches of all passes with error rates; without decoys, all matches of rank 1 are accepted.
+    passes : sequence of LocalisedPass
+        The first pass, with a modification to localise, and the second if there was one.
+    proteins : ProteinIndex
+        Proteins of the matches.
+    settings : LocalisationSettings
+        Parameters of the search.
+    resources : Resources
+        Threads and progress of the run.
+    """
+    # Modifications that only the second pass searches are not what the user looks for.
+    names = tuple(dict.fromkeys(variable.name for variable in passes[0].variable if is_localised(variable, settings.localise)))
+    psms = scored.psms
+    accepted = (psms.rank == 1) & ~psms.is_decoy
+    if settings.decoys != "none":
+        accepted &= scored.q_value <= settings.fdr
+    first_number, parts = 0, list[ModificationSites]()
+    for number, search_pass in enumerate(passes):
+        of_pass = accepted if scored.is_second is None else accepted & (scored.is_second == (number == 1))
+        for scoring in search_pass.scoring:
+            is_searched = true_at(len(scoring.index.arrays.offsets) - 1, scoring.index.queries.spectrum)
+            rows = np.flatnonzero(of_pass & is_searched[psms.spectrum])
+            # Sorting by score makes the counted matches the best ones; the order of rows within the kernels does not matter.
+            counted = rows[np.argsort(-scored.score[rows], kind="stable")[:_MAXIMUM_COUNTED]]
+            work = _Localisation(psms, search_pass, scoring, proteins, settings, resources, first_number, names)
+            parts.append(work.sites(rows, np.sort(counted)))
+        first_number += len(search_pass.variable) + len(search_pass.fixed)
+        first_number += 0 if proteins.known_modifications is None else len(proteins.known_modifications.modifications)
+    sites = ModificationSites(*(np.concatenate([getattr(part, field) for part in parts]) for field in _COLUMNS), names=names)
+    return sites.take(np.lexsort((sites.site, sites.name, sites.row)))
+
+
+class _Localisation:
+    """Localisation of the matches of one pass and one set of ion series."""
+
+    def __init__(
+        self,
+        psms: Psms,
+        search_pass: LocalisedPass,
+        scoring: ScoringPass,
+        proteins: ProteinIndex,
+        settings: LocalisationSettings,
+        resources: Resources,
+        first_number: int,
+        names: Sequence[str],
+    ) -> None:
+        self._psms, self._pass, self._scoring, self._proteins = psms, search_pass, scoring, proteins
+        self._settings, self._resources, self._first_number, self._names = settings, resources, first_number, names
+        self._types = _movable_types(search_pass.variable, settings.localise, names)
+        series = scoring.index.series
+        is_predicted = settings.predicted_intensities and not why_no_label((*search_pass.variable, *search_pass.fixed))
+        self._is_predicted = is_predicted and has_predicted_series(series)
+        symbols = list(dict.fromkeys(series))
+        ends = ([symbol for symbol in symbols if symbol in "abc"], [symbol for symbol in symbols if symbol in "xyz"])
+        self._series = ends[0].index("b") if "b" in ends[0] else -1, ends[1].index("y") if "y" in ends[1] else -1
+
+    def sites(self, rows: NDArray[np.int64], counted: NDArray[np.int64]) -> ModificationSites:
+        """Return the possible sites of the localised modifications of the matches `rows`; ions are counted in the matches `counted`."""
+        evidence = self._evidence(counted)
+        of_row = np.repeat(np.arange(len(self._psms)), np.diff(self._psms.modification_offsets))
+        localised = [number for t in self._types if t.is_localised for number in t.members]
+        carries = true_at(len(self._psms), of_row[np.isin(self._psms.modification - self._first_number, localised)])
+        rows = rows[carries[rows]]
+        matches = self._movable(rows)
+        shape = matches.allowed.shape[0], len(self._types)
+        probability, score = (np.zeros(shape, np.float32) for _ in range(2))
+        spectra, settings, stop = self._scoring.index.arrays, self._scoring.settings, stop_flag()
+
+        def localise(part: Partition) -> None:
+            localise_sites(spectra, matches, settings, evidence, part.first, part.last, probability, score, stop)
+
+        self._on_threads(localise, matches, stop)
+        return self._collect(rows, matches, probability, score)
+
+    def _on_threads(self, work: Callable[[Partition], None], matches: MovableSites, stop: StopFlag) -> None:
+        threads = self._resources.threads
+        parts = equal_partitions(np.diff(matches.offsets) + 1, threads)
+        run_on_threads(work, parts, threads, self._resources.progress, steps=lambda _: 0, stop=stop)
+
+    def _evidence(self, rows: NDArray[np.int64]) -> IonEvidence:
+        """Return the evidence of ions from the counts of the given matches."""
+        matches = self._movable(rows)
+        spectra, settings, stop = self._scoring.index.arrays, self._scoring.settings, stop_flag()
+        counted = list[IonCounts]()
+
+        def new_counts() -> IonCounts:
+            shapes = (KINDS, PREDICTIONS, OUTCOMES), (KINDS, OUTCOMES), (ERRORS,)
+            return IonCounts(*(np.zeros(shape, np.int64) for shape in shapes))
+
+        def count(part: Partition) -> None:
+            counts = new_counts()
+            count_ions(spectra, matches, settings, part.first, part.last, counts, stop)
+            counted.append(counts)
+
+        self._on_threads(count, matches, stop)
+        total = new_counts()
+        for counts in counted:
+            for column, added in zip(total, counts, strict=True):
+                column += added
+        return ion_evidence(total)
+
+    def _movable(self, rows: NDArray[np.int64]) -> MovableSites:
+        """Return the given matches with the sites of their modifications."""
+        psms, scoring = self._psms, self._scoring
+        length = psms.length[rows]
+        offsets, index = ranges(psms.position[rows], psms.position[rows] + length)
+        residues = np.asarray(scoring.peptides.residues)[index]
+        mass = scoring.peptides.residue_mass[residues.astype(np.int64) - _ASCII_A]
+        first = offsets[:-1] + 2 * np.arange(len(rows))  # of the sites of each match, which include both termini
+        of_type = np.full(max(len(self._pass.variable), 1), -1)
+        for number, t in enumerate(self._types):
+            of_type[t.members] = number
+        match, modification, site = self._modifications_of(rows)
+        added = scoring.modifications.mass[modification]
+        is_variable = modification < len(self._pass.variable)
+        kind = np.where(is_variable, of_type[np.where(is_variable, modification, 0)], -1)
+        moves, stays = np.flatnonzero(kind >= 0), np.flatnonzero(kind < 0)
+        counts = np.zeros((len(rows), len(self._types)), np.int64)
+        np.add.at(counts, (match[moves], kind[moves]), 1)
+        terms = [np.full(len(rows), end) for end in (scoring.peptides.n_term_mass, scoring.peptides.c_term_mass)]
+        for place, term in zip((site[stays] == 0, site[stays] == length[match[stays]] + 1), terms, strict=True):
+            np.add.at(term, match[stays[place]], added[stays[place]])
+        inside = stays[(site[stays] > 0) & (site[stays] <= length[match[stays]])]
+        np.add.at(mass, offsets[match[inside]] + site[inside] - 1, added[inside])
+        allowed = self._allowed(rows, residues, offsets, first)
+        allowed[first[match[stays]] + site[stays]] = 0
+        for number in range(len(self._types)):
+            present = moves[kind[moves] == number]
+            allowed[first[match[present]] + site[present]] |= np.uint64(1 << number)
+        return MovableSites(
+            psms.spectrum[rows],
+            psms.charge[rows],
+            offsets,
+            mass,
+            *terms,
+            counts,
+            allowed,
+            np.array([t.mass for t in self._types], np.float64),
+            np.array([t.loss for t in self._types], np.float64),
+            self._predicted(residues, offsets, psms.charge[rows]),
+            self._series,
+        )
+
+    def _modifications_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the variable and known modifications of matches: index of the match in `rows`, number of the modification, and site."""
+        psms = self._psms
+        offsets, index = ranges(psms.modification_offsets[rows], psms.modification_offsets[rows + 1])
+        number = psms.modification[index] - self._first_number
+        is_searched = number < len(self._scoring.modifications.mass)  # fixed modifications are in the masses of the residues
+        return (
+            np.repeat(np.arange(len(rows)), np.diff(offsets))[is_searched],
+            number[is_searched],
+            psms.modification_site[index][is_searched],
+        )
+
+    def _allowed(
+        self, rows: NDArray[np.int64], residues: NDArray[np.uint8], offsets: NDArray[np.int64], first: NDArray[np.int64]
+    ) -> NDArray[np.uint64]:
+        """Return the bits of types that each site may carry (`MovableSites.allowed`)."""
+        allowed = np.zeros(len(residues) + 2 * len(rows), np.uint64)
+        inner = np.arange(len(residues)) + np.repeat(first - offsets[:-1] + 1, np.diff(offsets))
+        symbol = residues.astype(np.int64) - _ASCII_A
+        length = np.diff(offsets)
+        for number, t in enumerate(self._types):
+            every = 0
+            for modification in (self._pass.variable[member] for member in t.members):
+                mask = modification.residue_mask
+                has = (mask >> symbol & 1).astype(bool)
+                if modification.place == 0:
+                    every |= mask
+                    allowed[inner[has]] |= np.uint64(1 << number)
+                    continue
+                at_n = modification.place % 2 == 1
+                at = (offsets[:-1] if at_n else offsets[1:] - 1)[self._is_at_end(rows, modification.place)]
+                at = at[has[at]]
+                match = np.searchsorted(offsets, at, side="right") - 1
+                if modification.residues:
+                    allowed[inner[at]] |= np.uint64(1 << number)
+                else:
+                    allowed[first[match] + (0 if at_n else length[match] + 1)] |= np.uint64(1 << number)
+            if t.is_localised:
+                decoys = [residue for residue in DECOY_RESIDUES if not every >> ord(residue) - _ASCII_A & 1]
+                is_decoy = np.isin(residues, np.frombuffer("".join(decoys).encode(), np.uint8))
+                allowed[inner[is_decoy]] |= np.uint64(1 << DECOY_BIT + number)
+        return allowed
+
+    def _is_at_end(self, rows: NDArray[np.int64], place: int) -> NDArray[np.bool_]:
+        """Return True for matches with a peptide at the required position: 1, 2 ends of peptides, 3, 4 ends of proteins."""
+        if place < 3:
+            return np.ones(len(rows), bool)
+        psms, proteins = self._psms, self._proteins.proteins
+        first = psms.occurrences[psms.occurrence_offsets[rows]]
+        protein = self._proteins.protein_of(first)
+        start, offsets = first - np.asarray(proteins.offsets)[protein], np.asarray(proteins.offsets)
+        if place == 4:
+            return first + psms.length[rows] == offsets[protein + 1]
+        return (start == 0) | ((start == 1) & (np.asarray(proteins.residues)[offsets[protein]] == ord("M")))
+
+    def _predicted(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], charge: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return predicted log2 intensity fractions (`MovableSites.predicted`)."""
+        result = np.full((len(residues), IONS), np.nan, np.float32)
+        if not self._is_predicted or not len(charge) or np.diff(offsets).max() > LONGEST_PREDICTED:
+            return result
+        bonds, _ = predicted_bonds(np.ascontiguousarray(residues), offsets, charge, self._resources)
+        is_bond = np.ones(len(residues), bool)
+        is_bond[offsets[1:] - 1] = False
+        result[is_bond] = bonds
+        result[np.repeat(charge < 3, np.diff(offsets)), 1::2] = np.nan
+        return result
+
+    def _collect(
+        self,
+        rows: NDArray[np.int64],
+        matches: MovableSites,
+        probability: NDArray[np.float32],
+        score: NDArray[np.float32],
+    ) -> ModificationSites:
+        """Return the possible sites of localised modifications as columns."""
+        sites = np.diff(matches.offsets) + 2
+        match = np.repeat(np.arange(len(rows)), sites)
+        place = np.arange(len(match)) - np.repeat(run_offsets(sites)[:-1], sites)
+        parts = list[tuple[NDArray[Any], ...]]()
+        for number, t in enumerate(self._types):
+            if not t.is_localised:
+                continue
+            bits = matches.allowed >> np.uint64(number)
+            is_target = (bits & np.uint64(1)).astype(bool)
+            is_decoy = (bits >> np.uint64(DECOY_BIT) & np.uint64(1)).astype(bool) & ~is_target
+            chosen = np.flatnonzero((is_target | is_decoy) & (matches.counts[match, number] > 0))
+            n_targets = np.bincount(match, is_target, len(rows))
+            columns = match[chosen], place[chosen], is_decoy[chosen], probability[chosen, number], score[chosen, number]
+            count = matches.counts[columns[0], number]
+            of_type = (np.full(len(chosen), value) for value in (number, self._names.index(t.name)))
+            parts.append((*columns, count, n_targets[columns[0]] > count, *of_type))
+        match, place, is_decoy, chance, odds, count, has_alternative, kind, name = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+        chance, odds = chance.astype(np.float64), odds.astype(np.float64)
+        is_reported = _are_highest(match, kind, np.where(is_decoy, -1.0, chance), count)
+        _, group = np.unique(match * len(self._types) + kind, return_inverse=True)
+        least = np.full(int(group.max(initial=-1)) + 1, np.inf)
+        np.minimum.at(least, group[is_reported], chance[is_reported])
+        with np.errstate(over="ignore"):
+            is_counted = is_decoy & has_alternative & (10.0**odds > least[group])
+        return ModificationSites(
+            rows[match], name, place, chance, odds, is_decoy, is_reported | is_counted, has_alternative, tuple(self._names)
+        )
+
+
+def _are_highest(
+    match: NDArray[np.int64], kind: NDArray[np.int64], value: NDArray[np.float64], count: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return True for the `count` highest values of each match and type of modification; the first sites of equal ones."""
+    order = np.lexsort((-value, kind, match))
+    result = np.zeros(len(match), bool)
+    result[order] = places_in_runs(begins_run(match[order], kind[order])) < count[order]
+    return result
+
+
+def _movable_types(
+    variable: Sequence[SearchModification], choice: Literal["automatic", "all", "none"], names: Sequence[str]
+) -> list[_Type]:
+    """Return modifications by name and mass: one may move among the sites of all with the same name and mass.
+
+    Further modifications than the kernels can move stay in place; localised ones come first.
+    """
+    groups = dict[tuple[str, int], list[int]]()
+    for number, modification in enumerate(variable):
+        groups.setdefault((modification.name, round(modification.added_mass / _SAME_MASS)), []).append(number)
+    types = []
+    for (name, _), members in groups.items():
+        chosen = name in names and any(is_localised(variable[member], choice) for member in members)
+        types.append(_Type(members, name, variable[members[0]].added_mass, _loss([variable[member] for member in members]), chosen))
+    return sorted(types, key=lambda t: not t.is_localised)[:_MAXIMUM_TYPES]
+
+
+def _loss(modifications: Sequence[SearchModification]) -> float:
+    """Return the largest neutral loss of fragments with a modification, Da; 0 if Unimod lists none."""
+    losses = [0.0]
+    for modification in modifications:
+        if modification.unimod_id is not None:
+            for site in unimod().by_id(modification.unimod_id).sites:
+                if site.residue and site.residue in modification.residues:
+                    losses += site.neutral_losses
+    return max(losses)
+
+
+def ion_evidence(counts: IonCounts) -> IonEvidence:
+    """Return the evidence of ions from counts; frequencies of few ions are shrunk to those of more general ones.
+
+    Ions by series, charge and predicted intensity are shrunk to those of the series and charge, these to all ions, and all to usual values.
+    """
+    present = counts.present.astype(np.float64)
+    overall = _shrunk(present.sum(axis=(0, 1)), _USUAL)
+    by_kind = _shrunk(present.sum(axis=1), overall)
+    by_prediction = _shrunk(present, by_kind[:, None, :])
+    nothing = np.zeros(OUTCOMES)
+    nothing[0] = 1.0
+    absent = counts.absent.astype(np.float64)
+    absent = _shrunk(absent, _shrunk(absent.sum(axis=0), nothing))
+    errors = _shrunk(counts.errors.astype(np.float64), np.full(ERRORS, 1.0 / ERRORS))
+    return IonEvidence(np.log(by_prediction), absent, np.log(errors * ERRORS))
+
+
+def _shrunk(counts: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return frequencies from counts along the last axis, with the weight `_PRIOR` of the prior frequencies."""
+    result: NDArray[np.float64] = (counts + _PRIOR * prior) / (counts.sum(axis=-1, keepdims=True) + _PRIOR)
+    return result
+
+
+def rate_sites(
+    sites: ModificationSites, key: NDArray[np.int64], residue: NDArray[np.uint8], residues: NDArray[np.float64], *, plus_one: bool = False
+) -> SiteRates:
+    """Collapse sites and estimate the false localisation rate of each modification from decoy residues.
+
+    Parameters
+    ----------
+    sites : ModificationSites
+        Sites, n rows.
+    key : ndarray of int64, shape (n,)
+        Number of the collapsed site of each row; a collapsed site has one modification, and is a target or a decoy.
+    residue : ndarray of uint8, shape (n,)
+        Residue at each site, as ASCII.
+    residues : ndarray of float64, shape (names, 1 + decoy residues)
+        Numbers of target residues, and of each decoy residue, in the identified peptides with an alternative site, by modification.
+    plus_one : bool
+        True to count one decoy more than observed.
+    """
+    score = np.where(sites.is_reported, sites.score, -np.inf)
+    _, group = np.unique(key, return_inverse=True)
+    best = best_by_group(group, score)
+    q_value, by_residue = np.full(len(best), np.nan), np.full((len(best), len(DECOY_RESIDUES)), np.nan)
+    rated, is_decoy = sites.is_reported[best] & sites.has_alternative[best], sites.is_decoy[best]
+    for name in range(len(sites.names)):
+        rows = np.flatnonzero(rated & (sites.name[best] == name))
+        targets, *decoys = residues[name]
+        q_value[rows] = _rates(score[best[rows]], is_decoy[rows], sum(decoys), targets, plus_one=plus_one)
+        for column, (symbol, count) in enumerate(zip(DECOY_RESIDUES, decoys, strict=True)):
+            some = rows[~is_decoy[rows] | (residue[best[rows]] == ord(symbol))]
+            by_residue[some, column] = _rates(score[best[some]], is_decoy[some], count, targets, plus_one=plus_one)
+    return SiteRates(best, group, q_value, by_residue)
+
+
+def _rates(
+    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], decoys: float, targets: float, *, plus_one: bool
+) -> NDArray[np.float64]:
+    """Return false localisation rates; NaN if the peptides have no decoy residue."""
+    if decoys == 0 or targets == 0:
+        return np.full(len(score), np.nan)
+    finite = np.nan_to_num(score, posinf=np.finfo(np.float64).max, neginf=np.finfo(np.float64).min)
+    return q_values(finite, is_decoy, plus_one=plus_one, decoy_ratio=decoys / targets)

@@ -1,0 +1,484 @@
+"""Tables of the sites of localised modifications: by spectrum, by peptidoform, and by protein."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import begins_run, ranges, run_offsets
+from proteoscope.engine.chemistry.peptidoforms import write_many
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.matches.localisation import DECOY_RESIDUES, ModificationSites, SiteRates, rate_sites
+from proteoscope.engine.matches.psms import Psms
+from proteoscope.engine.matches.tables import ScoredMatches
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.results.arrow import finite_or_null
+from proteoscope.engine.results.columns import Column, Table
+
+__all__ = ["PEPTIDOFORM_SITES", "PROTEIN_SITES", "PSM_SITES", "SiteTables", "site_tables"]
+
+_LEVELS = (0.01, 0.05)
+_RESIDUE_NAMES = {"A": "alanine", "L": "leucine"}
+_PEPTIDE = Column("peptide", "Peptide", "Peptide with its modifications at the most likely sites, in ProForma", width=26)
+_MODIFICATION = Column("modification", "Modification", "Name of the modification", width=14)
+_RESIDUE = Column("residue", "Residue", "Residue at the site, or N-term or C-term", width=7, pattern="[A-Z*]|[NC]-term")
+_POSITION = Column(
+    "position",
+    "Position",
+    "Position of the site in the peptide, from 1; 0 is the N-terminus, and the length plus 1 is the C-terminus",
+    "integer",
+    8,
+    type="int16",
+    low=0,
+)
+_PROBABILITY = Column(
+    "site_probability",
+    "Site prob.",
+    "Probability that the modification is at the site, from the ions that distinguish the site from others",
+    "number",
+    9,
+    4,
+    low=0,
+    high=1.001,
+)
+_SCORE = Column(
+    "site_score",
+    "Site score",
+    "log10 of the odds of the site; missing if no other site is possible",
+    "number",
+    9,
+    2,
+    is_nullable=True,
+)
+_RATES = "Minimum false localisation rate at which the site is accepted, among sites of the same modification"
+_Q_VALUE = Column(
+    "localisation_q_value",
+    "FLR",
+    f"{_RATES}, from decoy residues; missing for peptides with no other possible site, which are not rated",
+    "probability",
+    9,
+    is_nullable=True,
+)
+_Q_VALUES = tuple(
+    Column(
+        f"q_value_by_{name}",
+        f"FLR by {symbol}",
+        f"{_RATES}, from {name} as the only decoy residue",
+        "probability",
+        9,
+        is_shown=False,
+        is_nullable=True,
+    )
+    for symbol, name in _RESIDUE_NAMES.items()
+)
+_ALTERNATIVE = Column(
+    "has_alternative", "Alternative", "True if the peptide has more possible sites than modifications", "truth", 9, is_shown=False
+)
+_IS_DECOY = Column(
+    "is_decoy", "Decoy", "True for decoy residues, which serve to estimate the false localisation rate", "truth", 6, is_shown=False
+)
+_PROTEINS = (
+    Column("proteins", "Proteins", "Accessions of the proteins that contain the peptide", "texts", 24, entries="proteins"),
+    Column(
+        "protein_positions",
+        "Protein positions",
+        "Position of the site in each protein, from 1",
+        "numbers",
+        14,
+        type="list<int32>",
+        as_long_as="proteins",
+    ),
+)
+_BEST = Column("best_psm", meaning="Row of the PSM with the best evidence, in the table of PSMs, from 0", kind="identifier", rows_of="psms")
+
+
+def _table(name: str, title: str, columns: tuple[Column, ...]) -> Table:
+    return Table.of(name, title, columns, shown=" ".join(column.name for column in columns if column.title))
+
+
+PSM_SITES = _table(
+    "psm_sites",
+    "PSM sites",
+    (
+        Column("psm", meaning="Row of the match in the table of PSMs, from 0", kind="identifier", rows_of="psms"),
+        _PEPTIDE,
+        Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1),
+        _MODIFICATION,
+        _RESIDUE,
+        _POSITION,
+        _PROBABILITY,
+        _SCORE,
+        _Q_VALUE,
+        _ALTERNATIVE,
+        Column(
+            "possible_positions",
+            "Possible positions",
+            "Positions of all possible sites of the modification in the peptide",
+            "numbers",
+            16,
+            type="list<int16>",
+        ),
+        Column(
+            "probabilities",
+            "Probabilities",
+            "Probability of each possible site; their sum is the number of modifications",
+            "numbers",
+            16,
+            as_long_as="possible_positions",
+            low=0,
+            high=1.001,
+        ),
+        *_PROTEINS,
+    ),
+)
+"""Table of the most likely sites in each accepted match, as many as it has modifications."""
+PEPTIDOFORM_SITES = _table(
+    "peptidoform_sites",
+    "Peptidoform sites",
+    (
+        _PEPTIDE,
+        _MODIFICATION,
+        _RESIDUE,
+        _POSITION,
+        _PROBABILITY,
+        _SCORE,
+        _Q_VALUE,
+        *_Q_VALUES,
+        Column("n_psms", "PSMs", "Number of accepted matches with the modification at the site", "integer", 7),
+        _ALTERNATIVE,
+        _IS_DECOY,
+        *_PROTEINS,
+        _BEST,
+    ),
+)
+"""Table of sites in peptides with the same modifications, which are rated; it includes decoy residues."""
+PROTEIN_SITES = _table(
+    "protein_sites",
+    "Protein sites",
+    (
+        Column("protein", "Protein", "Accession of the protein", width=20),
+        Column("position", "Position", "Position of the site in the protein, from 1", "integer", 8, type="int32", low=0),
+        _RESIDUE,
+        _MODIFICATION,
+        _PROBABILITY,
+        _SCORE,
+        _Q_VALUE,
+        *_Q_VALUES,
+        Column("n_psms", "PSMs", "Number of accepted matches with the modification at the site", "integer", 7),
+        Column("n_peptidoforms", "Peptidoforms", "Number of peptidoforms with the modification at the site", "integer", 9),
+        _ALTERNATIVE,
+        _IS_DECOY,
+        _PEPTIDE,
+        _BEST,
+    ),
+)
+"""Table with one row for each modified residue of the proteins, with its best evidence; it includes decoy residues."""
+
+
+@dataclass(frozen=True)
+class SiteTables:
+    """Tables of sites by name, and what the record of the run states on each modification."""
+
+    tables: Mapping[str, pa.Table]
+    record: list[dict[str, Any]]
+
+
+def site_tables(sites: ModificationSites, scored: ScoredMatches, proteins: ProteinIndex, *, plus_one: bool) -> SiteTables:
+    """Collapse sites, estimate their false localisation rates, and return the tables.
+
+    Parameters
+    ----------
+    sites : ModificationSites
+        Possible sites of all accepted matches.
+    scored : ScoredMatches
+        Matches, in the order of the table of PSMs.
+    proteins : ProteinIndex
+        Proteins of the matches.
+    plus_one : bool
+        True to count one decoy more than observed.
+    """
+    psms = scored.psms
+    rows, of_row = np.unique(sites.row, return_inverse=True)
+    sequences = _sequences(psms, rows, proteins)
+    peptidoform = _peptidoforms(psms, rows, sequences)
+    residue = _residue_codes(sites, sequences, of_row)
+    residues = _count_residues(sites, peptidoform[of_row], residue)
+    key = _numbers(peptidoform[of_row], sites.name, sites.site)
+    rates = rate_sites(sites, key, residue, residues, plus_one=plus_one)
+    texts = _write_peptides(sites, psms, rows, sequences)
+    positions = _Positions.of(psms, proteins, rows)
+    psm_table = _psm_table(sites, rates, psms, of_row, texts, residue, positions)
+    peptidoforms = _peptidoform_table(sites, rates, psms, of_row, texts, residue, positions)
+    protein_table = _protein_table(sites, peptidoform, of_row, texts, residue, residues, positions, proteins, plus_one=plus_one)
+    tables = {PSM_SITES.name: psm_table, PEPTIDOFORM_SITES.name: peptidoforms, PROTEIN_SITES.name: protein_table}
+    return SiteTables(tables, _record(sites, rates, residues))
+
+
+def _numbers(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a number for each distinct row of columns, ascending in the order of the columns."""
+    order = np.lexsort(columns[::-1])
+    result = np.empty(len(order), np.int64)
+    result[order] = np.cumsum(begins_run(*(column[order] for column in columns))) - 1
+    return result
+
+
+def _sequences(psms: Psms, rows: NDArray[np.int64], proteins: ProteinIndex) -> list[str]:
+    residues = np.asarray(proteins.proteins.residues)
+    starts, lengths = psms.position[rows].tolist(), psms.length[rows].tolist()
+    return [residues[start : start + length].tobytes().decode("ascii") for start, length in zip(starts, lengths, strict=True)]
+
+
+def _peptidoforms(psms: Psms, rows: NDArray[np.int64], sequences: list[str]) -> NDArray[np.int64]:
+    """Return a number for each sequence with the same numbers of modifications, (rows,)."""
+    names = [modification.name for modification in psms.modifications]
+    distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    number_of = np.array([distinct[name] for name in names], np.int64)
+    offsets, index = ranges(psms.modification_offsets[rows], psms.modification_offsets[rows + 1])
+    counts = np.zeros((len(rows), len(distinct)), np.int64)
+    np.add.at(counts, (np.repeat(np.arange(len(rows)), np.diff(offsets)), number_of[psms.modification[index]]), 1)
+    _, sequence = np.unique(np.array(sequences, str), return_inverse=True)
+    return _numbers(sequence, *counts.T)
+
+
+def _residue_codes(sites: ModificationSites, sequences: list[str], of_row: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the residue at each site as ASCII; 0 for the N-terminus and 1 for the C-terminus."""
+    lengths = np.array([len(sequence) for sequence in sequences], np.int64)
+    text, starts = np.frombuffer("".join(sequences).encode(), np.uint8), run_offsets(lengths)
+    place = np.clip(sites.site, 1, lengths[of_row]) - 1
+    codes = text[starts[of_row] + place]
+    return np.where(sites.site == 0, 0, np.where(sites.site > lengths[of_row], 1, codes)).astype(np.uint8)
+
+
+def _residue_texts(codes: NDArray[np.uint8]) -> list[str]:
+    return [{0: "N-term", 1: "C-term"}.get(code, chr(code)) for code in codes.tolist()]
+
+
+def _count_residues(sites: ModificationSites, peptidoform: NDArray[np.int64], residue: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return numbers of target residues and of each decoy residue in the distinct peptidoforms with an alternative, by modification."""
+    _, first = np.unique(_numbers(peptidoform, sites.name, sites.site), return_index=True)
+    first = first[sites.has_alternative[first]]
+    result = np.zeros((len(sites.names), 1 + len(DECOY_RESIDUES)))
+    decoys = (sites.is_decoy[first] & (residue[first] == ord(symbol)) for symbol in DECOY_RESIDUES)
+    for column, counted in enumerate((~sites.is_decoy[first], *decoys)):
+        result[:, column] = np.bincount(sites.name[first[counted]], minlength=len(result))
+    return result
+
+
+def _write_peptides(sites: ModificationSites, psms: Psms, rows: NDArray[np.int64], sequences: list[str]) -> list[str]:
+    """Return the peptides of the matches `rows` with their modifications at the most likely sites, in ProForma."""
+    names = [modification.name for modification in psms.modifications]
+    is_moved = np.array([name in sites.names for name in names], bool)
+    offsets, index = ranges(psms.modification_offsets[rows], psms.modification_offsets[rows + 1])
+    of_row = np.repeat(np.arange(len(rows)), np.diff(offsets))
+    # A modification may also be fixed, known or immovable; only as many as are reported have other sites.
+    stays = ~is_moved[psms.modification[index]]
+    chosen = np.flatnonzero(sites.is_reported & ~sites.is_decoy)
+    row = np.concatenate((of_row[stays], np.searchsorted(rows, sites.row[chosen])))
+    site = np.concatenate((psms.modification_site[index][stays], sites.site[chosen]))
+    first = np.array([names.index(name) for name in sites.names], np.int64)
+    which = np.concatenate((psms.modification[index][stays], first[sites.name[chosen]]))
+    order = np.lexsort((which, site, row))
+    counts = run_offsets(np.bincount(row, minlength=len(rows)))
+    masses = [modification.mass for modification in psms.modifications]
+    return write_many(sequences, counts, site[order], which[order], names, masses)
+
+
+@dataclass(frozen=True)
+class _Positions:
+    """Positions of the peptides of matches in proteins (CSR): accession, index of the protein, and first residue from 0."""
+
+    offsets: NDArray[np.int64]
+    protein: NDArray[np.int64]
+    start: NDArray[np.int64]
+    occurrence: NDArray[np.int64]
+    accession: pa.Array
+
+    @classmethod
+    def of(cls, psms: Psms, proteins: ProteinIndex, rows: NDArray[np.int64]) -> _Positions:
+        offsets, index = ranges(psms.occurrence_offsets[rows], psms.occurrence_offsets[rows + 1])
+        occurrence = psms.occurrences[index]
+        protein = proteins.protein_of(occurrence)
+        start = occurrence - np.asarray(proteins.proteins.offsets)[protein] + proteins.first_in_whole()[protein]
+        distinct, inverse = np.unique(protein, return_inverse=True)
+        accession = pa.array([proteins.proteins.accession(i) for i in distinct.tolist()], pa.string()).take(pa.array(inverse))
+        return cls(offsets, protein, start, occurrence, accession)
+
+    def columns(self, row: NDArray[np.int64], site: NDArray[np.int64], length: NDArray[np.int64]) -> dict[str, pa.Array]:
+        """Return the proteins of sites, and the positions in them; sites at a terminus have those of the terminal residue."""
+        offsets, index = ranges(self.offsets[row], self.offsets[row + 1])
+        at = np.repeat(np.clip(site, 1, length), np.diff(offsets))
+        lists = pa.array(offsets, pa.int32())
+        return {
+            "proteins": pa.ListArray.from_arrays(lists, self.accession.take(pa.array(index))),
+            "protein_positions": pa.ListArray.from_arrays(lists, pa.array(self.start[index] + at, pa.int32())),
+        }
+
+
+def _take_texts(texts: list[str], rows: NDArray[np.int64]) -> list[str]:
+    return [texts[row] for row in rows.tolist()]
+
+
+def _common(sites: ModificationSites, chosen: NDArray[np.int64], residue: NDArray[np.uint8]) -> dict[str, Any]:
+    return {
+        "modification": _take_texts(list(sites.names), sites.name[chosen]),
+        "residue": _residue_texts(residue[chosen]),
+        "site_probability": sites.probability[chosen],
+        "site_score": finite_or_null(sites.score[chosen]),
+        "has_alternative": sites.has_alternative[chosen],
+    }
+
+
+def _rated(rates: SiteRates, groups: NDArray[np.int64] | slice) -> dict[str, Any]:
+    columns = {"localisation_q_value": finite_or_null(rates.q_value[groups])}
+    for number, column in enumerate(_Q_VALUES):
+        columns[column.name] = finite_or_null(rates.by_residue[groups, number])
+    return columns
+
+
+def _psm_table(
+    sites: ModificationSites,
+    rates: SiteRates,
+    psms: Psms,
+    of_row: NDArray[np.int64],
+    texts: list[str],
+    residue: NDArray[np.uint8],
+    positions: _Positions,
+) -> pa.Table:
+    chosen, targets = np.flatnonzero(sites.is_reported & ~sites.is_decoy), np.flatnonzero(~sites.is_decoy)
+    run = _numbers(sites.row, sites.name)
+    starts, index = np.searchsorted(run[targets], run[chosen]), np.searchsorted(run[targets], run[chosen], side="right")
+    offsets, index = ranges(starts, index)
+    lists = pa.array(offsets, pa.int32())
+    columns = {
+        "psm": sites.row[chosen],
+        "peptide": _take_texts(texts, of_row[chosen]),
+        "charge": psms.charge[sites.row[chosen]],
+        **_common(sites, chosen, residue),
+        "position": sites.site[chosen],
+        "localisation_q_value": finite_or_null(rates.q_value[rates.group[chosen]]),
+        "possible_positions": pa.ListArray.from_arrays(lists, pa.array(sites.site[targets[index]], pa.int16())),
+        "probabilities": pa.ListArray.from_arrays(lists, pa.array(sites.probability[targets[index]])),
+        **positions.columns(of_row[chosen], sites.site[chosen], psms.length[sites.row[chosen]]),
+    }
+    return PSM_SITES.arrow(columns)
+
+
+def _peptidoform_table(
+    sites: ModificationSites,
+    rates: SiteRates,
+    psms: Psms,
+    of_row: NDArray[np.int64],
+    texts: list[str],
+    residue: NDArray[np.uint8],
+    positions: _Positions,
+) -> pa.Table:
+    reported = sites.is_reported
+    n_psms = np.bincount(rates.group[reported], minlength=len(rates.best))
+    groups = np.flatnonzero(n_psms)
+    best = _best_reported(sites, rates, reported)[groups]
+    groups = groups[np.argsort(-np.nan_to_num(sites.score[best]), kind="stable")]
+    best = _best_reported(sites, rates, reported)[groups]
+    columns = {
+        "peptide": _take_texts(texts, of_row[best]),
+        **_common(sites, best, residue),
+        "position": sites.site[best],
+        **_rated(rates, groups),
+        "n_psms": n_psms[groups],
+        "is_decoy": sites.is_decoy[best],
+        **positions.columns(of_row[best], sites.site[best], psms.length[sites.row[best]]),
+        "best_psm": sites.row[best],
+    }
+    return PEPTIDOFORM_SITES.arrow(columns)
+
+
+def _best_reported(sites: ModificationSites, rates: SiteRates, reported: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return for each collapsed site the reported row with the best score, or -1."""
+    rows = np.flatnonzero(reported)
+    order = rows[np.lexsort((-sites.score[rows], rates.group[rows]))]
+    result = np.full(len(rates.best), -1)
+    first = begins_run(rates.group[order])
+    result[rates.group[order[first]]] = order[first]
+    return result
+
+
+def _protein_table(
+    sites: ModificationSites,
+    peptidoform: NDArray[np.int64],
+    of_row: NDArray[np.int64],
+    texts: list[str],
+    residue: NDArray[np.uint8],
+    residues: NDArray[np.float64],
+    positions: _Positions,
+    proteins: ProteinIndex,
+    *,
+    plus_one: bool,
+) -> pa.Table:
+    offsets, index = ranges(positions.offsets[of_row], positions.offsets[of_row + 1])
+    source = np.repeat(np.arange(len(sites)), np.diff(offsets))
+    # A site at a terminus of the peptide is distinct from one at the terminal residue.
+    end = np.where(residue[source] < 2, residue[source].astype(np.int64) + 1, 0)
+    at = positions.start[index] + sites.site[source] + np.where(end == 1, 1, 0) - np.where(end == 2, 1, 0)
+    every = sites.take(source)
+    key = _numbers(positions.protein[index], at, end, every.name, every.is_decoy.astype(np.int64))
+    rates = rate_sites(every, key, residue[source], residues, plus_one=plus_one)
+    reported = every.is_reported
+    rows = np.flatnonzero(reported)
+    n_psms, n_forms = (_count_distinct(rates.group[rows], of[source[rows]], len(rates.best)) for of in (sites.row, peptidoform[of_row]))
+    groups = np.flatnonzero(n_psms)  # by protein and position
+    best = _best_reported(every, rates, reported)[groups]
+    columns = {
+        "protein": positions.accession.take(pa.array(index[best])),
+        "position": at[best],
+        **_common(every, best, residue[source]),
+        **_rated(rates, groups),
+        "n_psms": n_psms[groups],
+        "n_peptidoforms": n_forms[groups],
+        "is_decoy": every.is_decoy[best],
+        "peptide": _take_texts(texts, of_row[source[best]]),
+        "best_psm": every.row[best],
+    }
+    return PROTEIN_SITES.arrow(columns)
+
+
+def _count_distinct(group: NDArray[np.int64], value: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Return the number of distinct values in each of n groups."""
+    order = np.lexsort((value, group))
+    return np.bincount(group[order][begins_run(group[order], value[order])], minlength=n)
+
+
+def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Return for each modification the numbers of matches and sites, the residues, and the sites accepted at levels of the FLR."""
+    result = []
+    best = rates.best
+    name, is_decoy, rated = sites.name[best], sites.is_decoy[best], sites.is_reported[best] & sites.has_alternative[best]
+    for number, text in enumerate(sites.names):
+        chosen = (name == number) & rated
+        carries = sites.name == number
+        levels = []
+        for level in _LEVELS:
+            accepted = chosen & (rates.q_value <= level)
+            estimates = {
+                f"by_{_RESIDUE_NAMES[symbol]}": _highest(rates.by_residue[accepted & ~is_decoy, column])
+                for column, symbol in enumerate(DECOY_RESIDUES)
+            }
+            levels.append({"false_localisation_rate": level, "sites": int(np.count_nonzero(accepted & ~is_decoy)), **estimates})
+        result.append(
+            {
+                "modification": text,
+                "psms": len(np.unique(sites.row[carries])),
+                "psms_without_alternative": len(np.unique(sites.row[carries & ~sites.has_alternative])),
+                "target_residues": int(residues[number, 0]),
+                **{f"{_RESIDUE_NAMES[symbol]}_residues": int(residues[number, 1 + column]) for column, symbol in enumerate(DECOY_RESIDUES)},
+                "accepted": levels,
+            }
+        )
+    return result
+
+
+def _highest(values: NDArray[np.float64]) -> float | None:
+    """Return the largest value rounded, or None if there is none."""
+    return None if not len(values) or np.isnan(values).any() else round(float(values.max()), 6)

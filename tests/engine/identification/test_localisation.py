@@ -1,0 +1,161 @@
+"""Sites of simulated phosphopeptides: tables, record and Python API, whatever the number of threads."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+from pyteomics import mass, parser
+
+import proteoscope
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.parameters import read_preset
+from tests.engine.simulation import Simulation, proteins_of
+from tests.searching import identify
+
+SAMPLES = Path(__file__).resolve().parents[3] / "resources" / "samples"
+PHOSPHO = mass.calculate_mass(formula="HPO3")
+CYSTEINE = mass.calculate_mass(formula="C2H3NO")
+TABLES = ("psm_sites", "peptidoform_sites", "protein_sites")
+
+
+@pytest.fixture(scope="module")
+def proteins():
+    return proteins_of(SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+
+
+@pytest.fixture(scope="module")
+def searched(proteins, tmp_path_factory):
+    """Return the folder of the inputs, and the sequence and phosphorylated sites of each spectrum by its title."""
+    folder, random = tmp_path_factory.mktemp("localised"), np.random.default_rng(8)
+    (folder / "proteins.fasta").write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
+    peptides = sorted(
+        {
+            peptide
+            for sequence in proteins.values()
+            for peptide in parser.cleave(sequence, "trypsin", missed_cleavages=1, min_length=9)
+            if len(peptide) <= 22 and set(peptide) <= set(mass.std_aa_mass) - set("UO") and sum(map(peptide.count, "STY")) >= 2
+        }
+    )
+    simulation, truth = Simulation(3, 5, 8), {}
+    for number, sequence in enumerate(random.choice(peptides, 90, replace=False).tolist()):
+        possible = [i for i, residue in enumerate(sequence, 1) if residue in "STY"]
+        sites = sorted(random.choice(possible, 2 if number % 5 == 0 and len(possible) > 1 else 1, replace=False).tolist())
+        shifts = {i: CYSTEINE for i, residue in enumerate(sequence, 1) if residue == "C"} | dict.fromkeys(sites, PHOSPHO)
+        simulation.add(sequence, 2 + number % 2, shifts)
+        truth[f"known {len(simulation.entries) - 1}"] = sequence, sites
+        simulation.add_noise(mass.calculate_mass(sequence) + 3.0, 2)
+    simulation.write(folder / "spectra.mgf")
+    return folder, truth
+
+
+def search(searched, project, threads=2, preset="phospho", **changes):
+    folder, _ = searched
+    parameters = IdentificationParameters.checked(read_preset("identify", preset)).changed(**changes)
+    identify([folder / "spectra.mgf"], [folder / "proteins.fasta"], project, parameters, threads=threads, advice="none")
+    (results,) = (project / "results").iterdir()
+    return {path.stem: parquet.read_table(path).to_pylist() for path in results.glob("*.parquet")}
+
+
+@pytest.fixture(scope="module")
+def tables(searched, tmp_path_factory):
+    project = tmp_path_factory.mktemp("project")
+    return project, search(searched, project)
+
+
+def test_sites_are_mostly_right_and_their_probabilities_sum_up(searched, tables):
+    _, truth = searched
+    _, rows = tables
+    right = rated = 0
+    by_psm = {}
+    for site in rows["psm_sites"]:
+        psm = rows["psms"][site["psm"]]
+        sequence, sites = truth[psm["spectrum_id"]]
+        if psm["sequence"].replace("I", "L") != sequence.replace("I", "L"):
+            continue
+        assert site["residue"] == sequence[site["position"] - 1] and site["residue"] in "STY"
+        assert site["has_alternative"] == (len(site["possible_positions"]) > len(sites))
+        by_psm.setdefault(site["psm"], []).append(site["position"])
+        number = psm["modification_names"].count("Phospho")
+        assert sum(site["probabilities"]) == pytest.approx(number, abs=1e-4)
+        assert max(site["probabilities"]) >= site["site_probability"] - 1e-9
+        assert site["peptide"].count("[Phospho]") == number
+        if site["has_alternative"]:
+            rated += 1
+            right += site["position"] in sites
+    assert rated >= 60
+    assert right >= 0.9 * rated
+    for psm, positions in by_psm.items():
+        assert len(positions) == rows["psms"][psm]["modification_names"].count("Phospho")
+
+
+def test_protein_sites_are_one_row_for_each_residue(proteins, tables):
+    _, rows = tables
+    keys = [(row["protein"], row["position"], row["modification"]) for row in rows["protein_sites"]]
+    assert len(keys) == len(set(keys)) >= 60
+    counted = {}
+    for site in rows["psm_sites"]:
+        for protein, position in zip(site["proteins"], site["protein_positions"], strict=True):
+            counted.setdefault((protein, position), set()).add(site["psm"])
+    for row in rows["protein_sites"]:
+        assert proteins[row["protein"]][row["position"] - 1] == row["residue"]
+        if not row["is_decoy"]:
+            assert row["residue"] in "STY"
+            assert row["n_psms"] == len(counted.pop((row["protein"], row["position"])))
+        else:
+            assert row["residue"] in "AL"
+    assert not counted
+
+
+def test_record_states_rates_by_both_decoy_residues(tables):
+    project, rows = tables
+    record = json.loads((project / "run.json").read_text())["localisation"]
+    (of_phospho,) = record
+    assert of_phospho["modification"] == "Phospho"
+    assert of_phospho["psms"] == len({site["psm"] for site in rows["psm_sites"]})
+    for level in of_phospho["accepted"]:
+        accepted = [
+            row
+            for row in rows["peptidoform_sites"]
+            if not row["is_decoy"] and (row["localisation_q_value"] or 0) <= level["false_localisation_rate"] and row["has_alternative"]
+        ]
+        assert level["sites"] == len(accepted) > 0
+        assert level["by_alanine"] == pytest.approx(max(row["q_value_by_alanine"] for row in accepted), abs=1e-6)
+
+
+def test_site_tables_do_not_depend_on_threads(searched, tables, tmp_path):
+    project, _ = tables
+    search(searched, tmp_path, threads=1)
+    for name in TABLES:
+        first, second = (next((folder / "results").glob(f"*/{name}.parquet")) for folder in (project, tmp_path))
+        assert parquet.read_table(first).equals(parquet.read_table(second))
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_searches_localise_only_requested_modifications(searched, tmp_path):
+    assert TABLES[0] not in search(searched, tmp_path / "off", localise="none")
+    rows = search(searched, tmp_path / "oxidation", preset="high-resolution", second_pass=True)
+    assert not set(TABLES) & rows.keys(), "only the second pass searches deamidation"
+
+
+def test_sites_of_python_api_are_accepted_or_certain(tables):
+    project, rows = tables
+    result = proteoscope.open_project(project).run()
+    assert {*TABLES} <= {*result.tables}
+    sites = result.sites(maximum_flr=0.05).to_pylist()
+    expected = [
+        row
+        for row in rows["protein_sites"]
+        if not row["is_decoy"]
+        and (not row["has_alternative"] or (row["localisation_q_value"] is not None and row["localisation_q_value"] <= 0.05))
+    ]
+    assert sites == expected
+    assert 0 < len(result.sites(maximum_flr=0.0)) < len(rows["protein_sites"])
+
+
+def test_sites_of_python_api_are_an_error_without_localisation(searched, tmp_path):
+    search(searched, tmp_path, localise="none")
+    with pytest.raises(ParameterError, match="no table 'protein_sites'"):
+        proteoscope.open_project(tmp_path).run().sites()
