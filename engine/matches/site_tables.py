@@ -97,7 +97,7 @@ _BEST = Column("best_psm", meaning="Row of the PSM with the best evidence, in th
 
 
 def _table(name: str, title: str, columns: tuple[Column, ...]) -> Table:
-    return Table.of(name, title, columns, shown=" ".join(column.name for column in columns if column.title))
+    return Table.from_columns(name, title, columns, shown=" ".join(column.name for column in columns if column.title))
 
 
 PSM_SITES = _table(

@@ -59,7 +59,7 @@ def test_selected_title_is_whole_in_a_bar_without_space_for_all(tabs: PageTabs, 
     for index in range(tabs.count()):
         tabs.setCurrentIndex(index)
         qtbot.wait(1)
-        bar, text = bar_of(tabs), tabs.tabText(index)
+        bar, text = tab_bar(tabs), tabs.tabText(index)
         assert bar.tabRect(index).width() >= bar.fontMetrics().horizontalAdvance(text) + padding(bar), text
         assert not has_arrows(tabs) and bar.rect().contains(bar.tabRect(index))
 
