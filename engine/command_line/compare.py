@@ -12,6 +12,7 @@ from proteoscope.engine import views
 from proteoscope.engine.command_line.figure_options import add_figure_options, figure_format
 from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.project.outputs import folder_name
 
 if TYPE_CHECKING:
     from proteoscope.engine.views.finished_run import FinishedRun
@@ -41,7 +42,7 @@ def add_compare(commands: Any) -> None:
         help="a run to compare, may be given several times: of each project that has one of this name; all that can be when not given",
     )
     parser.add_argument("--threshold", type=float, default=0.01, metavar="Q", help="q-value up to which items count (default: %(default)s)")
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder for tables and figures, created if missing")
+    parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="folder for tables and figures, created if missing")
     parser.add_argument("--mirrors", type=int, default=10, metavar="N", help="figures of spectra with two answers (default: %(default)s)")
     parser.add_argument(
         "--spreadsheet-safe",

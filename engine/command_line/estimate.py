@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["add_estimate"]
 
 _EPILOG = """
-After `estimate` comes the command as it would be run; nothing is run or written. Only sizes and beginnings of files are read. `proteoscope
-devices --calibrate` measures the devices of this machine for it.
+After `estimate` comes the command as it would be run; --out may be left out, since nothing is run or written. Only sizes and beginnings of
+files are read. `proteoscope devices --calibrate` measures the devices of this machine for it.
 """
+_NOWHERE = "not-written"
+"""Output of a search that is only estimated, if none is given."""
 
 
 def add_estimate(commands: Any, parse: Callable[[list[str]], argparse.Namespace]) -> None:
@@ -41,7 +43,10 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
         raise ParameterError(f"estimate: expected a search with its arguments; there are {', '.join(kinds)}")
 
     search = kinds[options.arguments[0]]
-    requested = parse(options.arguments)
+    arguments = [*options.arguments]
+    if search.writes != "given project" and not any(argument.partition("=")[0] == "--out" for argument in arguments):
+        arguments += ["--out", _NOWHERE]
+    requested = parse(arguments)
     result = engine.estimates.estimate(search, build_request(search, requested))
     options.json, options.quiet = options.json or requested.json, options.quiet or requested.quiet
     show_result(options, result.record(), _lines(search.name, result))

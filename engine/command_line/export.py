@@ -12,6 +12,7 @@ from proteoscope.engine.command_line.figure_options import add_figure_options, f
 from proteoscope.engine.command_line.terminal import STANDARD_OUTPUT, check_printed, command_progress, output_file, output_name, show_result
 from proteoscope.engine.entry import Export, ExportRequest, Search
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.project.outputs import check_folder_name
 
 if TYPE_CHECKING:
     from proteoscope.engine.project import Project, RunRecord
@@ -89,6 +90,8 @@ def _export(options: argparse.Namespace) -> None:
     assert export is not None
     if export.is_folder and options.out == STANDARD_OUTPUT:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is several files; give --out a folder")
+    if export.is_folder:
+        check_folder_name(options.out)
     if options.query and not export.has_queries:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is not of queries; leave --query out")
     if options.consensus != "merged" and not export.is_library:

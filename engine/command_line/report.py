@@ -9,6 +9,7 @@ from proteoscope.engine import project as project_package
 from proteoscope.engine import views
 from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.project.outputs import folder_name
 
 __all__ = ["add_report"]
 
@@ -25,7 +26,7 @@ def add_report(commands: Any) -> None:
     parser = commands.add_parser("report", help="write a finished run as an HTML page", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("project", metavar="PROJECT", help="project folder")
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that is done when not given")
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder for the page, created if missing")
+    parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="folder for the page, created if missing")
     parser.set_defaults(command=_report)
 
 

@@ -26,6 +26,7 @@ from proteoscope.engine.command_line.terminal import (
 from proteoscope.engine.entry import Command, Demo, Input, SampleData, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError, RunExistsError
 from proteoscope.engine.execution.clock import COMPILATION
+from proteoscope.engine.project.outputs import folder_name
 from proteoscope.engine.searches import MAXIMUM_THREADS, check_preset_remains, check_run_options, run_or_skip
 from proteoscope.engine.summary import Summary
 
@@ -57,7 +58,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             parser, search_input, takes_several=search_input.several and (bool(search_input.option) or search_input is positional[-1])
         )
     if search.writes == "project":
-        parser.add_argument("--out", required=True, metavar="DIR", help="project folder, created if missing")
+        parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="project folder, created if missing")
     elif search.writes == "given project":
         parser.add_argument("--out", type=output_name, metavar="FILE", help="also write the table of results here; - for standard output")
     else:
@@ -178,7 +179,7 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     for option in search.options:
         if option.metavar:
             choices = option.choices or None
-            kind = output_name if option.is_output_file else str
+            kind = output_name if option.is_output_file else folder_name if option.is_folder else str
             parser.add_argument(option.flag, dest=option.name, type=kind, metavar=option.metavar, help=option.help, choices=choices)
         else:
             parser.add_argument(option.flag, dest=option.name, action="store_true", help=option.help)
@@ -197,7 +198,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
         metavar="SEARCH",
         help=f"which one: {', '.join(by_kind)} (default: %(default)s)",
     )
-    parser.add_argument("--out", default="proteoscope_demo", metavar="DIR", help="project folder (default: %(default)s)")
+    parser.add_argument("--out", default="proteoscope_demo", type=folder_name, metavar="DIR", help="project folder (default: %(default)s)")
     several = [search.kind for search in searches if search.more_demos]
     parser.add_argument(
         "--data",

@@ -44,9 +44,19 @@ __all__ = [
 STANDARD_OUTPUT = "-"
 _ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
+_WORKBOOKS = (".xls", ".xlsx", ".ods")
+
 
 def output_name(text: str) -> str:
-    """Return an output name of the command line; ``-`` for any path of standard output, since a new file must not replace that path."""
+    """Return an output name of the command line; ``-`` for any path of standard output, since a new file must not replace that path.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the name is that of a workbook, which no command writes.
+    """
+    if (ending := Path(text).suffix.lower()) in _WORKBOOKS:
+        raise argparse.ArgumentTypeError(f"{ending} is not written; choose a name that ends in .tsv, which spreadsheet programs open")
     return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
 
 

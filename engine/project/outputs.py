@@ -1,5 +1,6 @@
 """Checks of a command's inputs and outputs: no file is given twice, overwrites an input, or belongs to a project."""
 
+import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
@@ -10,12 +11,45 @@ from proteoscope.engine.project.paths import DATABASE, OWN_NAMES
 
 __all__ = [
     "check_distinct",
+    "check_folder_name",
     "check_folder_of_outputs",
     "check_new_project",
     "check_outputs",
+    "folder_name",
     "is_on_another_share",
     "refuse_packed",
 ]
+
+
+_FILE_ENDINGS = (
+    *(".bam", ".bcif", ".cif", ".csv", ".fasta", ".gz", ".html", ".json", ".mgf", ".msp", ".mzid", ".mzml", ".parquet", ".pdb", ".pdf"),
+    *(".png", ".sam", ".svg", ".tsv", ".txt", ".xml", ".zip"),
+)
+"""Endings of names, in lower case, by which users mean a file."""
+
+
+def folder_name(text: str) -> str:
+    """Return the name of an output folder on the command line.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the name is that of standard output or of a file.
+    """
+    try:
+        check_folder_name(text)
+    except ParameterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def check_folder_name(text: str) -> None:
+    """Raise ParameterError if the name of an output folder is that of standard output or of a file."""
+    if text == "-":
+        raise ParameterError("several files are written, not one to standard output; give the name of a folder")
+    path = Path(text)
+    if path.suffix.lower() in _FILE_ENDINGS and not path.is_dir():
+        raise ParameterError(f"{text} looks like a file, but several files are written; give the name of a folder")
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:

@@ -10,6 +10,7 @@ from proteoscope.engine.entry import Command
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.outputs import folder_name
 
 __all__ = ["COMMANDS"]
 
@@ -24,7 +25,7 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({format_names('structures')}, also gzipped)")
     parser.add_argument("target", metavar="B[:CHAIN]", help="the structure that is moved onto it")
-    parser.add_argument("--out", required=True, metavar="DIR", help="output folder, created if missing")
+    parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="output folder, created if missing")
     _add_models(parser)
 
 
@@ -65,7 +66,7 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("action", choices=_ACTIONS, help="what to do")
     parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
-    parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database, created if missing")
+    parser.add_argument("--out", required=True, type=folder_name, metavar="DATABASE", help="folder of the database, created if missing")
     parser.add_argument(
         "--minimum-plddt",
         type=float,

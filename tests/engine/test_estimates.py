@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import numpy as np
@@ -93,6 +94,11 @@ def test_estimate_option_does_not_run_the_search(inputs, tmp_path, own_cache, ca
     assert main(["estimate", "--json", *command]) == 0
     assert json.loads(capsys.readouterr().out)["device"] == "cpu"
     assert not out.exists()
+    output = tmp_path / "unnamed"
+    output.mkdir()
+    with contextlib.chdir(output):
+        assert main(["estimate", *command[:3], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["device"] == "cpu" and not list(output.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
+from proteoscope.engine.project.outputs import folder_name
 
 SAMPLES = resources.path("samples")
 QUERIES, SPECTRA, PROTEINS = (str(SAMPLES / name) for name in ("protein_queries.fasta", "BSA1.mzML.gz", "albumin_proteins.fasta.gz"))
@@ -96,3 +97,29 @@ def test_superposition_does_not_write_over_its_structures(tmp_path: Path, capsys
     assert main(["superpose", str(structure), DOMAIN, "--out", str(tmp_path), "--quiet"]) == 2
     assert f"{structure} is read and would be written over; choose another name" in capsys.readouterr().err
     assert structure.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["identify", "cluster", "superposed hits", "evidence pages", "superpose", "structure-database", "report"],
+)
+@pytest.mark.parametrize(("name", "output"), [("results.TSV", "results.TSV looks like a file"), ("-", "not one to standard output")])
+def test_name_of_a_file_for_an_output_folder_is_refused(command: str, name: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name if part == "OUT" else part for part in COMMANDS[command]]) == 2
+    assert output in capsys.readouterr().err
+
+
+def test_existing_folder_may_be_named_like_a_file(tmp_path: Path) -> None:
+    (tmp_path / "run.raw.gz").mkdir()
+    assert folder_name(str(tmp_path / "run.raw.gz")) and folder_name("version 1.2") == "version 1.2"
+
+
+def test_export_of_several_files_needs_a_folder(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "all.tsv")]) == 2
+    assert "all.tsv looks like a file" in capsys.readouterr().err and not list(tmp_path.glob("all*"))
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".XLS", ".ods"])
+def test_table_is_not_written_under_the_name_of_a_workbook(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["align", QUERIES, QUERIES, *CPU, "--out", str(tmp_path / f"hits{ending}")]) == 2
+    assert f"{ending.lower()} is not written; choose a name that ends in .tsv" in capsys.readouterr().err
