@@ -112,7 +112,7 @@ class DropHandler(QObject):
             search = next((search_pages for search_pages in searches if search_pages.knows_preset(preset)), searches[0])
             search.form.presets.load_file(preset)
             self.page_requested.emit(search.form)
-        taker = _taker(self._searches(), inspection.sorts)
+        taker = _taker(self._searches(), inspection.contents)
         if taker is not None:
             self._fill(taker, inspection, target)
             self._report_others(taker, inspection)
@@ -134,11 +134,11 @@ class DropHandler(QObject):
 
     def _report_others(self, taker: SearchPages, inspection: FileInspection) -> None:
         """Report the files that the shown form does not accept, and offer the form that accepts them."""
-        left = [file for file in inspection.files if file.sort is not None and file.sort not in taker.search.contents]
+        left = [file for file in inspection.files if file.content is not None and file.content not in taker.search.contents]
         if not left:
             return
-        sorts: set[FileContent] = {file.sort for file in left if file.sort is not None}
-        other = _taker(self._searches(), sorts)
+        contents: set[FileContent] = {file.content for file in left if file.content is not None}
+        other = _taker(self._searches(), contents)
         assert other is not None, "some search reads each type of file"
         name = escape_unprintable(left[0].path.name)
         names = name if len(left) == 1 else f"{name} and {len(left) - 1:,} more"
@@ -151,12 +151,12 @@ class DropHandler(QObject):
         )
 
 
-def _taker(searches: list[SearchPages], sorts: set[FileContent]) -> SearchPages | None:
+def _taker(searches: list[SearchPages], contents: set[FileContent]) -> SearchPages | None:
     """Return the search that gets dropped files of these types, or None if no search accepts any of them.
 
     This is the search whose form is visible if it accepts some of the files, or else the first one that accepts all of them, or some.
     """
-    some = [search for search in searches if sorts & search.search.contents]
+    some = [search for search in searches if contents & search.search.contents]
     seen = (search for search in some if search.made_form is not None and search.made_form.isVisible())
-    whole = (search for search in some if sorts <= search.search.contents)
+    whole = (search for search in some if contents <= search.search.contents)
     return next(chain(seen, whole, some), None)

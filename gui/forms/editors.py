@@ -26,7 +26,7 @@ from proteoscope.engine.parameters import ParameterDescription, list_text, split
 from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.file_dialogs import prompt_for_path, prompt_for_paths
-from proteoscope.gui.forms.file_inspection import SORTS, SearchedRun
+from proteoscope.gui.forms.file_inspection import FILE_CATEGORIES, SearchedRun
 from proteoscope.gui.forms.modification_picker import ModificationPicker
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
@@ -507,7 +507,7 @@ class FilesEditor(_LinesEditor):
 
     def add(self) -> None:
         """Open a dialog for FASTA files."""
-        filters = [SORTS["proteins"].name_filter, "All files (*)"]
+        filters = [FILE_CATEGORIES["proteins"].name_filter, "All files (*)"]
         prompt_for_paths(self, self._title, lambda paths: self.append(list(map(str, paths))), filters=filters)
 
     def problem(self) -> str:

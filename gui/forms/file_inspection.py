@@ -47,7 +47,7 @@ class FileCategory(NamedTuple):
     """
 
     title: str
-    sorts: tuple[FileContent, ...]
+    contents: tuple[FileContent, ...]
     held: str = ""
     hint: str = ""
     icon: str = ""
@@ -55,8 +55,8 @@ class FileCategory(NamedTuple):
     @property
     def suffixes(self) -> tuple[str, ...]:
         """File name extensions without ``.gz``; empty for folders."""
-        annotated = library_suffixes() if "libraries" in self.sorts else ()
-        return tuple(dict.fromkeys([*(suffix for sort in self.sorts for suffix in list_suffixes(sort)), *annotated]))
+        annotated = library_suffixes() if "libraries" in self.contents else ()
+        return tuple(dict.fromkeys([*(suffix for content in self.contents for suffix in list_suffixes(content)), *annotated]))
 
     @property
     def name_filter(self) -> str:
@@ -65,11 +65,11 @@ class FileCategory(NamedTuple):
         return f"{self.title} ({' '.join(f'*{suffix} *{suffix}.gz' for suffix in self.suffixes)})"
 
 
-def _category(sort: FileContent, title: str, held: str, hint: str, icon: str) -> FileCategory:
-    return FileCategory(title, (sort,), held, hint, icon)
+def _category(content: FileContent, title: str, held: str, hint: str, icon: str) -> FileCategory:
+    return FileCategory(title, (content,), held, hint, icon)
 
 
-SORTS: dict[FileContent, FileCategory] = {
+FILE_CATEGORIES: dict[FileContent, FileCategory] = {
     "spectra": _category("spectra", "Spectra", "spectra", f"{format_names('spectra')} files or a folder", "spectrum"),
     "proteins": _category("proteins", f"{format_names('proteins')} files", "sequences", f"{format_names('proteins')} files", "database"),
     "reads": _category("reads", f"{format_names('reads')} files", "reads with base qualities", f"{format_names('reads')} files", "reads"),
@@ -92,7 +92,7 @@ class FileKind:
     ----------
     path : Path
         The file or folder.
-    sort : FileContent or None
+    content : FileContent or None
         Type of its content, or None if it cannot be used.
     format : str
         Name of the file format, or ''.
@@ -105,7 +105,7 @@ class FileKind:
     """
 
     path: Path
-    sort: FileContent | None
+    content: FileContent | None
     format: str = ""
     size: int = 0
     problem: str = ""
@@ -113,9 +113,9 @@ class FileKind:
     unknown: str = ""
 
     @property
-    def sorts(self) -> frozenset[FileContent]:
+    def contents(self) -> frozenset[FileContent]:
         """All file types for which the file can be used."""
-        return frozenset(([] if self.sort is None else [self.sort]) + (["libraries"] if self.is_annotated else []))
+        return frozenset(([] if self.content is None else [self.content]) + (["libraries"] if self.is_annotated else []))
 
 
 @dataclass
@@ -129,13 +129,13 @@ class FileInspection:
     """Files in folders that no search can read."""
 
     @property
-    def sorts(self) -> set[FileContent]:
+    def contents(self) -> set[FileContent]:
         """Types of the files."""
-        return {file.sort for file in self.files if file.sort is not None}
+        return {file.content for file in self.files if file.content is not None}
 
-    def of_type(self, sort: FileContent) -> list[FileKind]:
+    def of_type(self, content: FileContent) -> list[FileKind]:
         """Return the files of a type."""
-        return [file for file in self.files if file.sort == sort]
+        return [file for file in self.files if file.content == content]
 
 
 class SearchedRun(NamedTuple):
@@ -203,7 +203,7 @@ def _list_kind(path: Path, size: int) -> FileKind | None:
     """Return the file as a list of structures if the first path in it exists, otherwise None."""
     try:
         listed = structure_search.structures.sources_of([path])
-        is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).sort == "structures"
+        is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).content == "structures"
     except (ProteoscopeError, OSError, ValueError):
         return None
     many = "" if len(listed) == 1 else "s"
@@ -317,7 +317,7 @@ def _spectra_content(path: Path) -> SpectraContent | None:
 
 
 def _structure_count(file: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:
-    if file.sort == "structure database":
+    if file.content == "structure database":
         return structures_package.counting.count_database(file.path)
     if not kernels.cpu.signatures.is_compiled("superposition"):
         return None
@@ -351,7 +351,7 @@ def _left_over(path: Path, what: str) -> FileKind:
 
 def _add(inspection: FileInspection, path: Path) -> None:
     """Add a file, or the contents of a folder, to an inspection."""
-    endings = tuple(suffix for sort in SORTS for suffix in list_suffixes(sort))
+    endings = tuple(suffix for content in FILE_CATEGORIES for suffix in list_suffixes(content))
     if (path / "project.sqlite").is_file():
         inspection.projects.append(path)
     elif path.name == "project.sqlite" and path.is_file():
@@ -370,7 +370,7 @@ def _add(inspection: FileInspection, path: Path) -> None:
             kind = file_kind(file)
             # The extension shows that the file is meant as an input, so report its error.
             is_named = bare_name(file.name).endswith(endings)
-            is_read = kind.sort is not None or file.is_dir() or is_named or vendor_format(file) is not None
+            is_read = kind.content is not None or file.is_dir() or is_named or vendor_format(file) is not None
             (inspection.files if is_read else inspection.left_out).append(kind)
     else:
         inspection.files.append(file_kind(path))

@@ -25,7 +25,7 @@ from proteoscope.gui.actions import delayed
 from proteoscope.gui.buttons import push_button
 from proteoscope.gui.file_dialogs import prompt_for_path, prompt_for_paths
 from proteoscope.gui.forms.field import Outlined
-from proteoscope.gui.forms.file_inspection import SORTS, FileCategory, FileInspection, FileInspector, FileKind
+from proteoscope.gui.forms.file_inspection import FILE_CATEGORIES, FileCategory, FileInspection, FileInspector, FileKind
 from proteoscope.gui.icons import icon
 from proteoscope.gui.labels import show_text, tip_text, toned_label
 from proteoscope.gui.layouts import STRETCH, in_column, in_row
@@ -89,8 +89,8 @@ class FileList(QWidget):
     ) -> None:
         super().__init__()
         self._takes_broken, self._elsewhere = takes_broken, elsewhere or {}
-        self._spec, self._sort, self._inspector = spec, SORTS[spec.content], inspector
-        self._sorts = frozenset(spec.contents)
+        self._spec, self._category, self._inspector = spec, FILE_CATEGORIES[spec.content], inspector
+        self._contents = frozenset(spec.contents)
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """Sequence counts of FASTA and FASTQ files."""
@@ -112,7 +112,7 @@ class FileList(QWidget):
         self._last_files: tuple[Path, ...] = ()
         how = "choose it" if self._takes_project else "add them"
         optional = " (optional)" if spec.is_optional else ""
-        self.lines = _Lines(f"Drop {spec.hint or self._sort.hint} here, or {how} below{optional}", self.remove_selected)
+        self.lines = _Lines(f"Drop {spec.hint or self._category.hint} here, or {how} below{optional}", self.remove_selected)
         self.lines.setAccessibleName(spec.title)
         self.frame = Outlined(self.lines)
         self.message = self.frame.message
@@ -176,9 +176,9 @@ class FileList(QWidget):
             counted = self.structure_counts.get(path)
             if counted is not None and counted.problem and not self._takes_broken:
                 return counted.problem
-            if file is not None and file.sort == self._spec.also is not None and self.lines.count() > 1:
+            if file is not None and file.content == self._spec.also is not None and self.lines.count() > 1:
                 return f"{path.name} is a {file.format}, which cannot be combined with other files; remove it or the others"
-        counted_all = [self.counts.get(path) for path in self.paths if self._known.get(path, _UNKNOWN).sort in _COUNTED]
+        counted_all = [self.counts.get(path) for path in self.paths if self._known.get(path, _UNKNOWN).content in _COUNTED]
         if counted_all and all(count is not None and count.is_whole and not count.n_residues for count in counted_all):
             return f"{self.paths[0].name} contains names without sequences; choose a file with sequences"
         return "" if self._spec.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
@@ -198,7 +198,7 @@ class FileList(QWidget):
         path = next(iter(self.paths), None)
         if path is None or path not in self.counts or path not in self._known:
             return None
-        return InputContent(self.counts[path], self._known[path].sort == "reads")
+        return InputContent(self.counts[path], self._known[path].content == "reads")
 
     @property
     def is_examined(self) -> bool:
@@ -207,7 +207,7 @@ class FileList(QWidget):
 
     def take(self, files: Iterable[FileKind]) -> None:
         """Add those of the inspected files that this input accepts."""
-        self.add(file.path for file in files if file.sorts & self._sorts)
+        self.add(file.path for file in files if file.contents & self._contents)
 
     def add(self, paths: Iterable[Path]) -> None:
         """Add files that are not in the list yet."""
@@ -300,9 +300,9 @@ class FileList(QWidget):
 
     def _name_filters(self) -> list[str]:
         """Return the file dialog filters: one for all files of this input and, if there are several file types, one for each."""
-        sorts = [SORTS[sort] for sort in self._spec.contents if SORTS[sort].suffixes]
-        every = FileCategory(" and ".join(sort.title for sort in sorts), self._spec.contents)
-        return [category.name_filter for category in ([every, *sorts] if len(sorts) > 1 else sorts)]
+        categories = [FILE_CATEGORIES[content] for content in self._spec.contents if FILE_CATEGORIES[content].suffixes]
+        every = FileCategory(" and ".join(category.title for category in categories), self._spec.contents)
+        return [category.name_filter for category in ([every, *categories] if len(categories) > 1 else categories)]
 
     def _take_chosen(self, paths: list[Path]) -> None:
         self.start_folder = str(paths[0].parent)
@@ -318,11 +318,11 @@ class FileList(QWidget):
     def _take_found(self, folder: Path, inspection: FileInspection) -> None:
         """Add the files of a folder that this input accepts, and report the others."""
         self.take(inspection.files)
-        others = [file for file in (*inspection.files, *inspection.left_out) if not file.sorts & self._sorts]
+        others = [file for file in (*inspection.files, *inspection.left_out) if not file.contents & self._contents]
         taken = len(inspection.files) + len(inspection.left_out) - len(others)
         names = ", ".join(file.path.name for file in others[:_MAXIMUM_NAMED])
         more = f" and {len(others) - _MAXIMUM_NAMED} more" if len(others) > _MAXIMUM_NAMED else ""
-        held = self._sort.held
+        held = self._category.held
         if others:
             show_text(self.left_out, f"{folder.name}: {'left out' if taken else f'contains no {held}, only'} {names}{more}")
         else:
@@ -341,12 +341,14 @@ class FileList(QWidget):
         if self._known.get(file.path) == file:
             return
         self._known[file.path] = file
-        if file.sort in _COUNTED and file.sort in self._spec.contents and file.path not in self.counts:
+        if file.content in _COUNTED and file.content in self._spec.contents and file.path not in self.counts:
             self._being_counted.add(file.path)
             self._inspector.count(file.path, lambda count: self._learn_count(file.path, count))
-        if file.sort in self._spec.contents and self._spec.content == "structures" and file.path not in self.structure_counts:
+        if file.content in self._spec.contents and self._spec.content == "structures" and file.path not in self.structure_counts:
             self._inspector.count_structures(file, lambda count: self._learn_structures(file.path, count))
-        elif file.sort == "spectra" and file.sort in self._sorts and file.path.is_file() and file.path not in self._pending_spectra:
+        elif (
+            file.content == "spectra" and file.content in self._contents and file.path.is_file() and file.path not in self._pending_spectra
+        ):
             self._pending_spectra.add(file.path)
             self._inspector.inspect_spectra(file.path, lambda content: self._learn_spectra(file.path, content))
         self._showing.start()
@@ -383,21 +385,23 @@ class FileList(QWidget):
         self.counted.emit()
 
     def _problem_of(self, file: FileKind) -> str:
-        if self._takes_project and file.sort != "project":
+        if self._takes_project and file.content != "project":
             return f"{file.path} is not a project; choose a project folder"
         if file.unknown:
-            return f"{file.path.name} {file.unknown.replace('is in no', 'is text in no', 1)}; choose {self._spec.hint or self._sort.hint}"
-        if file.problem or file.sorts & self._sorts:
+            return (
+                f"{file.path.name} {file.unknown.replace('is in no', 'is text in no', 1)}; choose {self._spec.hint or self._category.hint}"
+            )
+        if file.problem or file.contents & self._contents:
             return file.problem
-        if file.sort is None or file.sort in ("structure database", "project"):
+        if file.content is None or file.content in ("structure database", "project"):
             return f"{file.path.name} is a {file.format}; choose files here"
-        if (file.sort, self._spec.content) == ("proteins", "spectra"):
+        if (file.content, self._spec.content) == ("proteins", "spectra"):
             return f"{file.path.name} is a {file.format} file of sequences; add it to the protein databases"
-        if file.sort == "spectra" and self._spec.content == "libraries" and file.path.name.lower().endswith(library_suffixes()):
+        if file.content == "spectra" and self._spec.content == "libraries" and file.path.name.lower().endswith(library_suffixes()):
             return f"{file.path.name} is not a spectral library: its spectra ({file.format}) have no identities (SEQ=, NAME=)"
-        position = next((title for title, sorts in self._elsewhere.items() if file.sort in sorts), "")
+        position = next((title for title, contents in self._elsewhere.items() if file.content in contents), "")
         belongs = f". Add it to {position}" if position else ""
-        return f"{file.path.name} contains {SORTS[file.sort].held} ({file.format}), not {self._sort.held}{belongs}"
+        return f"{file.path.name} contains {FILE_CATEGORIES[file.content].held} ({file.format}), not {self._category.held}{belongs}"
 
     def _show_state(self) -> None:
         for i in range(self.lines.count()):
@@ -434,7 +438,7 @@ class FileList(QWidget):
             item.setIcon(icon("failed", QColor(colours().wrong)))
             item.setToolTip(tip_text(self._problem_of(file)))
         else:
-            item.setIcon(icon(SORTS[file.sort or self._spec.content].icon, QColor(colours().good)))
+            item.setIcon(icon(FILE_CATEGORIES[file.content or self._spec.content].icon, QColor(colours().good)))
             size = f", {_size(file.size, self.locale().decimalPoint())}" if file.size else ""
             counted = self.structure_counts.get(path)
             held = [] if counted is None else [counted.problem or structure_text([counted]), *counted.left_out]

@@ -183,11 +183,11 @@ class SearchForm(QWidget):
         target : QWidget or None
             Widget on which they were dropped.
         """
-        for sort in inspection.sorts & self.search.contents:
-            files = inspection.of_type(sort)
-            parts = [field for field in self.inputs.values() if sort in field.spec.contents]
+        for content in inspection.contents & self.search.contents:
+            files = inspection.of_type(content)
+            parts = [field for field in self.inputs.values() if content in field.spec.contents]
             # Files that fit two inputs go to the one on which they were dropped.
-            fitting = [field for field in self.inputs.values() if all(file.sorts.intersection(field.spec.contents) for file in files)]
+            fitting = [field for field in self.inputs.values() if all(file.contents.intersection(field.spec.contents) for file in files)]
             under = [part for part in fitting if target is not None and part.isAncestorOf(target)]
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 

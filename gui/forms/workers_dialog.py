@@ -33,7 +33,7 @@ from proteoscope.gui.tables.worker import TableWorker
 
 _MS_TO_CHECK = 250
 _MOST_WORKERS = 256
-_SORTS = (
+_METHODS = (
     ("", "&This program only", "The devices of this machine, as chosen in the form."),
     ("local", "&Workers on this machine", "Processes that are started on this machine for each run and end with it."),
     ("ssh", "Machines by ss&h", "ssh starts workers on each machine listed in a file and ends them with the run."),
@@ -74,7 +74,7 @@ class WorkersDialog(QDialog):
         self.choice = choice
         self._worker = TableWorker(None, self)
         self._is_good = False
-        self.buttons = {sort: QRadioButton(title) for sort, title, _ in _SORTS}
+        self.buttons = {method: QRadioButton(title) for method, title, _ in _METHODS}
         """Radio buttons by type of workers."""
         self.count = described(
             IntegerBox(1, _MOST_WORKERS), "Number of workers", "Number of processes, which share the threads and GPUs of this machine"
@@ -113,26 +113,26 @@ class WorkersDialog(QDialog):
         return self._checking.isActive() or self._worker.is_busy
 
     @property
-    def sort(self) -> str:
+    def method(self) -> str:
         """Type of the selected workers, or ''."""
-        return next((sort for sort, button in self.buttons.items() if button.isChecked()), "")
+        return next((method for method, button in self.buttons.items() if button.isChecked()), "")
 
     def chosen(self) -> Workers:
         """Return the current choice, valid or not."""
-        sort = self.sort
-        if sort == "local":
+        method = self.method
+        if method == "local":
             return Workers(f"local:{self.count.value()}")
-        if sort in ("ssh", "slurm"):
-            return Workers(f"{sort}:{(self.hosts if sort == 'ssh' else self.slurm).path or ''}")
-        if sort == "address":
+        if method in ("ssh", "slurm"):
+            return Workers(f"{method}:{(self.hosts if method == 'ssh' else self.slurm).path or ''}")
+        if method == "address":
             return Workers(self.address.text().strip() or "tls://", str(self.certificates.path or ""))
         return Workers()
 
     def check(self) -> None:
         """Start checking the selected workers after a short delay."""
         self._is_good = False
-        for sort, part in self._parts.items():
-            part.setVisible(sort == self.sort)
+        for method, part in self._parts.items():
+            part.setVisible(method == self.method)
         self.make_button.setEnabled(self._lacks_certificates())
         self.commands.setVisible(self.certificates.path is not None and not self._lacks_certificates())
         self.use_button.setEnabled(False)
@@ -177,12 +177,12 @@ class WorkersDialog(QDialog):
 
     def _missing(self) -> str:
         """Return a text that names the missing or invalid entry, or ''."""
-        sort = self.sort
-        if sort == "local":
+        method = self.method
+        if method == "local":
             return "" if 1 <= self.count.value() <= _MOST_WORKERS and not self.count.problem() else f"Expected 1 to {_MOST_WORKERS} workers"
-        if sort in ("ssh", "slurm"):
-            line = self.hosts if sort == "ssh" else self.slurm
-            what = "file of hosts" if sort == "ssh" else "configuration file"
+        if method in ("ssh", "slurm"):
+            line = self.hosts if method == "ssh" else self.slurm
+            what = "file of hosts" if method == "ssh" else "configuration file"
             return line.problem() or ("" if line.path is not None else f"Choose the {what}")
         if not self.address.text().strip():
             return "Enter the address of the scheduler, for example tls://head:8786"
@@ -224,14 +224,14 @@ class WorkersDialog(QDialog):
 
     def _fill(self) -> None:
         requested, certificates = self.choice
-        sort, _, rest = requested.partition(":")
-        sort = sort if sort in self.buttons else "address" if requested else ""
-        self.buttons[sort].setChecked(True)
-        if sort == "local" and rest.isdecimal():
+        method, _, rest = requested.partition(":")
+        method = method if method in self.buttons else "address" if requested else ""
+        self.buttons[method].setChecked(True)
+        if method == "local" and rest.isdecimal():
             self.count.setValue(int(rest[:6]))
-        elif sort in ("ssh", "slurm"):
-            (self.hosts if sort == "ssh" else self.slurm).line.setText(rest)
-        elif sort == "address":
+        elif method in ("ssh", "slurm"):
+            (self.hosts if method == "ssh" else self.slurm).line.setText(rest)
+        elif method == "address":
             self.address.setText(requested)
         self.certificates.line.setText(certificates)
 
@@ -258,8 +258,8 @@ class WorkersDialog(QDialog):
             margins=None,
             spacing=4,
         )
-        for sort, _, words in _SORTS:
-            choice = self.buttons[sort]
+        for method, _, words in _METHODS:
+            choice = self.buttons[method]
             choice.setToolTip(words)
             group.addButton(choice)
             page.addSpacing(6)
@@ -267,9 +267,9 @@ class WorkersDialog(QDialog):
             text = toned_label(words)
             text.setContentsMargins(24, 0, 0, 0)
             page.addWidget(text)
-            part = self._part(sort)
+            part = self._part(method)
             page.addWidget(part)
-            self._parts[sort] = part
+            self._parts[method] = part
         page.addStretch(1)
         for button in (self.use_button, self.cancel_button, self.make_button):
             button.setAutoDefault(False)
@@ -281,15 +281,15 @@ class WorkersDialog(QDialog):
             whole.addWidget(label)
         whole.addLayout(in_row(STRETCH, self.use_button, self.cancel_button))
 
-    def _part(self, sort: str) -> QWidget:
+    def _part(self, method: str) -> QWidget:
         """Create the fields that are shown below a radio button."""
         part = QWidget()
         column = in_column(on=part, margins=(24, 0, 0, 0), spacing=2)
-        if sort == "local":
+        if method == "local":
             column.addLayout(in_row(field_label("&Number", self.count), self.count, STRETCH))
-        elif sort in ("ssh", "slurm"):
-            column.addWidget(self.hosts if sort == "ssh" else self.slurm)
-        elif sort == "address":
+        elif method in ("ssh", "slurm"):
+            column.addWidget(self.hosts if method == "ssh" else self.slurm)
+        elif method == "address":
             column.addWidget(field_label("&Address", self.address))
             column.addWidget(self.address)
             column.addWidget(self.certificates)

@@ -304,10 +304,10 @@ class EveryPage:
             self._rest(lambda dialog=dialog: getattr(dialog, "is_busy", False))
             yield Page(f"dialog-{name}", dialog)
             if isinstance(dialog, WorkersDialog):
-                for sort, button in dialog.buttons.items():
+                for method, button in dialog.buttons.items():
                     button.setChecked(True)
                     self._rest(lambda dialog=dialog: dialog.is_busy)
-                    yield Page(f"dialog-{name}-{sort}", dialog)
+                    yield Page(f"dialog-{name}-{method}", dialog)
             dialog.close()
             dialog.deleteLater()
             self._rest()

@@ -372,11 +372,11 @@ class Photographer:
                 self.take(f"132-estimate-{preset}-{width}")
         form.device.workers.prompt()
         dialog = form.device.workers.dialog
-        for sort in ("local", "address"):
-            dialog.buttons[sort].setChecked(True)
+        for method in ("local", "address"):
+            dialog.buttons[method].setChecked(True)
             dialog.certificates.line.setText(str(self.temporary / "lab-certificates"))
             self.wait(lambda: not dialog.is_busy)
-            self.take(f"133-workers-{sort}", dialog)
+            self.take(f"133-workers-{method}", dialog)
         dialog.reject()
         form.device.workers.choose("local:2")
         self.wait(lambda: not form.estimate.is_busy)

@@ -103,7 +103,7 @@ def test_run_is_searched_in_the_library_exported_from_it(window: MainWindow, ide
 
 def test_annotated_mgf_file_is_accepted_as_a_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
     run, library = files[0], as_mgf(files[1])
-    assert file_kind(library).sorts == {"spectra", "libraries"} and file_kind(run).sorts == {"spectra"}
+    assert file_kind(library).contents == {"spectra", "libraries"} and file_kind(run).contents == {"spectra"}
     window.resize(1280, 800)
     window.new_search("library")
     form = window.form

@@ -39,8 +39,8 @@ def test_fastq_files_are_recognised_plain_and_gzipped(files: tuple[Path, Path], 
     packed = tmp_path / "packed.fq.gz"
     packed.write_bytes(gzip.compress(files[1].read_bytes()))
     for path in (files[1], packed):
-        assert (file_kind(path).sort, file_kind(path).format) == ("reads", "FASTQ")
-    assert file_kind(files[0]).sort == "proteins"
+        assert (file_kind(path).content, file_kind(path).format) == ("reads", "FASTQ")
+    assert file_kind(files[0]).content == "proteins"
 
 
 @pytest.mark.parametrize("block", [16, 700, 1 << 20])

@@ -64,7 +64,7 @@ def test_structure_files_are_recognised_by_content(files: tuple[Path, Path], tmp
     assert [kinds[path].format for path in (query, packed, unnamed)] == ["structure"] * 3
     assert kinds[folder].format == "folder with 11 structure files"
     assert kinds[listed].format == "list of 2 structure files"
-    assert all(kinds[path].sort == "structures" for path in (query, folder, packed, unnamed, listed))
+    assert all(kinds[path].content == "structures" for path in (query, folder, packed, unnamed, listed))
     assert (
         "is not a structure file" in kinds[liar].problem
         and kinds[other].problem

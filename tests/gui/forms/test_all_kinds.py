@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.entry import FileContent
 from proteoscope.engine.searches import SEARCHES
-from proteoscope.gui.forms.file_inspection import SORTS, file_kind
+from proteoscope.gui.forms.file_inspection import FILE_CATEGORIES, file_kind
 from proteoscope.gui.window import MainWindow
 
 _FILES = {
@@ -32,13 +32,13 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def test_every_file_category_has_a_title_hint_and_icon() -> None:
-    assert set(SORTS) == set(get_args(FileContent))
-    assert all(sort.title and sort.held and sort.hint and sort.icon for sort in SORTS.values())
+    assert set(FILE_CATEGORIES) == set(get_args(FileContent))
+    assert all(category.title and category.held and category.hint and category.icon for category in FILE_CATEGORIES.values())
 
 
 def test_example_files_are_recognised_as_different_categories(files: list[Path]) -> None:
-    sorts = [file_kind(path).sort for path in files]
-    assert sorts == ["spectra", "proteins", "reads", "libraries", "identifications", "structures", None]
+    contents = [file_kind(path).content for path in files]
+    assert contents == ["spectra", "proteins", "reads", "libraries", "identifications", "structures", None]
 
 
 @pytest.mark.parametrize("kind", [search.kind for search in SEARCHES])
@@ -54,7 +54,7 @@ def test_form_of_each_search_explains_files_that_do_not_fit(window: MainWindow, 
     for file_list in form.file_lists.values():
         for path in file_list.paths:
             file = file_kind(path)
-            fits = file.sort is not None and file.sort in file_list._spec.contents
+            fits = file.content is not None and file.content in file_list._spec.contents
             problem = file_list._problem_of(file)
             assert (problem == "") == fits, (path.name, problem)
             assert fits or path.name in problem

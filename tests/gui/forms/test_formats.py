@@ -11,7 +11,7 @@ from proteoscope.engine.formats import registry
 from proteoscope.engine.formats.vendor import THERMO_MAGIC
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.structures.building import structure_files
-from proteoscope.gui.forms.file_inspection import SORTS, FileInspector, file_kind
+from proteoscope.gui.forms.file_inspection import FILE_CATEGORIES, FileInspector, file_kind
 from proteoscope.gui.forms.file_inspection import _inspect as inspect_paths
 from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.theme import Theme
@@ -23,9 +23,9 @@ def test_new_format_is_recognised_after_adding_a_line_to_the_registry(tmp_path: 
     assert inspect_paths([tmp_path]).files == []
     monkeypatch.setattr(registry, "FORMATS", (TOY, *registry.FORMATS))
     kind = file_kind(path)
-    assert (kind.sort, kind.format, kind.problem) == ("spectra", "Toy", "")
+    assert (kind.content, kind.format, kind.problem) == ("spectra", "Toy", "")
     assert inspect_paths([tmp_path]).files == [kind]
-    assert "*.toy *.toy.gz" in SORTS["spectra"].name_filter
+    assert "*.toy *.toy.gz" in FILE_CATEGORIES["spectra"].name_filter
 
 
 def test_folder_of_structures_is_listed_once_with_the_number_of_files(tmp_path: Path) -> None:

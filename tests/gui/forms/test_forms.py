@@ -427,13 +427,13 @@ def test_vendor_run_is_accepted_if_a_converter_is_installed(tmp_path: Path, monk
     (tmp_path / "msconvert").write_text("#!/bin/sh\n")
     (tmp_path / "msconvert").chmod(0o755)
     file = file_kind(run)
-    assert (file.sort, file.format, file.size) == ("spectra", "Bruker timsTOF run, by msconvert", 70_000)
+    assert (file.content, file.format, file.size) == ("spectra", "Bruker timsTOF run, by msconvert", 70_000)
 
 
 def test_file_categories_are_recognised_by_content(tmp_path: Path, sample_data: Path) -> None:
     spectra = file_kind(sample_data / "BSA1.mzML.gz")
-    assert (spectra.sort, spectra.format) == ("spectra", "mzML")
-    assert file_kind(sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").sort == "proteins"
+    assert (spectra.content, spectra.format) == ("spectra", "mzML")
+    assert file_kind(sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").content == "proteins"
     (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
     assert "Thermo raw" in file_kind(tmp_path / "run.raw").problem
     assert "no such file" in file_kind(tmp_path / "absent.mgf").problem
