@@ -30,9 +30,9 @@ _SHORT_TITLES = {
 
 
 class PageTabs(QTabWidget):
-    """Narrow tabs with short titles if space is short; then all but the selected one are elided, before arrows for scrolling appear.
+    """Tabs that shrink if space is short: first they have short titles, then all but the selected one are elided, then arrows scroll them.
 
-    The tooltip of a tab without another one is its title; that of a short title contains the usual title.
+    A tab without a tooltip shows its title as tooltip. While its title is short, the tooltip contains the usual title.
 
     Parameters
     ----------

@@ -326,10 +326,7 @@ def search_score(psms: Psms) -> NDArray[np.float64]:
 
 
 class SystematicErrors(NamedTuple):
-    """Systematic mass errors of the instrument, ppm.
-
-    Medians over matches of the precursor mass error and of the mean fragment mass error.
-    """
+    """Systematic mass errors of the instrument, ppm: the median precursor error and the median fragment error of the matches."""
 
     precursor: float
     fragment: float

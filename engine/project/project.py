@@ -893,7 +893,7 @@ class Project:
 def removed_if_unused(folder: Path | None) -> Iterator[None]:
     """Remove the project in `folder` if the block creates it and fails, unless the project has a finished or resumable run.
 
-    Does nothing without a folder. Files of the user in the folder, and a folder that existed before, remain.
+    Without a folder it does nothing. Files of the user in the folder, and a folder that existed before, remain.
     """
     is_new = folder is not None and not is_project(folder)
     was_folder = folder is not None and folder.is_dir()

@@ -61,9 +61,9 @@ class ScoreScale(NamedTuple):
 
 
 class DecoyTail(NamedTuple):
-    """Tail of the decoys: `number` of them exceed `base`, by an exponentially distributed excess with mean `spread`.
+    """Tail of the decoy scores above `base`: their `number`, and the mean `spread` of their exponentially distributed excess.
 
-    Best scores decrease at least as fast, so that the estimate is conservative.
+    The number of best scores decreases at least as fast as an exponential tail, so the estimate is conservative.
     """
 
     base: float

@@ -149,7 +149,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             self._draw(number)
 
     def _draw_anew(self) -> None:
-        """Draw the figure in the colours of the theme. A hidden figure is drawn when it is shown or used, since many never are."""
+        """Draw the figure in the colours of the theme. A hidden figure is drawn only when it is shown or used."""
         self._is_outdated = True
         # Without a figure, the data of the previous one are released at once.
         if self.isVisible() or self._figure is None:

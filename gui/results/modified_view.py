@@ -281,7 +281,7 @@ class ModifiedView(SpectraRunView):
         self.spectra.mark(SpectrumRow(int(match.match["spectrum"])), match.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
-        """Return a PSM with the two spectra that are compared. Runs in the reader thread."""
+        """Return a PSM with the two spectra that are compared. It runs in the reader thread."""
         return compared_match(self._table(run, "psms"), row, run)
 
     def _prefill_for(self, kind: str) -> FormPrefill | None:

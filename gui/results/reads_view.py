@@ -205,7 +205,7 @@ class ReadsView(RunView):
             self._reader.submit("row", lambda: self._read_row(run, row), partial(self._show_read, row), self._fail_row)
 
     def _read_row(self, run: FinishedRun, row: int) -> ReadRow:
-        """Return a row with its alignment. Runs in the reader thread."""
+        """Return a row with its alignment. It runs in the reader thread."""
         return with_facts(read_row(self._table(run, "alignments"), row, read_run_matrix(run)))
 
     def _show_read(self, row: int, read: ReadRow) -> None:

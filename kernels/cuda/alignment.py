@@ -322,7 +322,7 @@ class AlignmentSearch:
         return needed if part.blocks == self._multiprocessors else max(needed, self._half_shared)
 
     def _numbers_of(self, matrix_scores: NDArray[np.integer], gap_open: int, gap_extend: int) -> tuple[_Numbers, _Numbers]:
-        """Return the scoring scheme in the first number type and in 32 bits; cached from the previous call."""
+        """Return the scoring scheme in the usual number type and in 32 bits; an unchanged scheme is cached."""
         scores, opening = np.asarray(matrix_scores, np.int64), gap_open + gap_extend
         key = scores.tobytes() + np.array([opening, gap_extend]).tobytes()
         if self._scheme is None or self._scheme[0] != key:

@@ -1,4 +1,4 @@
-"""Requests for workers: values of ``--workers``, and the files that they name. Imports no library for workers."""
+"""Requests for workers: values of ``--workers``, and the files that they name. This module imports no library for workers."""
 
 from __future__ import annotations
 
