@@ -282,8 +282,8 @@ COMMANDS = {
 """Of each command the sizes by which the machine learns, and those that are predicted then."""
 
 
-def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
-    """Return the seconds of a process of the program on a number of cores, and the JSON that it prints.
+def called(command: list[str], cores: int, before: list[str] | None = None) -> tuple[float, dict[str, Any]]:
+    """Return the seconds of a process of the program on a number of cores, and the JSON that it prints; `before` starts the command line.
 
     Raises
     ------
@@ -292,7 +292,7 @@ def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "proteoscope.engine.command_line", *command],
+        [*(before or []), sys.executable, "-m", "proteoscope.engine.command_line", *command],
         cwd=REPOSITORY,
         env=environment,
         capture_output=True,

@@ -1,12 +1,13 @@
 """Accuracy of `estimate` for whole commands on two cores: one JSON line for each command, and a table at the end.
 
-    python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR] [--busy N]
+    python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR] [--busy N] [--first]
 
 FOLDER is the unpacked test data; the shipped samples are used too. First the CPU is calibrated, as a user would do. The first commands of
 each kind are run to measure the speed of the host; `first_error` is the error of the estimate for the very first, made without this. Then
 the other commands, with other files and sizes, are estimated and run: `error`. Each command is a separate process on two cores; the cache
 is separate too. With ``--busy`` the first commands are run four times each while N processes keep the machine busy, and once more when
-these have ended (`sort` "loaded" and "idle"): the error of the others shows whether the load still affects the estimates.
+these have ended (`sort` "loaded" and "idle"): the error of the others shows whether the load still affects the estimates. ``--first``
+schedules the commands before all other processes, except those of sort "loaded", so that they run as on an idle machine (Linux, root).
 """
 
 from __future__ import annotations
@@ -85,12 +86,12 @@ def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[
     }
 
 
-def figures(measured_commands: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]]]:
+def figures(measured_commands: list[str], sort: str, before: list[str]) -> Iterator[tuple[float, dict[str, Any]]]:
     """Estimate and run a command; yield the error of the estimate and the figures."""
     command = [*measured_commands, "--device", "cpu", "--threads", "2", "--json"]
     try:
         _, predicted = called(["estimate", *command], 2)
-        wall, summary = called(command, 2)
+        wall, summary = called(command, 2, before)
     except RuntimeError as failure:
         emit({"command": measured_commands[0], "sort": sort, "failure": str(failure)})
         return
@@ -104,6 +105,7 @@ def figures(measured_commands: list[str], sort: str) -> Iterator[tuple[float, di
             "process_s": round(wall, 3),
             "bound": predicted["bound"],
             "runs": predicted["n_runs"],
+            "raw_steps": {step: round(value, 3) for step, value in predicted["raw_steps"].items()},
             "predicted_steps": {step: round(value, 3) for step, value in predicted["steps"].items()},
             "measured_steps": steps,
         },
@@ -122,10 +124,10 @@ def busy(n: int) -> Iterator[None]:
             process.wait()
 
 
-def learn(learnt: list[list[str]], about: dict[str, Any], sort: str) -> None:
+def learn(learnt: list[list[str]], about: dict[str, Any], sort: str, before: list[str]) -> None:
     """Run the commands by which the machine learns."""
     for number, command in enumerate(learnt):
-        for off, predicted in figures(command, sort):
+        for off, predicted in figures(command, sort, before):
             name = "first_error" if number == 0 and sort == "learnt" else "error"
             emit(about, sort=sort, **{name: round(off, 3)}, **predicted)
 
@@ -142,11 +144,13 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", help="of commands; all without")
     parser.add_argument("--scratch", type=Path, help="where files are written")
     parser.add_argument("--busy", type=int, default=0, help="processes that keep the machine busy while it learns")
+    parser.add_argument("--first", action="store_true", help="schedule the commands before all other processes")
     options = parser.parse_args()
+    before = ["chrt", "--fifo", "50"] if options.first else []
     rows: list[tuple[str, list[float]]] = []
     with tempfile.TemporaryDirectory(prefix="proteoscope-estimates-", dir=options.scratch) as name:
         os.environ["PROTEOSCOPE_CACHE"] = str(Path(name) / "cache")
-        called(["devices", "--calibrate", "--json"], 2)
+        called(["devices", "--calibrate", "--json"], 2, before)
         for kind, (learnt, measured_commands) in commands(options.data.absolute(), Path(name)).items():
             if options.kinds and kind not in options.kinds:
                 continue
@@ -154,11 +158,11 @@ def main() -> int:
             if options.busy:
                 with busy(options.busy):
                     for number in range(_LOADED_RUNS):
-                        learn([fresh(command, number) for command in learnt], about, "loaded")
-            learn(learnt, about, "idle" if options.busy else "learnt")
+                        learn([fresh(command, number) for command in learnt], about, "loaded", [])
+            learn(learnt, about, "idle" if options.busy else "learnt", before)
             errors = list[float]()
             for command in measured_commands:
-                for off, predicted in figures(command, "asked"):
+                for off, predicted in figures(command, "asked", before):
                     errors.append(off)
                     emit(about, sort="asked", error=round(off, 3), **predicted)
             rows.append((kind, errors))

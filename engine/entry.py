@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATABASE_INPUT",
+    "ESTIMATED_SEARCHES",
     "IDENTIFICATION_INPUT",
     "IDENTIFICATION_TABLES",
     "SPECTRA_INPUT",
     "STRICT_OPTION",
-    "WORKLOAD_ESTIMATORS",
     "CachedIndexKind",
     "Command",
     "Demo",
@@ -62,8 +62,8 @@ WriteExport: TypeAlias = "Callable[[Project, ExportRequest, Progress], list[Path
 WorkloadEstimator: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
 """Function that imports and returns an estimator, which returns the `proteoscope.engine.estimates.Expectation` of a request."""
 
-WORKLOAD_ESTIMATORS: dict[str, WorkloadEstimator] = {}
-"""Estimator of workloads for each kind of search; the entries of the searches add theirs."""
+ESTIMATED_SEARCHES: dict[str, Search] = {}
+"""Searches with an estimator of workloads, by kind; the entries of the searches add themselves."""
 
 FileContent = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
 """Content of an input: spectra in any format, sequences, structures (also a folder or a list of structures), results of other programs,
@@ -324,10 +324,21 @@ class Command(NamedTuple):
 
 
 class CachedIndexKind(NamedTuple):
-    """Kind of index in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and its title."""
+    """Kind of index in the user's cache.
+
+    Attributes
+    ----------
+    name : str
+        Name for `proteoscope.engine.project.cache.index_store`.
+    title : str
+        Title for display.
+    input : str
+        Name of the input of the search from which the index is built.
+    """
 
     name: str
     title: str
+    input: str
 
 
 SampleData = Literal["measured", "simulated"]
@@ -612,7 +623,7 @@ class Search:
     def __post_init__(self) -> None:
         register_kinds(self.workload_types)
         if self.workload_estimator is not None:
-            WORKLOAD_ESTIMATORS[self.kind] = self.workload_estimator
+            ESTIMATED_SEARCHES[self.kind] = self
 
     @property
     def demos(self) -> tuple[Demo, ...]:

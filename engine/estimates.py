@@ -10,12 +10,14 @@ The steps, in the order of this module:
 4. `proteoscope.engine.views.run_prediction` formats the result for users.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from proteoscope.engine.entry import WORKLOAD_ESTIMATORS, Input, Search, SearchRequest
+from proteoscope.engine.entry import ESTIMATED_SEARCHES, Input, Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.engine.execution.cost.calibration_store import reference_parameters, stored_calibration
@@ -27,6 +29,7 @@ from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.files import is_there
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.project.digests import content_bytes, parts_digest
 
 __all__ = [
     "STEPS",
@@ -46,6 +49,7 @@ STEPS = ("read", "index", "plan", "score", "report")
 _START_SECONDS = 0.4  # for imports, which belong to no step
 _BASE_BYTES = 250e6  # memory of the program with its loaded modules
 _RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # contents that are recognised from the beginning of a file
+_OPENED = 0.05  # time for opening an index relative to building it
 _WITHOUT_SECONDS = 0.02  # of work on the host outside kernels, if it could not be measured
 
 
@@ -78,12 +82,15 @@ class Expectation:
         Counts for display, by name.
     memory_bytes
         Peak host memory in bytes, without the program itself.
+    index
+        Key of the state of the files from which the search builds an index for the user's cache; '' if it stores none.
     """
 
     workloads: tuple[ExpectedWork, ...]
     host: Mapping[str, float]
     counts: Mapping[str, float]
     memory_bytes: float
+    index: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,8 @@ class Estimate:
         Seconds of each type of work.
     raw_steps
         Seconds of each step before the correction by recent runs.
+    index
+        See `Expectation`.
     alternatives
         Seconds of the run on other devices.
     notes
@@ -142,6 +151,7 @@ class Estimate:
     workload_seconds: Mapping[str, float]
     raw_steps: Mapping[str, float]
     typical_error: float | None = None
+    index: str = ""
     alternatives: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
@@ -156,7 +166,9 @@ class Estimate:
 
     def record(self) -> dict[str, Any]:
         """Return the estimate as values for JSON."""
-        return {**asdict(self), "shares": self.shares()}
+        values = asdict(self)
+        del values["index"]
+        return {**values, "shares": self.shares()}
 
 
 def expected(search: Search, request: SearchRequest) -> Expectation:
@@ -177,8 +189,23 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
                 _check(path, search_input)
     if search.workload_estimator is None:
         raise ParameterError(f"the time and memory of {search.kind} cannot be estimated")
-    expected: Expectation = search.workload_estimator()(request)
-    return expected
+    return _expectation(search, request)
+
+
+def _expectation(search: Search, request: SearchRequest) -> Expectation:
+    assert search.workload_estimator is not None
+    expectation: Expectation = search.workload_estimator()(request)
+    return replace(expectation, index=_index_key(search, request))
+
+
+def _index_key(search: Search, request: SearchRequest) -> str:
+    """Return the key of the index's files for `Expectation`, from their paths, sizes and times, since digests would read whole files."""
+    for index in search.keeps:
+        with suppress(OSError):
+            paths = request.files(index.input)
+            files = [[os.fsencode(path.absolute()).hex(), content_bytes(path), path.stat().st_mtime_ns] for path in paths]
+            return parts_digest({"kind": index.name, "files": files}) if files else ""
+    return ""
 
 
 def _check(path: Path, search_input: Input) -> None:
@@ -192,7 +219,7 @@ def _check(path: Path, search_input: Input) -> None:
 def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
     """Return the expected work and memory of a search, or None if they cannot be estimated; the search itself reports errors."""
     try:
-        return WORKLOAD_ESTIMATORS[kind]()(request) if kind in WORKLOAD_ESTIMATORS else None
+        return _expectation(ESTIMATED_SEARCHES[kind], request) if kind in ESTIMATED_SEARCHES else None
     except (ProteoscopeError, OSError, ValueError, ArithmeticError):
         return None
 
@@ -200,9 +227,11 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
     """Return the estimate of a run on a device or on several. This reads no input files and takes a few milliseconds."""
     parameters = [_parameters(member, threads) for member in _members(device)]
-    device_prediction = _device_prediction(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
-    raw_steps = _steps(expectation.host, device_prediction, [device_numbers for device_numbers, _ in parameters], threads)
-    history = StepHistory(kind, _device_title(device), threads)
+    on_devices = _on_devices(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
+    raw_steps = _steps(expectation.host, on_devices, [device_numbers for device_numbers, _ in parameters], threads)
+    history = StepHistory(kind, _device_title(device), threads, expectation.index)
+    if history.finds_index:
+        raw_steps["index"] *= _OPENED
     steps, n_runs = history.corrected(raw_steps)
     seconds = sum(steps.values())
     split = _split(device_prediction.total, seconds)
@@ -225,7 +254,8 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
         device_prediction.seconds,
         raw_steps,
         history.typical_error(raw_steps),
-        notes=tuple(f"'{name}' was not measured on this device" for name in sorted(device_prediction.missing)),
+        index=expectation.index,
+        notes=tuple(f"'{name}' was not measured on this device" for name in sorted(on_devices.missing)),
     )
 
 
@@ -368,16 +398,18 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
     return None if expectation is None else predicted_run(kind, expectation, device, threads)
 
 
-def remember_run(estimated: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
+def remember_run(
+    estimated: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float, cpu_share: float = 1.0
+) -> None:
     """Store the predicted and the measured seconds of the steps of a run, by which later estimates are corrected.
 
     Seconds of the run that do not belong to a measured step count as the start. If steps overlapped, their seconds are scaled down to the
-    duration of the run.
+    duration of the run. `cpu_share` is that of `StageClock`: runs on a loaded machine correct estimates only if there are no others.
     """
     total = sum(measured.values())
     steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}
     steps["start"] = max(0.0, seconds - total)
-    StepHistory(estimated.kind, _device_title(device), threads).add(estimated.raw_steps, steps)
+    StepHistory(estimated.kind, _device_title(device), threads, estimated.index).add(estimated.raw_steps, steps, cpu_share)
 
 
 def read_counts(record: Mapping[str, Any]) -> dict[str, float]:

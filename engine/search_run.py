@@ -350,7 +350,7 @@ class SearchRun(Generic[Read]):
         measured = {name: stage["seconds"] for name, stage in self.clock.stages.items() if name in STEPS}
         if self.was_compiled and not self.spec.request.resume:
             advice = self.clock.stages.get("advice", {"seconds": 0.0})["seconds"]  # not part of the prediction
-            remember_run(result, device, self.threads, measured, self.seconds - advice)
+            remember_run(result, device, self.threads, measured, self.seconds - advice, self.clock.cpu_share())
         parts = ("seconds", "transfer", "kernel", "synchronisation", "host")
         return {
             **{name: round(getattr(result, name), 4) for name in parts},

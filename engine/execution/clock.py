@@ -1,10 +1,12 @@
 """Measurement of the time and the peak memory of the stages of a run."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 __all__ = ["COMPILATION", "StageClock"]
 
@@ -12,6 +14,18 @@ COMPILATION = "compile"
 """Name of the stage in which kernels are compiled, which happens once on a machine and is not part of the time of a run."""
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_SCHEDULING, _MACHINE = Path("/proc/thread-self/schedstat"), Path("/proc/stat")
+_BUSY = 0, 1, 2, 5, 6, 7  # columns of `_MACHINE`: user, nice, system, irq, softirq, steal
+_SHORT = 0.01  # seconds of computing, below which waiting is a coincidence
+
+
+class _CpuUse(NamedTuple):
+    """CPU seconds that this thread computed and waited for, and that this process and the whole machine computed."""
+
+    thread: float = 0.0
+    waited: float = 0.0
+    process: float = 0.0
+    machine: float = 0.0
 
 
 class StageClock:
@@ -28,12 +42,25 @@ class StageClock:
 
     def __init__(self) -> None:
         self.stages: dict[str, dict[str, float]] = {}
-        self.workload_seconds: dict[str, dict[str, float]] = {}
+        self.works: dict[str, dict[str, float]] = {}
+        self._began = _cpu_use()
 
     @property
     def seconds(self) -> float:
         """Sum of the seconds of all stages, without compilation."""
         return sum(stage["seconds"] for name, stage in self.stages.items() if name != COMPILATION)
+
+    def cpu_share(self) -> float:
+        """Return the fraction of the time in which this thread computed, of all time in which it could have without other programs.
+
+        The thread must be the one that created the clock. The fraction is small if other programs use the CPUs; it is 1 if the system does
+        not report it. Of the time for which the thread waited, other programs take the same part as of the machine's computing time.
+        """
+        used = _CpuUse(*(now - before for now, before in zip(_cpu_use(), self._began, strict=True)))
+        if min(used) < 0.0 or used.thread < _SHORT or used.machine <= 0.0:
+            return 1.0
+        others = max(0.0, 1.0 - used.process / used.machine)
+        return used.thread / (used.thread + others * used.waited)
 
     def add_work(self, kind: str, device: str, seconds: float) -> None:
         """Add busy seconds of a device for workload type `kind`."""
@@ -52,6 +79,17 @@ class StageClock:
             entry = self.stages.setdefault(name, {"seconds": 0.0, "peak_memory_mb": 0.0})
             entry["seconds"] = round(entry["seconds"] + time.perf_counter() - began, 4)
             entry["peak_memory_mb"] = max(entry["peak_memory_mb"], _peak_memory_mb())
+
+
+def _cpu_use() -> _CpuUse:
+    """Return the CPU seconds so far; zeros if the system does not report them."""
+    try:
+        thread, waited = (int(word) / 1e9 for word in _SCHEDULING.read_text(encoding="ascii").split()[:2])
+        columns = _MACHINE.read_text(encoding="ascii").split("\n", 1)[0].split()[1:]
+        machine = sum(int(columns[i]) for i in _BUSY) / os.sysconf("SC_CLK_TCK")
+        return _CpuUse(thread, waited, sum(os.times()[:4]), machine)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return _CpuUse()
 
 
 def _peak_memory_mb() -> float:

@@ -48,6 +48,6 @@ IDENTIFICATION = Search(
     workload_estimator=lambda: identification.workload.estimate_workload,
     advise_later=lambda: identification.advice.advise,
     workload_types=(SPECTRA, FRAGMENT_INDEX),
-    keeps=(CachedIndexKind("peptides", "peptide indexes"),),
+    keeps=(CachedIndexKind("peptides", "peptide indexes", "database"),),
     identifies=True,
 )

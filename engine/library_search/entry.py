@@ -83,6 +83,6 @@ LIBRARY_SEARCH = Search(
     ),
     commands=COMMANDS,
     workload_types=(("library-spectra", lambda: library_search.scoring.SpectraAgainstReferences),),
-    keeps=(CachedIndexKind("library", "spectral libraries"),),
+    keeps=(CachedIndexKind("library", "spectral libraries", "library"),),
     identifies=True,
 )

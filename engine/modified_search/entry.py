@@ -76,5 +76,5 @@ MODIFIED_SEARCH = Search(
         FRAGMENT_INDEX,
         ("mass-lists", lambda: modified_search.candidate_search.SpectraAgainstMassLists),
     ),
-    keeps=(CachedIndexKind("peptides", "peptide indexes"),),
+    keeps=(CachedIndexKind("peptides", "peptide indexes", "database"),),
 )

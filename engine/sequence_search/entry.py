@@ -113,5 +113,5 @@ SEQUENCE_SEARCH: Search = Search(
     demo=Demo({"queries": ("protein_queries.fasta",), "database": ("18Protein_SoCe_Tr_detergents_trace.fasta.gz",)}, "standard"),
     workload_estimator=lambda: sequence_search.workload.estimate_workload,
     workload_types=(("sequences", lambda: sequence_search.scoring.SequencesAgainstSequences),),
-    keeps=(CachedIndexKind("sequences", "packed sequences"),),
+    keeps=(CachedIndexKind("sequences", "packed sequences", "database"),),
 )

@@ -100,5 +100,5 @@ STRUCTURE_SEARCH: Search = Search(
         ("structures", lambda: structure_search.scoring.StructureAgainstStructures),
         ("superpositions", lambda: structure_search.superposing.ChainsOnChains),
     ),
-    keeps=(CachedIndexKind("structures", "chains of files, and descriptors of chains"),),
+    keeps=(CachedIndexKind("structures", "chains of files, and descriptors of chains", "database"),),
 )

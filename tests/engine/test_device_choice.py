@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from proteoscope import resources
-from proteoscope.engine.entry import WORKLOAD_ESTIMATORS, SearchRequest
+from proteoscope.engine.entry import ESTIMATED_SEARCHES, SearchRequest
 from proteoscope.engine.estimates import Expectation, estimate, faster_device_rule
 from proteoscope.engine.execution.cost.calibration_store import reference_parameters, store_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts
@@ -82,7 +82,8 @@ def test_faster_device_detects_no_gpu_when_none_can_start_in_time(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])
 def test_faster_device_of_uncounted_workload_depends_on_step_time(monkeypatch, seconds, name):
-    monkeypatch.setitem(WORKLOAD_ESTIMATORS, "identify", lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0))
+    uncounted = SimpleNamespace(workload_estimator=lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0), keeps=())
+    monkeypatch.setitem(ESTIMATED_SEARCHES, "identify", uncounted)
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 1))
     assert look.device(Progress()).name == name
 

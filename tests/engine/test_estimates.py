@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 
 import numpy as np
 import pytest
@@ -174,6 +175,23 @@ def test_remembered_steps_sum_to_the_seconds_of_the_run(own_cache, seconds, star
     assert prediction.seconds == pytest.approx(seconds)
     assert prediction.steps["start"] == pytest.approx(start)
     assert prediction.n_runs == 1
+
+
+def test_estimate_of_a_cached_index_is_shorter_until_the_file_changes(inputs, tmp_path, own_cache):
+    search, database = search_of_kind("identify"), tmp_path / "proteins.fasta"
+    database.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRR' * 40}\n" for number in range(500)))
+    request = SearchRequest({"spectra": [SPECTRA], "database": [database]}, search.parameters_of(search.preset), device="cpu", threads=1)
+    first = estimate(search, request)
+    remember_run(first, processor(), 1, first.raw_steps, first.seconds)
+    later = estimate(search, request)
+    assert first.index and later.index == first.index
+    assert 0.0 < later.raw_steps["index"] < 0.1 * first.raw_steps["index"]
+    assert {step: seconds for step, seconds in later.raw_steps.items() if step != "index"} == {
+        step: seconds for step, seconds in first.raw_steps.items() if step != "index"
+    }
+    assert "index" not in first.record()
+    os.utime(database, (1e9, 1e9))
+    assert estimate(search, request).raw_steps["index"] == first.raw_steps["index"]
 
 
 def test_remembered_steps_exclude_rounding_errors():

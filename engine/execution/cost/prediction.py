@@ -1,9 +1,9 @@
 """Predicted time of a workload on a device, and its correction by the recent runs on this machine.
 
 The prediction adds transfers, kernels, synchronisation, and host operations. Other load on the machine only makes runs slower, so the
-fastest of the last few runs is used. If it took m seconds in a step that was predicted to take p, the correction of a step with predicted x
-seconds is on the line through (p, m) and (-a, -a), where a is `_SMALL`: about x m / p for long steps, and x + m - p for short steps, whose
-error is mostly a constant.
+fastest of the last few runs is used, without those that waited for the CPUs if there are others. If it took m seconds in a step that was
+predicted to take p, the correction of a step with predicted x seconds is on the line through (p, m) and (-a, -a), where a is `_SMALL`:
+about x m / p for long steps, and x + m - p for short steps, whose error is mostly a constant.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,6 +70,7 @@ def find_bound(prediction: Prediction) -> Bound:
 
 _MAXIMUM_RUNS = 16  # stored of each kind of run and device
 _RECENT = 3  # runs that correct a prediction
+_LOADED = 0.75  # of the largest `cpu_share`: below, other programs slowed a run down
 _NEAR = 4.0  # ratio of predicted seconds within which runs count as equally near in size
 _SMALL = 1.0  # seconds: constants that predictions lack, as of libraries that are loaded, are below it
 _LEAST = 1e-3  # seconds
@@ -78,17 +79,36 @@ _Seconds = dict[Annotated[str, Field(max_length=20)], Annotated[float, Field(ge=
 
 
 class _Run(BaseModel):
-    """Seconds of the steps of a run; `measured` has the same steps as `predicted`."""
+    """Seconds of the steps of a run; `measured` has the same steps as `predicted`.
+
+    Attributes
+    ----------
+    index
+        Key of the files of the index that the run built or found; '' if it uses none.
+    finds_index
+        True if an earlier run had built the index.
+    cpu_share
+        Fraction of `StageClock.cpu_share`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     predicted: _Seconds = Field(max_length=16)
     measured: _Seconds = Field(max_length=16)
+    index: str = Field("", max_length=64)
+    finds_index: bool = False
+    cpu_share: float = Field(1.0, ge=0, le=1)
 
     @property
     def slowness(self) -> float:
         """Ratio of measured to predicted seconds of the whole run."""
         return (sum(self.measured.values()) + _SMALL) / (sum(self.predicted.values()) + _SMALL)
+
+    def without_load(self, best: float) -> "_Run":
+        """Return the run with the seconds for the largest CPU share on this machine, `best`, if its own is much smaller."""
+        if self.cpu_share >= _LOADED * best:
+            return self
+        return self.model_copy(update={"measured": {step: seconds * self.cpu_share / best for step, seconds in self.measured.items()}})
 
 
 _HISTORIES: Facts[list[_Run]] = Facts("runs", Annotated[list[_Run], Field(max_length=_MAXIMUM_RUNS)], 128)
@@ -105,16 +125,26 @@ class StepHistory:
         Description of the device.
     threads : int
         Number of CPU threads.
+    index : str
+        Key of the files from which an index is built for later runs, of this kind or another; '' if none is.
+
+    Attributes
+    ----------
+    finds_index : bool
+        True if an earlier run has built the index.
     """
 
-    def __init__(self, kind: str, device: str, threads: int) -> None:
+    def __init__(self, kind: str, device: str, threads: int, index: str = "") -> None:
         self._key = f"{kind}: {device}, {threads} threads"
-        self._runs: Sequence[_Run] = _HISTORIES.get(self._key) or []
+        histories = _HISTORIES.all()
+        best = max((run.cpu_share for runs in histories.values() for run in runs), default=1.0)
+        self._runs = [run.without_load(best) for run in histories.get(self._key, ())]
+        self._index = index
+        self.finds_index = bool(index) and any(run.index == index for runs in histories.values() for run in runs)
 
     def corrected(self, predicted: Mapping[str, float]) -> tuple[dict[str, float], int]:
         """Return the predicted seconds of steps, corrected by recent runs of similar size, and the number of these runs."""
-        recent = _recent(self._runs, predicted)
-        return _corrected(recent, predicted), len(recent)
+        return _corrected(self._runs, predicted, self.finds_index), len(_recent(self._runs, predicted))
 
     def typical_error(self, predicted: Mapping[str, float]) -> float | None:
         """Return the median relative error of the predictions for recent runs of similar size, each made from the runs before it.
@@ -126,29 +156,38 @@ class StepHistory:
             number = next(number for number, stored in enumerate(self._runs) if stored is run)
             if number:
                 measured = sum(run.measured.values())
-                estimated = sum(_corrected(_recent(self._runs[:number], run.predicted), run.predicted).values())
+                estimated = sum(_corrected(self._runs[:number], run.predicted, run.finds_index).values())
                 errors.append(abs(estimated - measured) / max(measured, _LEAST))
         return median(errors) if len(errors) > 1 else None
 
-    def add(self, predicted: Mapping[str, float], measured: Mapping[str, float]) -> None:
-        """Store the predicted and measured seconds of the steps of a run."""
-        run = _Run(predicted=dict(predicted), measured={step: measured.get(step, 0.0) for step in predicted})
+    def add(self, predicted: Mapping[str, float], measured: Mapping[str, float], cpu_share: float = 1.0) -> None:
+        """Store the predicted and measured seconds of the steps of a run, and its `StageClock.cpu_share`."""
+        of_steps = {step: measured.get(step, 0.0) for step in predicted}
+        run = _Run(predicted=dict(predicted), measured=of_steps, index=self._index, finds_index=self.finds_index, cpu_share=cpu_share)
         _HISTORIES.update(self._key, lambda runs: [*(runs or []), run][-_MAXIMUM_RUNS:])
 
 
 def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
-    """Return the runs with the most similar size; of equally similar runs, the latest."""
+    """Return the runs with the most similar size; of equally similar runs, those without other load, and of these the latest."""
     size = max(sum(predicted.values()), _LEAST)
+    loaded = _LOADED * max((run.cpu_share for run in runs), default=1.0)
 
-    def distance(run: _Run) -> float:
-        return max(abs(log(max(sum(run.predicted.values()), _LEAST) / size)), log(_NEAR))
+    def distance(run: _Run) -> tuple[float, bool]:
+        return max(abs(log(max(sum(run.predicted.values()), _LEAST) / size)), log(_NEAR)), run.cpu_share < loaded
 
     newest_first = [*reversed(runs)]
     return sorted(newest_first, key=distance)[:_RECENT]
 
 
-def _corrected(recent: Sequence[_Run], predicted: Mapping[str, float]) -> dict[str, float]:
-    """Return the predicted seconds of steps, corrected by the fastest of the given runs."""
+def _corrected(runs: Sequence[_Run], predicted: Mapping[str, float], finds_index: bool) -> dict[str, float]:
+    """Return the predicted seconds of steps, corrected by earlier runs; those of the index by runs that built or found theirs alike."""
+    alike = [run for run in runs if run.finds_index == finds_index]
+    return _on_line(runs, predicted) | {step: seconds for step, seconds in _on_line(alike, predicted).items() if step == "index"}
+
+
+def _on_line(runs: Sequence[_Run], predicted: Mapping[str, float]) -> dict[str, float]:
+    """Return the predicted seconds of steps, corrected by the fastest of the recent runs."""
+    recent = _recent(runs, predicted)
     if not recent:
         return dict(predicted)
     fastest = min(recent, key=lambda run: run.slowness)

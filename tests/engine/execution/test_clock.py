@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from proteoscope.engine.execution import clock as clock_module
-from proteoscope.engine.execution.clock import StageClock
+from proteoscope.engine.execution.clock import StageClock, _cpu_use, _CpuUse
 
 
 @pytest.fixture
@@ -61,3 +62,35 @@ def test_stage_clock_measures_peak_memory_of_each_stage() -> None:
     before, large, after = (clock.stages[name]["peak_memory_mb"] for name in ("before", "large", "after"))
     assert large - before == pytest.approx(size / 1e6, rel=0.1)
     assert after < large - 0.8 * size / 1e6
+
+
+@pytest.mark.parametrize(
+    ("thread", "waited", "process", "machine", "share"),
+    [
+        (1.0, 3.0, 1.0, 8.0, 1.0 / (1.0 + 3.0 * 7 / 8)),  # seven eighths of the machine's time were of other programs
+        (1.0, 3.0, 4.0, 4.0, 1.0),  # the thread waited for others of this process
+        (1.0, 0.0, 1.0, 8.0, 1.0),
+        (0.001, 3.0, 1.0, 8.0, 1.0),  # too short
+        (1.0, 3.0, 1.0, 0.0, 1.0),  # not reported
+    ],
+)
+def test_stage_clock_measures_the_share_of_the_cpus(
+    monkeypatch: pytest.MonkeyPatch, thread: float, waited: float, process: float, machine: float, share: float
+) -> None:
+    uses = [_CpuUse(5.0, 2.0, 9.0, 1000.0), _CpuUse(5.0 + thread, 2.0 + waited, 9.0 + process, 1000.0 + machine)]
+    monkeypatch.setattr(clock_module, "_cpu_use", lambda: uses.pop(0))
+    assert StageClock().cpu_share() == pytest.approx(share)
+
+
+def test_cpu_use_is_zero_if_the_system_does_not_report_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(clock_module, "_SCHEDULING", tmp_path / "missing")
+    assert _cpu_use() == _CpuUse()
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="only Linux reports the time for which a thread waited")
+def test_cpu_use_grows_with_the_work_of_this_thread() -> None:
+    before = _cpu_use()
+    sum(range(5_000_000))
+    after = _cpu_use()
+    assert after.thread > before.thread > 0.0 and after.waited >= before.waited
+    assert after.process > before.process and after.machine >= before.machine >= before.process

@@ -29,14 +29,14 @@ class Machine:
     def __init__(self, seed: int = 1, noise: float = 0.03) -> None:
         self.rng, self.noise = np.random.default_rng(seed), noise
 
-    def run(self, size: float, load: float) -> tuple[float, float]:
+    def run(self, size: float, load: float, cpu_share: float = 1.0) -> tuple[float, float]:
         """Store a run and return the relative error of the estimate and the measured total."""
         predicted = {"start": 0.4, "read": 0.2 * size, "score": size}
         plain = {"start": 0.7, "read": 0.3 * size, "score": 0.1 + 1.3 * size}
         measured = {step: load * seconds * (1.0 + self.noise * self.rng.random()) for step, seconds in plain.items()}
         total = sum(measured.values())
         error = abs(estimate(predicted) - total) / total
-        history().add(predicted, measured)
+        history().add(predicted, measured, cpu_share)
         return error, total
 
 
@@ -78,6 +78,43 @@ def test_corrected_prediction_ignores_earlier_load_of_the_machine(size):
     assert max(loaded[3:]) < 0.25, "three loaded runs show a loaded machine"
     idle = [machine.run(size, load=1.0)[0] for _ in range(4)]
     assert max(idle[1:]) < 0.25
+
+
+def test_corrected_prediction_prefers_runs_that_did_not_wait_for_cpus():
+    machine = Machine()
+    for load in (1.0, 1.0, *[4.0] * 8):
+        machine.run(3.0, load, cpu_share=1.0 / load)
+    assert machine.run(3.0, load=1.0)[0] < 0.25, "the first run after the load"
+
+
+def test_corrected_prediction_divides_by_the_load_if_no_run_was_without():
+    machine = Machine()
+    StepHistory("cluster", "cpu", 2).add({"read": 1.0}, {"read": 1.0}, 0.9)
+    for _ in range(4):
+        machine.run(3.0, load=4.0, cpu_share=0.225)
+    assert machine.run(3.0, load=1.0, cpu_share=0.9)[0] < 0.25
+
+
+def test_corrected_prediction_ignores_waiting_that_is_usual_on_the_machine():
+    machine = Machine()
+    for _ in range(3):
+        machine.run(3.0, load=1.0, cpu_share=0.4)
+    assert machine.run(3.0, load=1.0, cpu_share=0.4)[0] < 0.25
+
+
+def test_corrected_index_step_follows_runs_that_found_or_built_theirs_alike():
+    building, opening = {"read": 1.0, "index": 2.0}, {"read": 1.0, "index": 0.1}
+    first = StepHistory("library", "cpu", 2, "a")
+    assert not first.finds_index
+    first.add(building, {"read": 2.0, "index": 6.0})
+    second = StepHistory("library", "cpu", 2, "a")
+    assert second.finds_index and not StepHistory("library", "cpu", 2, "b").finds_index and not history().finds_index
+    corrected, n = second.corrected(opening)
+    assert corrected == pytest.approx({"read": 2.0, "index": 0.1}) and n == 1, "no run has found an index yet"
+    second.add(opening, {"read": 2.0, "index": 0.4})
+    assert StepHistory("library", "cpu", 2, "a").corrected(opening)[0] == pytest.approx({"read": 2.0, "index": 0.4})
+    assert StepHistory("library", "cpu", 2, "b").corrected(building)[0] == pytest.approx({"read": 2.0, "index": 6.0})
+    assert StepHistory("modified", "cpu", 2, "a").finds_index, "searches share their indexes"
 
 
 def test_corrected_prediction_is_within_25_percent_for_mixed_sizes():
