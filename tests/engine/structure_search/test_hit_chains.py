@@ -57,6 +57,17 @@ def test_hit_chains_are_found_in_files_and_in_a_database(files: dict[str, Path],
         assert chains.target("two:A", both.sequence(0), 77).chains.names == ("two:A",)
 
 
+def test_hit_chain_of_a_database_is_not_another_of_the_same_sequence(files: dict[str, Path], tmp_path: Path) -> None:
+    files["like"] = tmp_path / "like.pdb"
+    files["like"].write_bytes(as_pdb(atoms_of(helix(9), "A")))
+    database = build_database([files["two"], files["like"]], tmp_path / "database", processes=1)
+    sequence, names = read_structure(files["two"]).chains.sequence(0), database.chains.names
+    chains = HitChains([("queries", files["two"]), ("database", tmp_path / "database" / "database.json")])
+    for index in range(len(names)):
+        assert chains.target("two:A", sequence, index).path == files["two"]
+        assert chains.target("like", sequence, index).path == files["like"]
+
+
 def test_hit_chains_report_missing_or_changed_file(files: dict[str, Path]) -> None:
     chains = HitChains([("queries", files["one"])])
     with pytest.raises(InputError, match="no longer holds one as it was searched"):
