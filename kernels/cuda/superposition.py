@@ -46,11 +46,11 @@ _ITEM = np.dtype(
         *[(name, np.float64) for name in ("scale_x", "scale_y", "limit", "units")],
     ]
 )
-"""Layout of the struct Item in superposition.cu."""
+"""Layout of the struct Item in pair_superposition.cuh."""
 _STEPS = np.dtype([(name, np.int32) for name in SearchSteps._fields])
-"""Layout of the struct Steps in superposition.cu."""
+"""Layout of the struct Steps in pair_superposition.cuh."""
 _CHAINS = np.dtype([(name, np.uint64) for name in ("items", "position", "states", "start_pairs")])
-"""Layout of the struct Chains in superposition.cu."""
+"""Layout of the struct Chains in pair_superposition.cuh."""
 _FOUND = np.dtype(
     [
         *[(name, np.uint64) for name in ("moves", "scores", "counts", "pairs", "workspace")],
@@ -58,7 +58,7 @@ _FOUND = np.dtype(
         ("next_item", np.uint64),
     ]
 )
-"""Layout of the struct Found in superposition.cu."""
+"""Layout of the struct Found in pair_superposition.cuh."""
 
 
 @dataclass(frozen=True)
