@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -227,6 +228,10 @@ class SearchRun(Generic[Read]):
             Functions that import a module, such as ``lambda: matches.run_tables``.
         """
         self.begin(lambda _: [load() for load in modules])
+
+    def load_kernels(self, *modules: str) -> None:
+        """Load the search's CPU kernels of the given modules in the background; see `load`. Otherwise their first call waits for them."""
+        self.load(*(partial(kernels.cpu.signatures.load_kernels, self.spec.kernels, module) for module in modules))
 
     def load_writers(self) -> None:
         """Import the modules that write tables in the background; see `load`."""

@@ -1,6 +1,5 @@
 """Exhaustive Smith-Waterman search of a protein database: read, index, plan, score, report."""
 
-from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.translation_parameters import create_translation
@@ -53,7 +52,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
     with search_run(_spec(request, parameters), read, progress) as run:
         opening = run.begin(run.resources)  # opening a GPU takes as long as reading the files
-        run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the alignments of the report
+        run.load_kernels("traceback")  # for the alignments of the report
         queries = run.read()
         with run.step("index"):
             database = packed_database(run, "database", create_translation(parameters))

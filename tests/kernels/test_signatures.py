@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from pkgutil import resolve_name
 from types import SimpleNamespace
@@ -40,6 +41,20 @@ def test_listed_kernels_exist_and_have_valid_types() -> None:
 def test_kernel_groups_have_every_search() -> None:
     assert {search.kind for search in SEARCHES} <= set(signatures.kernel_groups())
     assert signatures.needed_kernels(signatures.kernel_groups()) == set(range(len(signatures.listed_kernels())))
+
+
+def test_searches_load_kernels_of_their_groups_ahead() -> None:
+    listed, n_modules = signatures.listed_kernels(), 0
+    for path in Path(signatures.__file__).parents[2].glob("engine/*/search.py"):
+        text = path.read_text(encoding="utf-8")
+        for call in re.findall(r"run\.load_kernels\((.*?)\)", text):
+            groups = set(re.findall(r'kernels="(\w+)"', text)) or set(re.findall(r'RunSpec\(\s*"(\w+)"', text))
+            for module in re.findall(r'"(\w+)"', call):
+                for group in groups:
+                    names = [listed[number].name for number in signatures.kernel_groups()[group]]
+                    assert any(name.startswith(f"kernels.cpu.{module}.") for name in names), f"{path}: {module}"
+                    n_modules += 1
+    assert n_modules
 
 
 @pytest.mark.parametrize(
