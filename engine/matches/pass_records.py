@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from proteoscope.engine.chemistry.enzymes import Specificity, enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
@@ -213,7 +213,10 @@ class PassRecord:
         )
 
 
-_RECORDED = TypeAdapter(Annotated[tuple[PassRecord, ...], Field(max_length=_MAXIMUM_PASSES)])
+_RECORDED = TypeAdapter(
+    Annotated[tuple[PassRecord, ...], Field(max_length=_MAXIMUM_PASSES)],
+    config=ConfigDict(defer_build=True),  # only commands that read records of runs need it
+)
 
 
 def _series_text(counts: tuple[SeriesCount, ...]) -> str:

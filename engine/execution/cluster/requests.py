@@ -124,7 +124,7 @@ def connection_security(address: str, certificates: Path | None) -> Security | N
 class Host(BaseModel):
     """Host on which workers are started: a line of a file of hosts."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[\w@.:\[\]][\w@.:\[\]-]*$")]
     workers: _Count | None = None
@@ -138,7 +138,7 @@ class Host(BaseModel):
 class SlurmConfiguration(BaseModel):
     """Options of Slurm jobs with workers; options that are not in `OF_THE_PROGRAM` are passed to `dask_jobqueue.SLURMCluster`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
     OF_THE_PROGRAM: ClassVar = ("jobs", "workers_of_job", "device", "shared_temp_directory")
 
     jobs: Annotated[int, Field(ge=1, le=10_000)] = 1
