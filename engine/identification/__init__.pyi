@@ -1,4 +1,5 @@
 from . import advice as advice
+from . import export as export
 from . import parameters as parameters
 from . import search as search
 from . import tables as tables

@@ -1,8 +1,17 @@
 """Entry of the identification in the registry of searches."""
 
+from dataclasses import replace
+
 from proteoscope.engine import identification, matches
 from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Option, Search
-from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
+from proteoscope.engine.matches.exports import (
+    MATCH_FILES,
+    MATCH_TABLE_FILES,
+    MATCH_TABLES,
+    PERCOLATOR_INPUT,
+    PLACES_ON_GENOMES,
+    SPECTRAL_LIBRARIES,
+)
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
 __all__ = ["IDENTIFICATION"]
@@ -40,7 +49,17 @@ IDENTIFICATION = Search(
     stored=lambda: identification.tables.STORED,
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: matches.methods_paragraph.spectrum_search_methods,
-    exports=(MATCH_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, *PLACES_ON_GENOMES, *SPECTRAL_LIBRARIES),
+    exports=(
+        replace(
+            MATCH_TABLES,
+            write=lambda: identification.export.export_identification_tables,
+            files=(*MATCH_TABLE_FILES, "psm_sites.tsv", "peptidoform_sites.tsv", "protein_sites.tsv"),
+        ),
+        *MATCH_FILES,
+        PERCOLATOR_INPUT,
+        *PLACES_ON_GENOMES,
+        *SPECTRAL_LIBRARIES,
+    ),
     demo=Demo({"spectra": ("BSA1.mzML.gz", "BSA2.mzML.gz", "BSA3.mzML.gz"), "database": ("albumin_proteins.fasta.gz",)}, "low-resolution"),
     more_demos=(
         Demo({"spectra": ("simulated_tmt10.mzML.gz",), "database": ("simulated_tmt10_proteins.fasta.gz",)}, "tmt", data="simulated"),

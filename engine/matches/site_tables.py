@@ -19,9 +19,10 @@ from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.results.arrow import finite_or_null
 from proteoscope.engine.results.columns import Column, Table
 
-__all__ = ["PEPTIDOFORM_SITES", "PROTEIN_SITES", "PSM_SITES", "SiteTables", "site_tables"]
+__all__ = ["PEPTIDOFORM_SITES", "PROTEIN_SITES", "PSM_SITES", "SITE_TABLES", "SiteTables", "site_tables"]
 
 _LEVELS = (0.01, 0.05)
+_AROUND = 7  # residues on either side of a site in its window
 _RESIDUE_NAMES = {"A": "alanine", "L": "leucine"}
 _PEPTIDE = Column("peptide", "Peptide", "Peptide with its modifications at the most likely sites, in ProForma", width=26)
 _MODIFICATION = Column("modification", "Modification", "Name of the modification", width=14)
@@ -97,7 +98,10 @@ _BEST = Column("best_psm", meaning="Row of the PSM with the best evidence, in th
 
 
 def _table(name: str, title: str, columns: tuple[Column, ...]) -> Table:
-    return Table.from_columns(name, title, columns, shown=" ".join(column.name for column in columns if column.title))
+    names = [column.name for column in columns]
+    return Table.from_columns(
+        name, title, columns, shown=" ".join(column.name for column in columns if column.title), saved=" ".join(names)
+    )
 
 
 PSM_SITES = _table(
@@ -173,10 +177,19 @@ PROTEIN_SITES = _table(
         _ALTERNATIVE,
         _IS_DECOY,
         _PEPTIDE,
+        Column(
+            "sequence_window",
+            "Sequence window",
+            "Residues of the protein from the 7th before to the 7th after the site; _ beyond the ends of the protein",
+            width=16,
+            pattern="[A-Z*_]{15}",
+        ),
         _BEST,
     ),
 )
 """Table with one row for each modified residue of the proteins, with its best evidence; it includes decoy residues."""
+SITE_TABLES = (PSM_SITES, PEPTIDOFORM_SITES, PROTEIN_SITES)
+"""Tables of runs that localise modifications."""
 
 
 @dataclass(frozen=True)
@@ -439,9 +452,19 @@ def _protein_table(
         "n_peptidoforms": n_forms[groups],
         "is_decoy": every.is_decoy[best],
         "peptide": _take_texts(texts, of_row[source[best]]),
+        "sequence_window": _windows(positions.occurrence[index[best]] + at[best] - positions.start[index[best]] - 1, proteins),
         "best_psm": every.row[best],
     }
     return PROTEIN_SITES.arrow(columns)
+
+
+def _windows(residue: NDArray[np.int64], proteins: ProteinIndex) -> list[str]:
+    """Return the residues around positions in the residues of all proteins."""
+    offsets, residues = np.asarray(proteins.proteins.offsets), np.asarray(proteins.proteins.residues)
+    protein, around = proteins.protein_of(residue), residue[:, None] + np.arange(-_AROUND, _AROUND + 1)
+    is_outside = (around < offsets[protein][:, None]) | (around >= offsets[protein + 1][:, None])
+    characters = np.where(is_outside, ord("_"), residues[np.clip(around, 0, len(residues) - 1)]).astype(np.uint8)
+    return [row.tobytes().decode("ascii") for row in characters]
 
 
 def _count_distinct(group: NDArray[np.int64], value: NDArray[np.int64], n: int) -> NDArray[np.int64]:

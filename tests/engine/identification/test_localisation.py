@@ -106,6 +106,8 @@ def test_protein_sites_are_one_row_for_each_residue(proteins, tables):
             assert row["n_psms"] == len(counted.pop((row["protein"], row["position"])))
         else:
             assert row["residue"] in "AL"
+        sequence, place = f"{7 * '_'}{proteins[row['protein']]}{7 * '_'}", row["position"]
+        assert row["sequence_window"] == sequence[place - 1 : place + 14]
     assert not counted
 
 
@@ -153,6 +155,22 @@ def test_sites_of_python_api_are_accepted_or_certain(tables):
     ]
     assert sites == expected
     assert 0 < len(result.sites(maximum_flr=0.0)) < len(rows["protein_sites"])
+
+
+def test_tables_of_sites_are_exported_if_there_are_any(searched, tables, tmp_path):
+    project, rows = tables
+    result = proteoscope.open_project(project).run()
+    written = {path.name: path for path in result.export(tmp_path / "all", format="tsv")}
+    targets = {path.name: path for path in result.export(tmp_path / "accepted", format="tsv", accepted_only=True)}
+    for name in TABLES:
+        lines, without_decoys = (files[f"{name}.tsv"].read_text().splitlines() for files in (written, targets))
+        assert len(lines) == 1 + len(rows[name])
+        assert len(without_decoys) == 1 + sum(not row.get("is_decoy") for row in rows[name])
+    assert lines[0].split("\t")[:4] == ["protein", "position", "residue", "modification"]
+    search(searched, tmp_path / "off", localise="none")
+    (tmp_path / "none").mkdir()
+    written = proteoscope.open_project(tmp_path / "off").run().export(tmp_path / "none", format="tsv")
+    assert sorted(path.name for path in written) == ["peptides.tsv", "proteins.tsv", "psms.tsv"]
 
 
 def test_sites_of_python_api_are_an_error_without_localisation(searched, tmp_path):
