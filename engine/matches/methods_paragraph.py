@@ -28,6 +28,7 @@ _COLLAPSED = (
     "within and across data sets. J Proteome Res 2023, 22:1828."
 )
 _CLOPPER = "Clopper CJ, Pearson ES. The use of confidence or fiducial limits. Biometrika 1934, 26:404."
+_MOST_NAMES, _LONGEST_NAME = 30, 100  # the record may be untrusted
 _DECOYS = {
     "reverse": "reversed sequences",
     "pseudo-reverse": "sequences reversed between the sites of cleavage",
@@ -52,7 +53,7 @@ def localisation_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
     """Return a sentence on the localised modifications, and the citations; empty if the run localised none."""
     localised = facts.record.get("localisation")
     entries = [entry for entry in localised if isinstance(entry, Mapping)] if isinstance(localised, list) else []
-    names = [name for entry in entries if isinstance(name := entry.get("modification"), str)]
+    names = [name for entry in entries if isinstance(name := entry.get("modification"), str) and len(name) <= _LONGEST_NAME][:_MOST_NAMES]
     if not names:
         return [], []
     return [

@@ -85,6 +85,24 @@ def test_methods_text_states_only_what_the_record_contains(kind, counts, paramet
     assert (text in " ".join(methods.sentences)) == is_expected
 
 
+@pytest.mark.parametrize(
+    ("localised", "names"),
+    [
+        ([{"modification": "Phospho"}, {"modification": "GG"}], "Sites of Phospho and GG were localised"),
+        ([{"modification": "Phospho"}, 7, {"modification": 3}, {"modification": "X" * 1000}], "Sites of Phospho were localised"),
+        ([], None),
+        ("Phospho", None),
+        (None, None),
+    ],
+)
+def test_methods_text_names_localised_modifications(localised: object, names: str | None) -> None:
+    facts = RunFacts("identification", "1.2", "cpu", (), {}, {"localisation": localised})
+    methods = spectrum_search_methods(facts)
+    text = " ".join(methods.sentences)
+    assert ("localised" in text) == (names is not None) == any("Ramsbottom" in citation for citation in methods.citations)
+    assert names is None or names in text
+
+
 def test_methods_text_describes_search_passes_that_were_run() -> None:
     search = search_of_kind("identify")
     parameters = search.parameters_of("high-resolution").model_dump(mode="json")
