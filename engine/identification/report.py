@@ -84,7 +84,12 @@ def write_report(
 
 
 def write_sites(
-    results: Run, sites: ModificationSites | None, scored: ScoredMatches, proteins: ProteinIndex, parameters: IdentificationParameters
+    run: SearchRun[Spectra],
+    results: Run,
+    sites: ModificationSites | None,
+    scored: ScoredMatches,
+    proteins: ProteinIndex,
+    parameters: IdentificationParameters,
 ) -> list[dict[str, Any]]:
     """Write the tables of modification sites to the run; return what its record states on each modification, none without `sites`."""
     if sites is None:
@@ -92,6 +97,8 @@ def write_sites(
     rated = site_tables(sites, scored, proteins, plus_one=parameters.plus_one)
     for name, table in rated.tables.items():
         results.write_table(name, table)
+    for message in rated.messages:
+        run.progress.message(message)
     return rated.record
 
 

@@ -98,7 +98,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         del index, plan, matches, second  # these need as much memory as the tables in a large run
         with run.step("report"):
             tables = write_report(run, results, scored, spectra, indexes.proteins, parameters)
-            localised = write_sites(results, sites, scored, indexes.proteins, parameters)
+            localised = write_sites(run, results, sites, scored, indexes.proteins, parameters)
             spectra_written()
             run.progress.check()
         with run.step("advice"):

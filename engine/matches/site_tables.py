@@ -18,6 +18,7 @@ from proteoscope.engine.matches.tables import ScoredMatches
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.results.arrow import finite_or_null
 from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.counts import counted
 
 __all__ = ["PEPTIDOFORM_SITES", "PROTEIN_SITES", "PSM_SITES", "SITE_TABLES", "SiteTables", "site_tables"]
 
@@ -199,6 +200,11 @@ class SiteTables:
     tables: Mapping[str, pa.Table]
     record: list[dict[str, Any]]
 
+    @property
+    def messages(self) -> list[str]:
+        """Sentence on each modification."""
+        return [_sentence(entry) for entry in self.record]
+
 
 def site_tables(sites: ModificationSites, scored: ScoredMatches, proteins: ProteinIndex, *, plus_one: bool) -> SiteTables:
     """Collapse sites, estimate their false localisation rates, and return the tables.
@@ -276,8 +282,8 @@ def _count_residues(sites: ModificationSites, peptidoform: NDArray[np.int64], re
     first = first[sites.has_alternative[first]]
     result = np.zeros((len(sites.names), 1 + len(DECOY_RESIDUES)))
     decoys = (sites.is_decoy[first] & (residue[first] == ord(symbol)) for symbol in DECOY_RESIDUES)
-    for column, counted in enumerate((~sites.is_decoy[first], *decoys)):
-        result[:, column] = np.bincount(sites.name[first[counted]], minlength=len(result))
+    for column, is_counted in enumerate((~sites.is_decoy[first], *decoys)):
+        result[:, column] = np.bincount(sites.name[first[is_counted]], minlength=len(result))
     return result
 
 
@@ -500,6 +506,24 @@ def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.flo
             }
         )
     return result
+
+
+def _sentence(entry: Mapping[str, Any]) -> str:
+    """Return how many sites of a modification are accepted, and the rates by each decoy residue.
+
+    >>> levels = [{"false_localisation_rate": 0.01, "sites": 174, "by_alanine": 0.0161, "by_leucine": None}]
+    >>> _sentence({"modification": "Phospho", "psms_without_alternative": 1, "accepted": levels})
+    'Phospho: 174 peptide sites at 1 % false localisation rate (by alanine 1.6 %); 1 match has no other possible site'
+    """
+    accepted = []
+    for level in entry["accepted"]:
+        rates = {name: level[f"by_{name}"] for name in _RESIDUE_NAMES.values()}
+        checks = ", ".join(f"by {name} {100 * rate:.1f} %" for name, rate in rates.items() if rate is not None)
+        rate = f"{100 * level['false_localisation_rate']:g} % false localisation rate"
+        accepted.append(f"{counted(level['sites'], 'peptide site')} at {rate}{f' ({checks})' if checks else ''}")
+    n = entry["psms_without_alternative"]
+    certain = f"{counted(n, 'match', 'matches')} {'has' if n == 1 else 'have'} no other possible site"
+    return f"{entry['modification']}: {', '.join(accepted)}; {certain}"
 
 
 def _highest(values: NDArray[np.float64]) -> float | None:

@@ -59,6 +59,10 @@ def search(searched, project, threads=2, preset="phospho", **changes):
     return {path.stem: parquet.read_table(path).to_pylist() for path in results.glob("*.parquet")}
 
 
+def run_messages(project):
+    return proteoscope.open_project(project).run().messages
+
+
 @pytest.fixture(scope="module")
 def tables(searched, tmp_path_factory):
     project = tmp_path_factory.mktemp("project")
@@ -117,6 +121,7 @@ def test_record_states_rates_by_both_decoy_residues(tables):
     (of_phospho,) = record
     assert of_phospho["modification"] == "Phospho"
     assert of_phospho["psms"] == len({site["psm"] for site in rows["psm_sites"]})
+    assert any(text.startswith(f"Phospho: {of_phospho['accepted'][0]['sites']} peptide sites at 1 %") for text in run_messages(project))
     for level in of_phospho["accepted"]:
         accepted = [
             row
