@@ -1,0 +1,129 @@
+"""Group-walk: q-values of a list of matches that consists of groups with different fractions of false matches.
+
+Target-decoy competition in one list accepts too many false matches of poor groups and too few true ones of good groups; separate lists do
+not control the false discovery rate of their union. Group-walk (Freestone, Short, Noble & Keich 2022, Bioinformatics 38:ii82) has one
+frontier in each group. All frontiers begin at the lowest scores. In each step, one of them moves past one match, and
+
+    FDR = (1 + decoys above the frontiers) / (targets above the frontiers)
+
+is estimated. The q-value of a match is the lowest estimate of all steps before its group's frontier moved past it. First, each frontier
+moves past `WINDOW` matches, in turns. Then the next step is in the group with the most decoys among the last `WINDOW` matches that its
+frontier moved past. A step therefore depends only on matches below the frontiers, whose labels are no longer counted, which is why the
+procedure controls the false discovery rate (Lei & Fithian 2018, AdaPT, J R Stat Soc B 80:649).
+
+Where groups are equally poor, the paper draws one at random. The choice may depend on anything but the labels above the frontiers: here it
+is the first group, so that results can be repeated. Matches of a group with equal scores are passed together.
+
+The group with the most decoys moves on until another has more. The order in which all matches are passed is therefore that of the lowest
+number of decoys in any window up to each match, and is found by sorting.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import begins_run
+
+__all__ = ["WINDOW", "group_walk"]
+
+WINDOW = 40
+"""Number of passed matches that a step depends on: the value of the paper."""
+
+
+def group_walk(
+    score: NDArray[np.float64],
+    is_decoy: NDArray[np.bool_],
+    group: NDArray[np.int64],
+    *,
+    expected: NDArray[np.float64] | None = None,
+    at_once: float = 1.0,
+    decoy_ratio: float = 1.0,
+    window: int = WINDOW,
+) -> NDArray[np.float64]:
+    """Return the q-value of each match: the lowest false discovery rate of the whole list at which it is accepted.
+
+    Parameters
+    ----------
+    score : ndarray of float64, shape (n,)
+        Scores, higher is better, no NaN.
+    is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
+    group : ndarray of int64, shape (n,)
+        Group of each match.
+    expected : ndarray of float64, shape (n,), optional
+        Number of decoys of the match's group expected at or above its score. The sum over the groups at their frontiers, at most `at_once`,
+        is added to the observed decoys in place of the 1 (see `proteoscope.engine.statistics.target_decoy`).
+    at_once : float
+        Number of decoys per random event (see `proteoscope.engine.statistics.target_decoy.q_values`).
+    decoy_ratio : float
+        Decoy candidates per target candidate, above 0.
+    window : int
+        Number of passed matches of a group that the choice of the next group depends on.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        q-values from 0 to 1, not increasing with the score within a group. Decoys also have the value for their score.
+
+    Raises
+    ------
+    ValueError
+        If a score is NaN.
+
+    Examples
+    --------
+    >>> score, is_decoy = np.array([9.0, 8.0, 7.0, 6.0]), np.array([False, False, True, False])
+    >>> group_walk(score, is_decoy, np.zeros(4, np.int64))
+    array([0.5       , 0.5       , 0.66666667, 0.66666667])
+    """
+    if np.isnan(score).any():
+        raise ValueError("a score is NaN")
+    if len(score) == 0:
+        return np.empty(0)
+    order, is_step = _walk(score, is_decoy, group, window)
+    decoy = is_decoy[order]
+    n_decoys, n_targets = np.count_nonzero(decoy), np.count_nonzero(~decoy)
+    decoys = n_decoys - np.cumsum(decoy) + decoy  # above the frontiers, before each step
+    targets = n_targets - np.cumsum(~decoy) + ~decoy
+    added = 1.0 if expected is None else np.minimum(_expected_above(expected[order], group[order]), at_once)
+    rate = np.minimum((decoys + added) / decoy_ratio / np.maximum(targets, 1), 1.0)
+    rate[(targets == 0) | ~is_step] = 1.0
+    q_value = np.empty(len(score))
+    q_value[order] = np.minimum.accumulate(rate)
+    return q_value
+
+
+def _walk(
+    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: NDArray[np.int64], window: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the rows in the order in which the frontiers pass them, (n,), and True where no match of equal score was passed before."""
+    n = len(score)
+    rows = np.lexsort((score, group))  # stable: matches of equal score in the order of the rows
+    starts_group = begins_run(group[rows])
+    first = np.maximum.accumulate(np.where(starts_group, np.arange(n), 0))
+    is_step = starts_group | begins_run(score[rows])
+    begin = np.maximum.accumulate(np.where(is_step, np.arange(n), 0))  # matches of equal score are passed with the first of them
+    place = begin - first
+    passed = np.concatenate(([0], np.cumsum(is_decoy[rows])))
+    recent = passed[begin] - passed[np.maximum(begin - window, first)]
+    is_walk = place >= window
+    number = np.cumsum(starts_group)
+    # The running minimum within each group: keys of different groups are apart by more than a window holds.
+    apart = number * (window + 1)
+    lowest = np.minimum.accumulate(np.where(is_walk, recent, window) - apart) + apart
+    turn = np.where(is_walk, window, place)
+    order = np.lexsort((np.arange(n), number, np.where(is_walk, -lowest, 0), turn))
+    return rows[order], is_step[order]
+
+
+def _expected_above(expected: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the sum, over all groups, of the decoys expected above their frontiers, before each step of the walk, (n,).
+
+    Arguments are in the order of the walk, in which the matches of each group have ascending scores.
+    """
+    by_group = np.argsort(group, kind="stable")
+    value, starts = expected[by_group], begins_run(group[by_group])
+    following = np.append(value[1:], 0.0)
+    following[np.flatnonzero(np.append(starts[1:], True))] = 0.0  # nothing is expected above the last match
+    change = np.empty(len(value))
+    change[by_group] = following - value
+    return np.maximum(value[starts].sum() + np.concatenate(([0.0], np.cumsum(change)[:-1])), 0.0)
