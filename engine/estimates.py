@@ -227,8 +227,8 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
     """Return the estimate of a run on a device or on several. This reads no input files and takes a few milliseconds."""
     parameters = [_parameters(member, threads) for member in _members(device)]
-    on_devices = _on_devices(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
-    raw_steps = _steps(expectation.host, on_devices, [device_numbers for device_numbers, _ in parameters], threads)
+    device_prediction = _device_prediction(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
+    raw_steps = _steps(expectation.host, device_prediction, [device_numbers for device_numbers, _ in parameters], threads)
     history = StepHistory(kind, _device_title(device), threads, expectation.index)
     if history.finds_index:
         raw_steps["index"] *= _OPENED
@@ -255,7 +255,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
         raw_steps,
         history.typical_error(raw_steps),
         index=expectation.index,
-        notes=tuple(f"'{name}' was not measured on this device" for name in sorted(on_devices.missing)),
+        notes=tuple(f"'{name}' was not measured on this device" for name in sorted(device_prediction.missing)),
     )
 
 

@@ -42,7 +42,7 @@ class StageClock:
 
     def __init__(self) -> None:
         self.stages: dict[str, dict[str, float]] = {}
-        self.works: dict[str, dict[str, float]] = {}
+        self.workload_seconds: dict[str, dict[str, float]] = {}
         self._began = _cpu_use()
 
     @property
