@@ -234,7 +234,7 @@ def phase_table(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=lambda text: Path(text).resolve(), required=True)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["identify"], metavar="KIND")
     parser.add_argument("--devices", nargs="+", default=["cpu"])
     parser.add_argument("--repeats", type=int, default=3)
