@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.arrow import in_one, is_list, is_text, text_bytes
 from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.decimals import printed
 
 __all__ = [
     "DIGITS",
@@ -273,18 +273,8 @@ def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
     values = column.to_numpy(zero_copy_only=False).astype(np.float64)
     is_number = pa.compute.invert(pa.compute.is_nan(pa.array(values)))
     return pa.compute.if_else(
-        pa.compute.and_(is_number, column.is_valid()), _printed(values, form), pa.scalar(dialect.not_a_number or None, pa.string())
+        pa.compute.and_(is_number, column.is_valid()), printed(values, form), pa.scalar(dialect.not_a_number or None, pa.string())
     )
-
-
-def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
-    """Format numbers in Python, since Arrow has no number formats; one format string for all values halves the time."""
-    lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(values.tolist())).encode(), np.uint8)
-    is_end = lines == ord("\n")
-    ends = np.flatnonzero(is_end) - np.arange(len(values))  # positions after removal of the line ends
-    offsets = np.concatenate(([0], ends)).astype(np.int64)
-    symbols = pa.py_buffer(lines[~is_end])
-    return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), symbols).cast(pa.string())
 
 
 def _as_cell(text: pa.Array, column: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:

@@ -147,7 +147,7 @@ def _scored_hits(
             if is_ahead and number + 1 < len(batches):
                 waiting = run.begin(partial(score, batches[number + 1]))
             with run.step("report"):
-                hits = [reported_hits(comparison, some, both) for some, both in zip(candidates, aligned, strict=True)]
+                hits = list(reported_hits(comparison, candidates, aligned))
             yield from hits
     finally:
         if waiting is not None:  # the sessions close only after their last use

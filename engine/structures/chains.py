@@ -104,15 +104,10 @@ class Chains:
         """Return the secondary structure of chain `i` as text, with one symbol per residue."""
         return _STATE_SYMBOLS[self.secondary[self.rows(i)]].tobytes().decode()
 
-    @property
-    def sequences(self) -> Texts:
-        """Sequences of all chains."""
-        return Texts(_SYMBOLS[self.residue], self.offsets)
-
-    @property
-    def all_states(self) -> Texts:
-        """Secondary structure of all chains as text."""
-        return Texts(_STATE_SYMBOLS[self.secondary], self.offsets)
+    def texts(self, order: NDArray[np.int64]) -> tuple[Texts, Texts]:
+        """Return sequences and secondary structure of the chains with the given indices."""
+        residues, offsets = take_runs(self.residue, self.offsets, order)
+        return Texts(_SYMBOLS[residues], offsets), Texts(_STATE_SYMBOLS[take_runs(self.secondary, self.offsets, order)[0]], offsets)
 
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
         """Return the chains with the given indices, in this order."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
@@ -150,8 +151,10 @@ def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
     return "".join(f"{n}{kind}" for (alone, other), run in parts for n, kind in ((alone, "I"), (other, "D"), (run, "M")) if n)
 
 
-def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int, n_targets: NDArray[np.integer]) -> list[str]:
-    """Return the CIGARs of alignments of several targets with one query.
+def cigars(
+    pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_queries: NDArray[np.integer], n_targets: NDArray[np.integer]
+) -> pa.Array:
+    """Return the CIGARs of alignments of whole chains as a column of texts (see `cigar`).
 
     Parameters
     ----------
@@ -159,72 +162,73 @@ def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int,
         Aligned residues of all alignments.
     offsets : ndarray of int64, shape (n + 1,)
         Pairs of alignment i are ``offsets[i]:offsets[i + 1]``.
-    n_query : int
-        Number of residues of the query.
-    n_targets : ndarray of int, shape (n,)
-        Number of residues of each target.
+    n_queries, n_targets : ndarray of int, shape (n,)
+        Number of residues of each query and target.
 
     Examples
     --------
-    >>> cigars(np.array([[1, 0], [2, 1], [3, 3]]), np.array([0, 3, 3]), 4, np.array([5, 1]))
+    >>> cigars(np.array([[1, 0], [2, 1], [3, 3]]), np.array([0, 3, 3]), np.array([4, 4]), np.array([5, 1])).to_pylist()
     ['1I2M1D1M1D', '4I1D']
     """
-    n = len(n_targets)
-    last = offsets[1:] + np.arange(n)  # the pairs of each alignment are followed by a row with the chain lengths
-    first = offsets[:-1] + np.arange(n)
-    every = np.empty((len(pairs) + n, 2), np.int64)
-    is_pair = np.ones(len(every), np.bool_)
-    is_pair[last] = False
-    every[is_pair] = pairs
-    every[last, 0], every[last, 1] = n_query, n_targets
-    before = np.concatenate((np.full((1, 2), -1), every[:-1]))[: len(every)]
-    before[first] = -1
-    left_out = every - before - 1
-    is_begin = left_out.any(axis=1) | ~is_pair
-    is_begin[first] = True
+    n, n_pairs = len(n_targets), np.diff(offsets)
+    i, j = pairs[:, 0], pairs[:, 1]
+    is_begin = np.ones(len(pairs), np.bool_)
+    is_begin[1:] = (i[1:] != i[:-1] + 1) | (j[1:] != j[:-1] + 1)
+    is_begin[offsets[:-1][n_pairs > 0]] = True
     begins = np.flatnonzero(is_begin)
-    runs = np.where(is_pair[begins], np.diff(begins, append=len(every)), 0)
-    counts = np.stack([left_out[begins, 0], left_out[begins, 1], runs], axis=1)
+    # Segments of pairs, and after those of each alignment one without pairs, at the ends of both chains.
+    n_before = np.searchsorted(begins, offsets)
+    last = n_before[1:] + np.arange(n)
+    n_segments = len(begins) + n
+    is_segment = np.ones(n_segments, np.bool_)
+    is_segment[last] = False
+    starts, stops = np.empty((2, n_segments), np.int64), np.zeros((2, n_segments), np.int64)
+    runs = np.zeros(n_segments, np.int64)
+    runs[is_segment] = np.diff(begins, append=len(pairs))
+    for axis, (residues, lengths) in enumerate(((i, n_queries), (j, n_targets))):
+        starts[axis, is_segment], starts[axis, last] = residues[begins], lengths
+        stops[axis, 1:] = starts[axis, :-1] + runs[:-1]
+        stops[axis, n_before[:-1] + np.arange(n)] = 0  # at the first segment of each alignment
+    counts = np.stack([starts[0] - stops[0], starts[1] - stops[1], runs], axis=1)
     is_there = counts > 0
-    distinct, which = np.unique((3 * counts + np.arange(3))[is_there], return_inverse=True)  # few; each text is made once
-    texts = np.array([f"{code // 3}{'IDM'[code % 3]}" for code in distinct.tolist()], object)
-    parts = texts[which].tolist()
-    ends = np.cumsum(is_there.sum(axis=1))[np.searchsorted(begins, last)] if n else np.zeros(0, np.int64)
-    return list(map("".join, map(parts.__getitem__, map(slice, [0, *ends[:-1].tolist()], ends.tolist()))))
+    codes = (3 * counts + np.arange(3))[is_there]
+    # There are few different texts: each is made once.
+    is_code = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
+    is_code[codes] = True
+    texts = pa.array([f"{code // 3}{'IDM'[code % 3]}" for code in np.flatnonzero(is_code).tolist()], pa.string())
+    ends = np.cumsum(is_there[:, 0].astype(np.int64) + is_there[:, 1] + is_there[:, 2])[last]
+    parts = texts.take((np.cumsum(is_code) - 1)[codes])
+    return pa.compute.binary_join(pa.LargeListArray.from_arrays(pa.array(np.concatenate(([0], ends))), parts), "")
 
 
 def identities(
-    query: NDArray[np.int8],
-    targets: NDArray[np.int8],
-    target_offsets: NDArray[np.int64],
+    queries: tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]],
+    targets: tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]],
     pairs: NDArray[np.integer],
-    offsets: NDArray[np.int64],
+    n_pairs: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the fraction of identical pairs (see `identity`) of each of several alignments with one query.
+    """Return the fraction of identical pairs (see `identity`) of each of n alignments.
 
     Parameters
     ----------
-    query : ndarray of int8, shape (q,)
-        Residue codes of the query.
-    targets : ndarray of int8, shape (total,)
-        Residue codes of all targets.
-    target_offsets : ndarray of int64, shape (n + 1,)
-        Residues of target i are ``target_offsets[i]:target_offsets[i + 1]``.
+    queries, targets : tuple
+        Residue codes of chains, int8, their offsets (CSR), and the index of the chain of each alignment, (n,).
     pairs : ndarray of int, shape (k, 2)
         Aligned residues of all alignments.
-    offsets : ndarray of int64, shape (n + 1,)
-        Pairs of alignment i are ``offsets[i]:offsets[i + 1]``.
+    n_pairs : ndarray of int64, shape (n,)
+        Number of pairs of each alignment.
 
     Returns
     -------
     ndarray of float64, shape (n,)
         Fractions, 0 to 1.
     """
-    lengths = np.diff(offsets)
-    rows = pairs[:, 1] + np.repeat(target_offsets[:-1], lengths)
-    a, b = query[pairs[:, 0]], targets[rows]
-    same = np.concatenate(([0], np.cumsum((a == b) & (a != _X))))
-    shares: NDArray[np.float64] = (same[offsets[1:]] - same[offsets[:-1]]) / np.maximum(1, lengths)
+    a, b = (
+        residues[pairs[:, column] + np.repeat(offsets[chain], n_pairs)]
+        for column, (residues, offsets, chain) in enumerate((queries, targets))
+    )
+    n_same = np.diff(np.searchsorted(np.flatnonzero((a == b) & (a != _X)), run_offsets(n_pairs)))
+    shares: NDArray[np.float64] = n_same / np.maximum(1, n_pairs)
     return shares
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proteoscope.engine.structure_search.significance import z_scores
-from proteoscope.engine.structures.outputs import cigar
+from proteoscope.engine.structures.outputs import cigar, cigars, identities, identity
 
 
 @given(
@@ -30,6 +30,23 @@ def test_structure_hit_cigar_covers_both_chains(n_query, n_target, data):
                 lengths.append((i, j))
             i, j = i + (kind != "D"), j + (kind != "I")
     assert (i, j) == (n_query, n_target) and lengths == [tuple(pair) for pair in pairs.tolist()]
+
+
+def test_columns_of_alignments_equal_those_of_each():
+    rng = np.random.default_rng(5)
+    chains = [rng.integers(18, 23, n).astype(np.int8) for n in (40, 3, 1, 25)]
+    offsets = np.cumsum([0, *map(len, chains)])
+    of_query, of_target = rng.integers(0, 4, 60), rng.integers(0, 4, 60)
+    pairs = []
+    for i, j in zip(of_query, of_target, strict=True):
+        n = rng.integers(0, min(len(chains[i]), len(chains[j])) + 1)
+        pairs.append(np.stack([np.sort(rng.choice(len(chains[k]), n, replace=False)) for k in (i, j)], axis=1).astype(np.int32))
+    every, n_pairs = np.concatenate(pairs), np.array([len(some) for some in pairs])
+    together = identities((np.concatenate(chains), offsets, of_query), (np.concatenate(chains), offsets, of_target), every, n_pairs)
+    texts = cigars(every, np.cumsum([0, *n_pairs]), np.diff(offsets)[of_query], np.diff(offsets)[of_target])
+    alone = [(chains[i], chains[j], some) for i, j, some in zip(of_query, of_target, pairs, strict=True)]
+    assert together.tolist() == pytest.approx([identity(*chains_and_pairs) for chains_and_pairs in alone], abs=1e-15)
+    assert texts.to_pylist() == [cigar(some, len(query), len(target)) for query, target, some in alone]
 
 
 def test_z_scores_of_random_hits_are_standard_for_any_length():

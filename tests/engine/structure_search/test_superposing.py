@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
+from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
@@ -39,7 +40,7 @@ def test_superpositions_are_equal_on_cpu_gpu_and_lost_gpu(failing_launch):
             np.testing.assert_array_equal(column, expected_column, err_msg=name)
 
 
-def test_structure_hits_of_batched_queries_equal_those_of_single_queries():
+def test_structure_hits_of_batched_queries_equal_those_of_single_queries(monkeypatch):
     rng, n, length = np.random.default_rng(2), 4, 24
     residue = rng.integers(0, 20, n * length).astype(np.int8)
     position = np.concatenate([random_chain(rng, length) for _ in range(n)]).astype(np.float32)
@@ -59,16 +60,18 @@ def test_structure_hits_of_batched_queries_equal_those_of_single_queries():
         )
     )
     tables = []
-    for gpus in ([], [ShimGpu()]):
+    for gpus, n_rows, n_hits in (([], 1, 100), ([ShimGpu()], 1 << 16, 100), ([ShimGpu()], 2 * n, 100), ([ShimGpu()], 1 << 16, 2)):
+        monkeypatch.setattr(structure_search.hits, "_ROWS", n_rows)
         resources = Resources(2, list(gpus), progress=Progress())
         with ExitStack() as stack:
             session, superposing = (
                 stack.enter_context(Executor(resources).session(work))
                 for work in (build_workload(chains.arrays), build_superposition_workload())
             )
-            parameters = StructureSearchParameters()
+            parameters = StructureSearchParameters(hits_per_query=n_hits)
             comparison = Comparison(chains, chains, parameters, session, resources, superposing)
             batches = query_batches(chains, parameters, resources)
             tables.append([hits.hits.to_pylist() for batch in batches for hits in query_hits(comparison, batch)])
     assert sum(map(len, tables[0])) > n
-    assert repr(tables[0]) == repr(tables[1]), "NaN equals NaN here"
+    assert repr(tables[0]) == repr(tables[1]) == repr(tables[2]), "NaN equals NaN here"
+    assert repr([hits[:2] for hits in tables[0]]) == repr(tables[3])
