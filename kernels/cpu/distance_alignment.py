@@ -1,11 +1,12 @@
-"""Global alignment of two chains by residue distance and secondary structure, computed along antidiagonals.
+"""Global alignment of two chains by residue distance and secondary structure, computed along antidiagonals of strips.
 
 A pair scores 1 / (1 + (d / scale)^2), plus a bonus for equal secondary structure. Terminal gaps cost nothing, opening a gap costs `gap`,
 extending it costs nothing (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309)::
 
     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap if the first was the largest, else H[i, j]
 
-Cells of an antidiagonal are independent: a register of them is computed in parallel, in integers.
+Cells of an antidiagonal are independent: a register of them is computed in parallel, in integers. The residues of x are divided into strips
+of two registers, whose cells stay in registers from one antidiagonal to the next; the last row of a strip is stored for the next strip.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from proteoscope.kernels.cpu.vectors import (
     load,
     load_anywhere,
     maximum,
+    shifted_down,
     spread,
     store,
     store_anywhere,
+    store_first,
     where_equal,
     where_greater,
 )
@@ -35,42 +38,55 @@ from proteoscope.kernels.cpu.vectors import (
 __all__ = ["UNIT", "AlignmentWorkspace", "align", "alignment_workspace", "place_states", "place_x", "place_y", "trace"]
 
 LANES = REGISTER_BYTES // 4  # number of matrix cells computed by one vector instruction
+STRIP = 2 * LANES  # number of residues of x in a strip
 UNIT = 1 << 15
 """Integer score of two residues at the same position."""
+_FAR = 1e30  # squared distance at which a pair scores 0
 
 
 class AlignmentWorkspace(NamedTuple):
     """Workspace of alignments, int32 and aligned; the shorter chain is x, the longer chain is y.
 
-    Residue i of x is at index i, residue j of y at ``LANES + n - 1 - j``, so that both ascend along an antidiagonal. Cell (i, j) of the
-    matrix, at residues i - 1 and j - 1, is at index ``LANES + i - 1`` of its antidiagonal.
+    Residue i of x is at index `_place_of` (i), where the residues of a register are in reverse order; residue j of y is at ``STRIP + j``.
+    So both ascend along an antidiagonal, and the first lane of a register has the last row. The last row of the strip before, at residue j
+    of y, is at ``STRIP + j`` of `edge_best` and `edge_after`.
     """
 
     x: NDArray[np.int32]
     y: NDArray[np.int32]
     states_x: NDArray[np.int32]
     states_y: NDArray[np.int32]
-    best_0: NDArray[np.int32]
-    best_1: NDArray[np.int32]
-    best_2: NDArray[np.int32]
-    after_0: NDArray[np.int32]
-    after_1: NDArray[np.int32]
+    edge_best: NDArray[np.int32]
+    edge_after: NDArray[np.int32]
+    costs: NDArray[np.int32]
+    last: NDArray[np.int32]
     ways: NDArray[np.int8]
 
 
 def alignment_workspace(m: int, n: int) -> AlignmentWorkspace:
     """Return a workspace for aligning chains of up to m residues with chains of up to n residues, m <= n."""
-    row = _width(m) + 2 * LANES
-    columns = n + 3 * LANES
-    ways = (m + n + 1) * _width(m) + LANES
-    lengths = (4 * row, 4 * columns, row, columns, row, row, row, row, row)
-    return AlignmentWorkspace._make([*(aligned(length, np.int32) for length in lengths), aligned(ways, np.int8)])
+    row, columns = _width(m), _width(n) + 3 * STRIP
+    lengths = (4 * row, 4 * columns, row, columns, columns, columns, 3 * STRIP, STRIP)
+    ways = aligned(row * (n + STRIP), np.int8)
+    workspace = AlignmentWorkspace._make([*(aligned(length, np.int32) for length in lengths), ways])
+    # Before the first residue of y, pairs score 0; after the last one nothing depends on their scores.
+    scores = workspace.y[3 * columns :].view(np.float32)
+    scores[:] = 1.0
+    scores[:STRIP] = _FAR
+    workspace.states_y[:STRIP] = -1
+    return workspace
 
 
 @njit(nogil=True, cache=True)
 def _width(m):
-    """Return the number of cells in a row of trace directions."""
-    return (m + LANES - 1) // LANES * LANES
+    """Return the number of rows of all strips."""
+    return (m + STRIP - 1) // STRIP * STRIP
+
+
+@njit(inline="always")
+def _place_of(i):
+    """Return the index of row i among the rows in the order of registers."""
+    return i // LANES * LANES + LANES - 1 - i % LANES
 
 
 @intrinsic
@@ -91,11 +107,10 @@ def _nearness(typing: Any, x: Any, y: Any, z: Any, plus: Any, u: Any, v: Any, w:
 @njit(nogil=True, cache=True)
 def place_states(workspace, states_x, states_y):
     """Set the secondary structure of both chains."""
-    n = len(states_y)
     for i in range(len(states_x)):
-        workspace.states_x[i] = states_x[i]
-    for j in range(n):
-        workspace.states_y[LANES + n - 1 - j] = states_y[j]
+        workspace.states_x[_place_of(i)] = states_x[i]
+    for j in range(len(states_y)):
+        workspace.states_y[STRIP + j] = states_y[j]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -111,7 +126,8 @@ def place_x(workspace, x, move, scale):
         a = (move[0] * p + move[1] * q + move[2] * r + move[9]) * inverse
         b = (move[3] * p + move[4] * q + move[5] * r + move[10]) * inverse
         c = (move[6] * p + move[7] * q + move[8] * r + move[11]) * inverse
-        a0[i], a1[i], a2[i], squares[i] = 2.0 * a, 2.0 * b, 2.0 * c, a * a + b * b + c * c
+        k = _place_of(i)
+        a0[k], a1[k], a2[k], squares[k] = 2.0 * a, 2.0 * b, 2.0 * c, a * a + b * b + c * c
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -121,7 +137,7 @@ def place_y(workspace, y, scale):
     to = workspace.y.view(np.float32)
     for j in range(n):
         a, b, c = y[0, j] * inverse, y[1, j] * inverse, y[2, j] * inverse
-        k = LANES + n - 1 - j
+        k = STRIP + j
         to[k], to[row + k], to[2 * row + k], to[3 * row + k] = a, b, c, 1.0 + a * a + b * b + c * c
 
 
@@ -139,26 +155,42 @@ def align(workspace, m, n, gap, by_states, by_distance):
         Weights of secondary structure and of distance.
     """
     px, py, states_x, states_y, ways = workspace.x, workspace.y, workspace.states_x, workspace.states_y, workspace.ways
-    earlier, before, values, after, opened = workspace.best_0, workspace.best_1, workspace.best_2, workspace.after_0, workspace.after_1
-    row, columns, width = len(px) // 4, len(py) // 4, _width(m)
+    edge_best, edge_after, costs, last = workspace.edge_best, workspace.edge_after, workspace.costs, workspace.last
+    row, columns = len(px) // 4, len(py) // 4
     fraction = np.array([by_distance * UNIT], np.float32).view(np.int32)[0]
     state_share = np.int64(by_states * UNIT)
     axis_0, axis_1, axis_2 = spread(px, 0), spread(px, 1), spread(px, 2)
-    unit, cost, reward_of_state = spread(px, np.int64(fraction)), spread(px, np.int64(gap * UNIT)), spread(px, state_share)
-    for k in range(2):
-        position = LANES - 1 + k
-        earlier[position] = before[position] = after[position] = 0
-    values[LANES - 1] = opened[LANES - 1] = 0
-    for k in range(2, m + n + 1):
-        # Registers at the ends also compute cells outside the antidiagonal; no cell of the matrix reads these values.
-        low, high, back = max(1, k - n), min(m, k - 1), LANES + n - k + 1
-        for i in range((low - 1) // LANES * LANES, high, LANES):
-            j, position = i + back, i + LANES
-            reward = _nearness(
-                load(px, i),
-                load(px, row + i),
-                load(px, 2 * row + i),
-                load(px, 3 * row + i),
+    unit, reward_of_state = spread(px, np.int64(fraction)), spread(px, state_share)
+    edge_best[: n + 2 * STRIP] = edge_after[: n + 2 * STRIP] = 0
+    costs[:STRIP] = 0  # before the first residue of y, where terminal gaps are free
+    costs[STRIP:] = np.int64(gap * UNIT)
+    for first in range(0, _width(m), STRIP):
+        second = first + LANES
+        p0, p1, p2, p3 = load(px, first), load(px, row + first), load(px, 2 * row + first), load(px, 3 * row + first)
+        q0, q1, q2, q3 = load(px, second), load(px, row + second), load(px, 2 * row + second), load(px, 3 * row + second)
+        p_states, q_states = load(states_x, first), load(states_x, second)
+        # Of the registers p and q: best scores of the last two antidiagonals, and those after which a gap may continue.
+        p_best = q_best = p_earlier = q_earlier = p_after = q_after = axis_0
+        to = first * (n + STRIP)
+        for k in range(n - 1 + min(STRIP, m - first)):
+            # Row i of the strip is at residue k - i of y; lanes outside the matrix affect no cell of it.
+            i, j, ramp = k + LANES + 1, k + 1, min(k, STRIP)
+            p_reward = _nearness(
+                p0,
+                p1,
+                p2,
+                p3,
+                load_anywhere(py, i),
+                load_anywhere(py, columns + i),
+                load_anywhere(py, 2 * columns + i),
+                load_anywhere(py, 3 * columns + i),
+                unit,
+            )
+            q_reward = _nearness(
+                q0,
+                q1,
+                q2,
+                q3,
                 load_anywhere(py, j),
                 load_anywhere(py, columns + j),
                 load_anywhere(py, 2 * columns + j),
@@ -166,19 +198,27 @@ def align(workspace, m, n, gap, by_states, by_distance):
                 unit,
             )
             if state_share:
-                reward = add(reward, where_equal(load(states_x, i), load_anywhere(states_y, j), reward_of_state, axis_0))
-            straight = add(load_anywhere(earlier, position - 1), reward)
-            from_x, from_y = load_anywhere(after, position - 1), load(after, position)
-            gapped = maximum(from_x, from_y)
-            best = maximum(straight, gapped)
-            store(values, position, best)
-            store(opened, position, add(best, where_greater(gapped, straight, axis_0, cost)))
-            store_anywhere(ways, k * width + i, where_greater(gapped, straight, where_greater(from_x, from_y, axis_2, axis_1), axis_0))
-        if k <= m:
-            values[LANES + k - 1] = opened[LANES + k - 1] = 0
-        earlier, before, values = before, values, earlier
-        after, opened = opened, after
-    return before[LANES + m - 1]
+                p_reward = add(p_reward, where_equal(p_states, load_anywhere(states_y, i), reward_of_state, axis_0))
+                q_reward = add(q_reward, where_equal(q_states, load_anywhere(states_y, j), reward_of_state, axis_0))
+            q_straight = add(shifted_down(q_earlier, p_earlier), q_reward)
+            p_straight = add(shifted_down(p_earlier, spread(px, edge_best[STRIP - 1 + k])), p_reward)
+            q_from_x, p_from_x = shifted_down(q_after, p_after), shifted_down(p_after, spread(px, edge_after[STRIP + k]))
+            p_gapped, q_gapped = maximum(p_from_x, p_after), maximum(q_from_x, q_after)
+            p_earlier, q_earlier = p_best, q_best
+            p_best, q_best = maximum(p_straight, p_gapped), maximum(q_straight, q_gapped)
+            p_way = where_greater(p_from_x, p_after, axis_2, axis_1)
+            q_way = where_greater(q_from_x, q_after, axis_2, axis_1)
+            store_anywhere(ways, to, where_greater(p_gapped, p_straight, p_way, axis_0))
+            store_anywhere(ways, to + LANES, where_greater(q_gapped, q_straight, q_way, axis_0))
+            p_cost, q_cost = load_anywhere(costs, ramp + LANES + 1), load_anywhere(costs, ramp + 1)
+            p_after = add(p_best, where_greater(p_gapped, p_straight, axis_0, p_cost))
+            q_after = add(q_best, where_greater(q_gapped, q_straight, axis_0, q_cost))
+            store_first(edge_best, k + 1, q_best)
+            store_first(edge_after, k + 1, q_after)
+            to += STRIP
+        store(last, 0, p_best)
+        store(last, LANES, q_best)
+    return last[_place_of((m - 1) % STRIP)]
 
 
 @njit(nogil=True, cache=True)
@@ -187,15 +227,16 @@ def trace(workspace, m, n, pairs):
 
     Return their number.
     """
-    ways, width = workspace.ways, _width(m)
-    i, j, position = m, n, len(pairs)
-    while i > 0 and j > 0:
-        way = ways[(i + j) * width + i - 1]
+    ways = workspace.ways
+    i, j, position = m - 1, n - 1, len(pairs)
+    while i >= 0 and j >= 0:
+        row = i % STRIP
+        way = ways[(i - row) * (n + STRIP) + (j + row) * STRIP + _place_of(row)]
         if way == 0:
-            i -= 1
-            j -= 1
             position -= 1
             pairs[position, 0], pairs[position, 1] = i, j
+            i -= 1
+            j -= 1
         elif way == 1:
             j -= 1
         else:

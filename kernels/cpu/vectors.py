@@ -43,9 +43,11 @@ __all__ = [
     "shifted_4",
     "shifted_8",
     "shifted_16",
+    "shifted_down",
     "spread",
     "store",
     "store_anywhere",
+    "store_first",
     "subtract",
     "subtract_saturated",
     "subtract_to_zero",
@@ -187,6 +189,18 @@ def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
 
 
 @intrinsic
+def store_first(typing: Any, array: Any, position: Any, vector: Any) -> Any:
+    """Store the first lane of a vector at any position."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        builder.store(builder.extract_element(arguments[2], _INDEX(0)), builder.gep(data, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vector), code
+
+
+@intrinsic
 def spread(typing: Any, array: Any, value: Any) -> Any:
     """Return a vector of the array's type with `value` in every lane."""
     lanes = _lanes(array)
@@ -289,6 +303,10 @@ def _shifted(positions: int) -> Any:
 
 
 shifted_1, shifted_2, shifted_4, shifted_8, shifted_16 = (_shifted(places) for places in (1, 2, 4, 8, 16))
+shifted_down = _moved(
+    "`filling` moved down by one lane; what comes in is the first lane of `vector`.",
+    lambda count: [lane + 1 for lane in range(count)],
+)
 last_lane = _moved("The last lane of `vector` in every lane; `filling` is any vector.", lambda count: [2 * count - 1] * count)
 
 

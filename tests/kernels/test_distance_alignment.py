@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from proteoscope.kernels.cpu.distance_alignment import LANES, UNIT, align, alignment_workspace, place_states, place_x, place_y, trace
+from proteoscope.kernels.cpu.distance_alignment import LANES, STRIP, UNIT, align, alignment_workspace, place_states, place_x, place_y, trace
 
 IDENTITY = np.array([1.0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
 
@@ -31,7 +31,7 @@ def score_of(rewards, pairs, gap):
     return rewards[pairs[:, 0], pairs[:, 1]].sum() + gap * (inner + (len(pairs) > 0 and tuple(pairs[-1]) != (m - 1, n - 1)))
 
 
-@pytest.mark.parametrize("m", sorted({1, 2, 5, LANES - 1, LANES, LANES + 1, 2 * LANES + 3}))
+@pytest.mark.parametrize("m", sorted({1, 2, 5, LANES - 1, LANES, LANES + 1, STRIP, 2 * STRIP + 3}))
 @pytest.mark.parametrize("more", [0, 1, 30])
 @pytest.mark.parametrize("gap", [-0.6, 0.0])
 @pytest.mark.parametrize(("by_states", "by_distance"), [(0.0, 1.0), (0.5, 1.0), (1.0, 0.0)])
