@@ -196,7 +196,7 @@ class ScoringPass:
         `with_bonds` adds the intensities of matched b and y ions at each bond.
         """
         index, settings = self.index, self.settings
-        rows = _best_rows(index, self.score(), self.peptides, self.parameters)
+        rows = _best_rows(index, self.score(), self.peptides, self.parameters, self.resources)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
         matches = MatchArrays(*(rows[name] for name in MatchArrays._fields))
         of_matches = index.arrays, matches, self.peptides, self.modifications.mass, settings
@@ -342,7 +342,9 @@ def plan_by_series(
     return ScoringBySeries(passes, n_candidates)
 
 
-def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings) -> dict[str, NDArray[Any]]:
+def _best_rows(
+    index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings, resources: Resources
+) -> dict[str, NDArray[Any]]:
     """Return the best candidates of each spectrum over all charges, best first, at most `hits_per_spectrum`, with delta scores."""
     queries = index.queries
     kind = score_kind(parameters.score)[1]
@@ -380,12 +382,17 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, p
         "score": score[reported],
         "delta_score": (score - rival)[reported],
         "n_candidates": hits.n_candidates[rows[0]],
-        "expectation": _expectation(hits, rows[0], score[reported], rank[reported] == 1, exponent),
+        "expectation": _expectation(hits, rows[0], score[reported], rank[reported] == 1, exponent, resources),
     }
 
 
 def _expectation(
-    hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64], is_first: NDArray[np.bool_], exponent: float
+    hits: HitArrays,
+    query: NDArray[np.int64],
+    score: NDArray[np.float64],
+    is_first: NDArray[np.bool_],
+    exponent: float,
+    resources: Resources,
 ) -> NDArray[np.float64]:
     """Return log10 of the number of the query's candidates that are expected to reach `score` by chance.
 
@@ -396,7 +403,8 @@ def _expectation(
     n_bins = hits.histogram.shape[1]
     x = (np.arange(n_bins) * hits.histogram_width) ** exponent
     total, sum_w, mean_x, mean_y, spread_x, spread_xy = np.empty((6, len(query)))
-    for begin in range(0, len(query), _ROWS_FITTED):  # in small batches, so that intermediate results stay in the cache
+
+    def fit(begin: int) -> None:
         part = slice(begin, begin + _ROWS_FITTED)
         rows = query[part]
         histogram = hits.histogram[rows].astype(np.float64)
@@ -415,6 +423,10 @@ def _expectation(
         mean_x[part], mean_y[part] = weighted_x.sum(axis=1) / safe, (weight * y).sum(axis=1) / safe
         spread_x[part] = (weighted_x * x).sum(axis=1) - mean_x[part] ** 2 * sum_w[part]
         spread_xy[part] = (weight * y * x).sum(axis=1) - mean_x[part] * mean_y[part] * sum_w[part]
+
+    # In small batches, so that intermediate results stay in the cache.
+    batches = range(0, len(query), _ROWS_FITTED)
+    run_on_threads(fit, batches, resources.threads, resources.progress, steps=lambda _: 0)
     common = spread_xy[is_first].sum() / max(spread_x[is_first].sum(), 1e-9)
     prior = 50.0 * hits.histogram_width**exponent
     slope = np.minimum((spread_xy + common * prior) / (spread_x + prior), 0.2 * common)
