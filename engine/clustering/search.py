@@ -63,6 +63,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
 
     with project_run(spec, read, progress) as (run, results):
         opening = run.begin(run.resources)
+        run.load_writers()
         run.load_kernels("spectrum_vectors", "vector_clustering", "vector_sums", "consensus")
         spectra = run.read()
         known_labels = None if labels is None else read_labels(labels, spectra)
