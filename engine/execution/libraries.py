@@ -18,22 +18,26 @@ _ARENA_MAX = -8
 _UNUSED = {"pandas", *(f"pyarrow._{name}" for name in ("azurefs", "gcsfs", "hdfs", "s3fs"))}
 """Optional modules of other libraries that the program does not use: tables as pandas has them, and file systems in networks."""
 
+_NUMBA_IMPORTERS = {"yaml": "numba.core.config", "scipy": "numba"}
+"""Modules that Numba imports without need, and the modules that import them."""
+
 
 class _WithoutUnused:
     """Finder that treats modules that the program does not use as not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Raise an error if such a module is imported; other modules are left to the next finder."""
-        if fullname in _UNUSED or (fullname == "yaml" and _is_for_numba()):
+        if fullname in _UNUSED or (fullname in _NUMBA_IMPORTERS and _is_for_numba(fullname)):
             raise ModuleNotFoundError(f"{fullname} is not used by the program", name=fullname)
 
 
-def _is_for_numba() -> bool:
-    """Return True if Numba is importing yaml, which it does even without the file of settings that it would read with yaml."""
+def _is_for_numba(fullname: str) -> bool:
+    """Return True if Numba is importing yaml without its file of settings, or SciPy to check the version."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals["__name__"] in (__name__, "importlib._bootstrap"):
         frame = frame.f_back
-    return frame is not None and frame.f_globals["__name__"] == "numba.core.config" and not Path(".numba_config.yaml").exists()
+    is_importer = frame is not None and frame.f_globals["__name__"] == _NUMBA_IMPORTERS[fullname]
+    return is_importer and not (fullname == "yaml" and Path(".numba_config.yaml").exists())
 
 
 def lighten_libraries() -> None:
@@ -42,7 +46,7 @@ def lighten_libraries() -> None:
     Programs call this function, not scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core, which
     doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads. pydantic
     would search all installed packages for plugins. PyArrow would load libraries for network file systems and, if it is installed, pandas,
-    which only scripts use. Numba would load yaml.
+    which only scripts use. Numba would load yaml and SciPy.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

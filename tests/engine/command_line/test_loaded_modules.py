@@ -157,13 +157,13 @@ def test_command_line_limits_numpy_to_one_thread():
 
 
 @pytest.mark.parametrize("has_settings", [False, True])
-def test_numba_loads_yaml_only_for_its_settings(has_settings, tmp_path):
+def test_numba_loads_yaml_only_for_its_settings_and_no_scipy(has_settings, tmp_path):
     if has_settings:
         (tmp_path / ".numba_config.yaml").write_text("boundscheck: 1\n")
     code = (
         "from proteoscope.engine.execution.libraries import lighten_libraries; lighten_libraries(); import sys, numba\n"
-        "loaded = 'yaml' in sys.modules; import yaml; print(loaded, numba.config.BOUNDSCHECK)"
+        "loaded = [name in sys.modules for name in ('scipy', 'yaml')]; import scipy, yaml; print(*loaded, numba.config.BOUNDSCHECK)"
     )
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == (["True", "1"] if has_settings else ["False", "None"])
+    assert done.stdout.split() == (["False", "True", "1"] if has_settings else ["False", "False", "None"])
