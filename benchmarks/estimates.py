@@ -5,7 +5,7 @@
 FOLDER is the unpacked test data; the shipped samples are used too. First the CPU is calibrated, as a user would do. The first commands of
 each kind are run to measure the speed of the host; `first_error` is the error of the estimate for the very first, made without this. Then
 the other commands, with other files and sizes, are estimated and run: `error`. Each command is a separate process on two cores; the cache
-is separate too. With ``--busy`` the first commands are run four times each while N processes keep the machine busy, and once more when
+is separate too. With ``--busy`` the first commands are run twice each while N processes keep the machine busy, and once more when
 these have ended (`sort` "loaded" and "idle"): the error of the others shows whether the load still affects the estimates. ``--first``
 schedules the commands before all other processes, except those of sort "loaded", so that they run as on an idle machine (Linux, root).
 """
@@ -28,7 +28,7 @@ from benchmarks.figures import emit
 from proteoscope import resources
 
 _N_READS = 4000
-_LOADED_RUNS = 4
+_LOADED_RUNS = 2
 
 
 def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[list[str]]]]:

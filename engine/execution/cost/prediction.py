@@ -70,7 +70,7 @@ def find_bound(prediction: Prediction) -> Bound:
 
 _MAXIMUM_RUNS = 16  # stored of each kind of run and device
 _RECENT = 3  # runs that correct a prediction
-_LOADED = 0.75  # of the largest `cpu_share`: below, other programs slowed a run down
+_LOADED = 0.5  # of the largest `cpu_share`: below, other programs slowed a run down
 _NEAR = 4.0  # ratio of predicted seconds within which runs count as equally near in size
 _SMALL = 1.0  # seconds: constants that predictions lack, as of libraries that are loaded, are below it
 _LEAST = 1e-3  # seconds
@@ -168,7 +168,7 @@ class StepHistory:
 
 
 def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
-    """Return the runs with the most similar size; of equally similar runs, those without other load, and of these the latest."""
+    """Return the runs with the most similar size, without those on a loaded machine if there are others; of equal ones, the latest."""
     size = max(sum(predicted.values()), _LEAST)
     loaded = _LOADED * max((run.cpu_share for run in runs), default=1.0)
 
@@ -176,7 +176,8 @@ def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
         return max(abs(log(max(sum(run.predicted.values()), _LEAST) / size)), log(_NEAR)), run.cpu_share < loaded
 
     newest_first = [*reversed(runs)]
-    return sorted(newest_first, key=distance)[:_RECENT]
+    nearest = sorted(newest_first, key=distance)[:_RECENT]
+    return [run for run in nearest if run.cpu_share >= loaded] or nearest
 
 
 def _corrected(runs: Sequence[_Run], predicted: Mapping[str, float], finds_index: bool) -> dict[str, float]:
