@@ -14,6 +14,7 @@ __all__ = ["estimate_workload"]
 
 _USUAL_SPECTRA = 5000.0
 _PSM, _BYTE = 2e-5, 2.5e-8  # s per PSM and per byte
+_ALIGNMENT = 1.0  # s for the alignment of the times of several files
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
@@ -25,11 +26,12 @@ def estimate_workload(request: SearchRequest) -> Expectation:
         If the folder is not a project.
     """
     parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
-    project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0
+    project, spectra, size, paths = Project.open(folder), _USUAL_SPECTRA, 0, list[Path]()
     with suppress(InputError, ParameterError):  # the search itself reports the error
         result = sources(folder, parameters.run)
         spectra = sum(read_counts(project.record(run.run)).get("psms", _USUAL_SPECTRA) for run in result.runs)
         paths = [Path(file.path) for file in result.files] if parameters.method != "counts" else []
         size = sum(path.stat().st_size for path in paths if path.exists())
-    host = {"read": 0.2 + spectra * _PSM, "score": size * _BYTE, "report": 0.1 + spectra * _PSM}
+    alignment = _ALIGNMENT if len(paths) > 1 else 0.0
+    host = {"read": 0.2 + spectra * _PSM, "score": size * _BYTE + alignment, "report": 0.1 + spectra * _PSM}
     return Expectation((), host, {"spectra": spectra}, 1e8 + size / 4)
