@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.jobs.progress import Progress, ProgressEvent
+from proteoscope.engine.project.outputs import check_folder_name
 from proteoscope.engine.searches import paths_of
 
-__all__ = ["OnProgress", "PathLike", "choice", "number", "one_path", "optional_package", "progress_of"]
+__all__ = ["OnProgress", "PathLike", "choice", "number", "one_folder", "one_path", "optional_package", "progress_of"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 OnProgress: TypeAlias = Callable[[ProgressEvent], object] | Progress | None
@@ -47,6 +48,19 @@ def one_path(name: str, given: object) -> Path:
     if len(paths) != 1:
         raise ParameterError(f"{name} = {given!r:.100}: expected one path")
     return paths[0]
+
+
+def one_folder(name: str, given: object) -> Path:
+    """Return the path of an argument `name` for an output folder.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a single path, or its ending is that of a file.
+    """
+    folder = one_path(name, given)
+    check_folder_name(str(folder))
+    return folder
 
 
 def number(name: str, given: object, low: float, high: float) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from proteoscope.engine import estimates
-from proteoscope.engine.api.arguments import OnProgress, PathLike, choice, one_path, progress_of
+from proteoscope.engine.api.arguments import OnProgress, PathLike, choice, one_folder, one_path, progress_of
 from proteoscope.engine.api.results import OpenProject, Result
 from proteoscope.engine.api.search_results import (
     Clustering,
@@ -711,7 +711,7 @@ class SearchArguments:
         if parameters is not None and preset is not None:
             raise ParameterError("parameters and preset are both given; give one of them, and single parameters by name")
         self._preset = None if preset is None else str(one_path("preset", preset))
-        self._folder = None if project is None else one_path("project folder", project)
+        self._folder = None if project is None else one_folder("project folder", project)
         self._progress, self._settings = progress_of(progress), settings
         self._common: dict[str, Any] = {"chosen": parameters, "device": device, "threads": threads}
         self._run_options = run

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import structures
-from proteoscope.engine.api.arguments import OnProgress, PathLike, choice, one_path, progress_of
+from proteoscope.engine.api.arguments import OnProgress, PathLike, choice, one_folder, one_path, progress_of
 from proteoscope.engine.structures.reading import Models
 from proteoscope.engine.structures.superposed_files import SuperposedFiles
 
@@ -109,7 +109,7 @@ def superpose(
     Superposition(albumin_domain_3, folds:J: TM-score 0.7030 by the query's length, 0.7363 by the target's, RMSD 3.08 Å of 179 pairs)
     """
     choice("models", models, get_args(Models))
-    folder = None if out is None else one_path("out", out)
+    folder = None if out is None else one_folder("out", out)
     places = [str(one_path(name, given)) for name, given in (("query", query), ("target", target))]
     result = Superposition(structures.superposed_files.superpose_files(places[0], places[1], models, progress_of(progress)))
     if folder is not None:

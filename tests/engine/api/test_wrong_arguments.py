@@ -67,6 +67,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: proteoscope.identify(SPECTRA, PROTEINS, certificates="folder"),
         "the certificates in folder are for workers at an address: name the workers, too",
     ),
+    "file for a project": (lambda: proteoscope.identify(SPECTRA, PROTEINS, out="r.tsv"), "r.tsv looks like a file, but several files"),
+    "file for a folder": (lambda: proteoscope.superpose("a.pdb", "b.pdb", out="both.pdb.gz"), "both.pdb.gz looks like a file"),
     "run name": (lambda: proteoscope.identify(SPECTRA, PROTEINS, out="p", run_name=3), "run_name = 3: expected a text"),  # type: ignore[arg-type]
     "run name as a path": (lambda: proteoscope.align("MKV", "MKV", project="p", run_name="a/b"), "'a/b' cannot name a run"),
     "run name without a project": (
