@@ -13,6 +13,8 @@ from shiboken6 import isValid
 from proteoscope.engine.errors import ProteoscopeError
 
 _MAXIMUM_CHANGES = 200
+_EDITED = "editedInVisit"
+"""Property of a text field: number of the visit (see `Change.join`) in which its text was last edited."""
 _MERGEABLE, _SINGLE = 1, -1
 """Command ids for `QUndoCommand.id`: commands with id 1 may be merged with the previous command, those with -1 never."""
 
@@ -61,6 +63,11 @@ class Change(QUndoCommand):
         """Set the stack to which the change is added, and a number that increases whenever the keyboard focus moves."""
         self._stack, self._visit = stack, visit
 
+    @property
+    def visit(self) -> int:
+        """Number of the visit in which the change was made."""
+        return self._visit
+
     def id(self) -> int:
         """Return the command id, with which Qt decides whether to call `mergeWith`."""
         return _SINGLE if self._field is None else _MERGEABLE
@@ -106,7 +113,8 @@ class Change(QUndoCommand):
 class UndoStack(QUndoStack):
     """Changes of a window that can be undone or redone.
 
-    While a text field has the keyboard focus and a text history, it handles the shortcuts of Undo and Redo itself.
+    While a text field has the keyboard focus and a text history, it handles the shortcuts of Undo and Redo itself, unless the last change
+    of the window is newer than its text: a page that is shown again gives the focus to its last field, long after the user typed there.
 
     Signals
     -------
@@ -201,7 +209,8 @@ class UndoStack(QUndoStack):
         edit = watched.lineEdit() if isinstance(watched, QAbstractSpinBox) else watched
         history = edit.document() if isinstance(edit, QPlainTextEdit) else edit
         if event.type() == QEvent.Type.ShortcutOverride:
-            event.setAccepted(history.isUndoAvailable() or history.isRedoAvailable())  # type: ignore[attr-defined]
+            is_for_window = keys in self.undo_action.shortcuts() and self._is_newer_than(watched)
+            event.setAccepted(not is_for_window and (history.isUndoAvailable() or history.isRedoAvailable()))  # type: ignore[attr-defined]
             return True
         # Call the field directly, since Qt's fields do not handle all of these shortcuts on every platform.
         edit.undo() if keys in self.undo_action.shortcuts() else edit.redo()  # type: ignore[attr-defined]
@@ -213,6 +222,16 @@ class UndoStack(QUndoStack):
             left.removeEventFilter(self)
         if isinstance(entered, (QLineEdit, QAbstractSpinBox, QPlainTextEdit)):
             entered.installEventFilter(self)
+            if entered.property(_EDITED) is None:
+                entered.setProperty(_EDITED, -1)
+                edit = entered.lineEdit() if isinstance(entered, QAbstractSpinBox) else entered
+                edited = edit.textChanged if isinstance(edit, QPlainTextEdit) else edit.textEdited
+                edited.connect(lambda: entered.setProperty(_EDITED, self._visit))
+
+    def _is_newer_than(self, field: QObject) -> bool:
+        """Return True if the last change of the window was made after the last visit in which the text of a field was edited."""
+        last = self.command(self.index() - 1) if self.canUndo() else None
+        return isinstance(last, Change) and last.visit > field.property(_EDITED)
 
     def _drop_obsolete(self) -> None:
         """Remove obsolete changes next to the current position, so that the menu shows a change that can be undone or redone.

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
@@ -211,6 +211,38 @@ def test_undo_restores_the_title_of_a_renamed_run(
     window.menus.undo.trigger()
     assert project.note("identify-0002").title == "mine too"
     qtbot.waitUntil(lambda: not window.run_actions.is_busy)
+
+
+def test_undo_takes_back_a_renaming_after_the_page_gave_the_focus_to_an_older_text(
+    window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
+) -> None:
+    """The results give the focus back to the field in which the user typed before; its text is older than the new title."""
+    field = results.filter_bar.findChildren(QLineEdit)[0]
+    clicked(field, hand, qtbot)
+    hand.type("PEP")
+    qtbot.waitUntil(lambda: field.text() == "PEP")
+    settle(results, qtbot)
+    open_details(window, hand, qtbot)
+    page = window.run_actions.page
+    first = page.title.text()
+    clicked(page.title, hand, qtbot)
+    hand.press("ctrl", "a")
+    hand.type("mine")
+    qtbot.waitUntil(lambda: project.note("identify-0002").title == "mine")
+    clicked(page.results_button, hand, qtbot)
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
+    field.setFocus()
+    hand.press("ctrl", "z")
+    qtbot.waitUntil(lambda: project.note("identify-0002").title == "" and page.title.text() == first and page.isVisible())
+    assert field.text() == "PEP"
+    # The older text is next, in its field.
+    qtbot.waitUntil(lambda: not window.run_actions.is_busy)
+    clicked(page.results_button, hand, qtbot)
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
+    field.setFocus()
+    hand.press("ctrl", "z")
+    qtbot.waitUntil(lambda: field.text() == "")
+    settle(results, qtbot)
 
 
 def test_undo_and_redo_restore_edits_of_the_design_table(window: MainWindow, tmp_path: Path, hand: Hand, qtbot: QtBot) -> None:
