@@ -30,7 +30,7 @@ replicates_larger
 replicates_added
     the same matches; as `added`, with a tail of the best match of each decoy peptide, times the mean number of matches of a decoy peptide.
 replicates_groups
-    the same matches; as `added` on the best match of each peptide, and not below the plain rate of the matches (`matches.group_rates`).
+    the same matches; as `added` on the best match of each peptide, and not below the plain rate of the matches (`matches.class_rates`).
 
 Figures
 -------

@@ -3,31 +3,35 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.localisation import ModificationSites
+from proteoscope.engine.matches.match_classes import class_names, classify_matches
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.run_tables import RunTables
 from proteoscope.engine.matches.site_tables import site_tables
-from proteoscope.engine.matches.tables import AcceptanceCounts, ScoredMatches, score_statistics, with_second_pass, write_tables
+from proteoscope.engine.matches.tables import ScoredMatches, score_statistics, with_second_pass, write_tables
+from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["certainty_of_counts", "rate_first_pass", "rate_second_pass", "write_report", "write_sites"]
+__all__ = ["rate_first_pass", "rate_second_pass", "write_report", "write_sites"]
 
 
-def rate_first_pass(psms: Psms, series: Sequence[str], parameters: IdentificationParameters, resources: Resources) -> ScoredMatches:
-    """Estimate the error rates of the matches of the first pass.
+def rate_first_pass(
+    psms: Psms, indexes: Indexes, series: Sequence[str], parameters: IdentificationParameters, resources: Resources
+) -> ScoredMatches:
+    """Estimate the error rates of the matches of the first pass in their classes.
 
     Parameters
     ----------
     psms : Psms
         Matches of the first pass.
+    indexes : Indexes
+        Indexes of the pass.
     series : sequence of str
         Each searched set of ion series, as symbols.
     parameters : IdentificationParameters
@@ -41,29 +45,22 @@ def rate_first_pass(psms: Psms, series: Sequence[str], parameters: Identificatio
     """
     with resources.clock.stage("report"):
         resources.progress.stage("Estimating false discovery rates")
-        return score_statistics(psms, parameters, resources, series)
+        match_class = classify_matches(
+            psms,
+            indexes.proteins,
+            indexes.peptides.digestion.enzyme,
+            len(parameters.variable_modifications),
+            clip_methionine=parameters.clip_methionine,
+        )
+        names = class_names(is_translated=parameters.translation != "none")
+        return score_statistics(psms, match_class, names, parameters, resources, series)
 
 
 def rate_second_pass(first: ScoredMatches, psms: Psms, parameters: IdentificationParameters, resources: Resources) -> ScoredMatches:
-    """Estimate the error rates of the matches of both passes together, and report the matches added by the second pass.
-
-    The false fraction of the added matches may exceed the false discovery rate of all matches, since few spectra of a second pass
-    can be identified.
-    """
+    """Estimate the error rates of the matches of both passes in their classes; those of the second pass are one class."""
     with resources.clock.stage("report"):
         resources.progress.stage("Estimating false discovery rates")
-        scored = with_second_pass(first, psms, parameters, resources)
-    counted = _second_pass_counts(scored, parameters)
-    certainty = counted.certainty()
-    share = f"{certainty['false_share_low'] * 100:.1f} to {certainty['false_share_high'] * 100:.1f} % of them are false (95 % interval)"
-    resources.progress.message(f"The second pass adds {counted.targets} PSMs, with {counted.decoys} decoys: {share}")
-    return scored
-
-
-def _second_pass_counts(scored: ScoredMatches, parameters: IdentificationParameters) -> AcceptanceCounts:
-    assert scored.is_second is not None
-    rates = np.where(scored.is_second, scored.q_value, np.nan)
-    return AcceptanceCounts.from_q_values(rates, scored.psms.is_decoy, parameters.fdr, scored.psms.decoy_ratio)
+        return with_second_pass(first, psms, parameters, resources)
 
 
 def write_report(
@@ -100,10 +97,3 @@ def write_sites(
     for message in rated.messages:
         run.progress.message(message)
     return rated.record
-
-
-def certainty_of_counts(tables: RunTables, scored: ScoredMatches, parameters: IdentificationParameters) -> dict[str, dict[str, float]]:
-    """Return `AcceptanceCounts.certainty` of ``psms``, ``peptides`` and ``proteins``, and of the PSMs of a ``second_pass``."""
-    if scored.is_second is None:
-        return tables.certainty
-    return {**tables.certainty, "second_pass": _second_pass_counts(scored, parameters).certainty()}

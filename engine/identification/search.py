@@ -12,13 +12,13 @@ from proteoscope.engine.identification.low_yield import LowYieldRun, low_yield_r
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import PassPlan, localise, plan_pass, plan_second_pass, score_pass
 from proteoscope.engine.identification.precursor_errors import PrecursorErrors, measure_errors
-from proteoscope.engine.identification.report import certainty_of_counts, rate_first_pass, rate_second_pass, write_report, write_sites
+from proteoscope.engine.identification.report import rate_first_pass, rate_second_pass, write_report, write_sites
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.pass_records import PassRecord
 from proteoscope.engine.matches.preset_advice import read_searched
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
-from proteoscope.engine.matches.tables import ScoredMatches
+from proteoscope.engine.matches.tables import ScoredMatches, count_classes
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.spectra.columns import Spectra
@@ -84,7 +84,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         matches = score_pass(plan)
         # Start after scoring, whose memory would add to that of Arrow and DuckDB.
         spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
-        scored = rate_first_pass(matches.psms, index.ion_series.symbols, parameters, resources)
+        scored = rate_first_pass(matches.psms, indexes, index.ion_series.symbols, parameters, resources)
         second = plan_second_pass(scored, index, indexes, Path(folder), errors.of_second, parameters, resources)
         if second is not None:
             scored = rate_second_pass(scored, score_pass(second).psms, parameters, resources)
@@ -143,12 +143,13 @@ def _summary(
         **tables.counts,
     }
     parameters = run.spec.request.parameters_as(IdentificationParameters)
-    certainty = certainty_of_counts(tables, scored, parameters)
+    classes = count_classes(scored, parameters)
     run.record(
         counts,
         tables.message,
         exports=EXPORTED,
-        certainty=certainty,
+        certainty=tables.certainty,
+        classes=[counts.record() for counts in classes],
         decoy_ratio=scored.psms.decoy_ratio,
         passes=[search_pass.record() for search_pass in passes],
         **errors.record(),
@@ -157,7 +158,8 @@ def _summary(
     )
     return IdentificationSummary(
         **run.summary_fields(counts),
-        certainty=certainty,
+        certainty=tables.certainty,
+        classes=classes,
         top_proteins=tables.best_proteins,
         fdr=parameters.fdr,
         passes=passes,

@@ -9,6 +9,7 @@ from proteoscope.engine.arrays import true_at
 from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
+from proteoscope.engine.matches.match_classes import CLASSES, TRANSLATED
 from proteoscope.engine.results.columns import Column, Rule, Table
 from proteoscope.kernels.score_kinds import ordered_scores
 
@@ -19,6 +20,7 @@ __all__ = [
     "KNOWN_PLACES",
     "LIBRARY_COLUMNS",
     "LIBRARY_PSMS",
+    "MATCH_CLASS",
     "PEPTIDES",
     "PEPTIDE_COLUMNS",
     "PROTEINS",
@@ -201,6 +203,18 @@ KNOWN_PLACES = Column(
     is_optional=True,
 )
 """Additional column of PSMs and peptides in searches of known modifications."""
+
+MATCH_CLASS = Column(
+    "match_class",
+    "Class",
+    "Class of the match with its own error rate: specific (both peptide ends are sites of the enzyme), reading frame (the same, of a "
+    "translated database), isotope error, semi-specific, non-specific, known modification, variant, contaminant, or second pass; the "
+    "last that applies",
+    width=12,
+    pattern="|".join((TRANSLATED, *CLASSES)),
+    is_optional=True,
+)
+"""Additional column of PSMs and peptides in identifications."""
 
 SHIFT_COLUMNS = (
     Column(
@@ -398,12 +412,14 @@ _OF_ENDS = (
 
 _SAVED_PSMS = " ".join(column.name for column in PSM_COLUMNS[: [column.name for column in PSM_COLUMNS].index("is_decoy") + 1])
 
+_OF_CLASS = "Minimum FDR at which the match is accepted, among the matches of its class; missing if the class is too small for a rate"
+
 PSMS = Table.from_columns(
     "psms",
     "PSMs",
-    (*PSM_COLUMNS, KNOWN_PLACES),
-    shown="scan peptide charge score q_value mass_error_ppm precursor_mz matched_ions retention_time proteins known_modifications "
-    "spectrum_file spectrum_id "
+    (*described_columns(PSM_COLUMNS, q_value={"meaning": _OF_CLASS}), MATCH_CLASS, KNOWN_PLACES),
+    shown="scan peptide charge score q_value match_class mass_error_ppm precursor_mz matched_ions retention_time proteins "
+    "known_modifications spectrum_file spectrum_id "
     f"posterior_error_probability delta_score {' '.join(kind.column for kind in ordered_scores('window'))} observed_mass calculated_mass "
     "isotope_error "
     "missed_cleavages total_ions rank is_decoy",
@@ -439,8 +455,9 @@ SHIFTED_PSMS = Table.from_columns(
 PEPTIDES = Table.from_columns(
     "peptides",
     "Peptides",
-    (*PEPTIDE_COLUMNS, KNOWN_PLACES),
-    shown="peptide q_value n_psms best_score calculated_mass proteins known_modifications sequence posterior_error_probability is_decoy",
+    (*PEPTIDE_COLUMNS, MATCH_CLASS, KNOWN_PLACES),
+    shown="peptide q_value match_class n_psms best_score calculated_mass proteins known_modifications sequence "
+    "posterior_error_probability is_decoy",
     links="peptide sequence is_decoy best_psm proteins",
     saved="peptide sequence proteins n_psms best_score q_value is_decoy",
 )
@@ -496,6 +513,7 @@ EXPORTED_PSMS = replace(
     SHIFTED_PSMS,
     stored=(
         *_PLACED_OR_NOT,
+        MATCH_CLASS,
         KNOWN_PLACES,
         *(replace(column, is_optional=True) for column in (*SHIFT_COLUMNS, *LIBRARY_COLUMNS)),
         *SCORE_COLUMNS,

@@ -28,7 +28,19 @@ _COLLAPSED = (
     "within and across data sets. J Proteome Res 2023, 22:1828."
 )
 _CLOPPER = "Clopper CJ, Pearson ES. The use of confidence or fiducial limits. Biometrika 1934, 26:404."
-_MOST_NAMES, _LONGEST_NAME = 30, 100  # the record may be untrusted
+_METHODS = {
+    "group-walk": (
+        "by group-walk, and not below that of its own decoys",
+        "Freestone J et al. Group-walk: a rigorous approach to group-wise false discovery rate analysis. Bioinformatics 2022, 38:ii82.",
+    ),
+    "transferred": (
+        "by transferred subgroup FDR, and not below that of its own decoys",
+        "Fu Y, Qian X. Transferred subgroup false discovery rate. Mol Cell Proteomics 2014, 13:1359.",
+    ),
+    "own decoys": ("by its own decoys", ""),
+    "none": ("none is estimated for fewer than 20 targets, and nothing is accepted", ""),
+}
+_MAXIMUM_CLASSES, _MAXIMUM_NAME = 20, 60
 _DECOYS = {
     "reverse": "reversed sequences",
     "pseudo-reverse": "sequences reversed between the sites of cleavage",
@@ -113,6 +125,8 @@ def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
             f"targets, {counted}."
         )
         citations.append(_COMPETITION)
+    of_classes, more = _class_rates(facts)
+    sentences, citations = [*sentences, *of_classes], [*citations, *more]
     learnt, skipped = facts.said("Rescoring learnt"), facts.said("Rescoring skipped")
     if learnt:
         sentences.append(
@@ -131,6 +145,23 @@ def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
         sentences.append(accepted)
         citations.append(_CLOPPER)
     return sentences, citations
+
+
+def _class_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
+    """Return a sentence on the error rates of classes, and the citations; empty if all matches are in one class."""
+    classes = [entry for entry in _records(facts.record.get("classes")) if isinstance(entry.get("name"), str)]
+    by_method = {method: [entry["name"][:_MAXIMUM_NAME] for entry in classes if entry.get("method") == method] for method in _METHODS}
+    ways = [f"{text} ({listed(by_method[method])})" for method, (text, _) in _METHODS.items() if by_method[method]]
+    if len(classes) < 2 or not ways:
+        return [], []
+    return [f"Each class of PSMs has its own rate: {'; '.join(ways)}."], [
+        source for method, (_, source) in _METHODS.items() if by_method[method] and source
+    ]
+
+
+def _records(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects of a recorded list; empty if it is invalid."""
+    return [entry for entry in value[:_MAXIMUM_CLASSES] if isinstance(entry, Mapping)] if isinstance(value, list) else []
 
 
 def accepted_sentence(facts: RunFacts) -> str:

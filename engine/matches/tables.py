@@ -17,7 +17,9 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.columns import KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS
+from proteoscope.engine.matches.class_counts import ClassCounts
+from proteoscope.engine.matches.class_rates import class_methods, class_rates
+from proteoscope.engine.matches.columns import KNOWN_PLACES, MATCH_CLASS, PEPTIDES, PROTEINS, PSMS
 from proteoscope.engine.matches.fragment_intensities import (
     IntensityModel,
     IntensitySettings,
@@ -25,7 +27,7 @@ from proteoscope.engine.matches.fragment_intensities import (
     learn_intensities,
     why_not_predicted,
 )
-from proteoscope.engine.matches.group_rates import group_rates
+from proteoscope.engine.matches.match_classes import SECOND_PASS, classify_second_pass
 from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from proteoscope.engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, joined_psms, rescoring_features, search_score
 from proteoscope.engine.matches.rescoring import RescoringModels, RescoringSettings, rescore
@@ -47,6 +49,7 @@ __all__ = [
     "ScoredMatches",
     "Tables",
     "TrainedScorer",
+    "count_classes",
     "error_rates",
     "identified_proteins",
     "modification_columns",
@@ -93,12 +96,13 @@ class ScoredMatches:
         Features used by rescoring.
     message : str
         Sentence on the outcome of rescoring.
-    group : ndarray of int64, shape (n,), or None
-        Index of each match's group with separate error rates (`proteoscope.engine.matches.group_rates`); None if all matches are one list.
-    leads : ndarray of float64, shape (groups,), or None
-        Score advantage of each group (see `proteoscope.engine.matches.group_rates.group_leads`).
-    is_second : ndarray of bool, shape (n,), or None
-        True for matches of a second pass; None without a second pass.
+    match_class : ndarray of int64, shape (n,), or None
+        Class of each match, which has its own error rate (`proteoscope.engine.matches.class_rates`); None without decoys.
+    class_names : tuple of str
+        Name of each class; empty if the tables name the classes in a column of their own.
+    leads : ndarray of float64, shape (classes,), or None
+        Score advantage of each class (see `proteoscope.engine.matches.class_rates.class_leads`); None if matches are not also counted by
+        distinct peptides.
     scale : ScoreScale or None
         Prior parameters of the score's decoy tail (see `ScoreScale`); None for a trained score.
     learnt : TrainedScorer or None
@@ -111,9 +115,9 @@ class ScoredMatches:
     posterior_error: NDArray[np.float64]
     features: Mapping[str, NDArray[np.floating]]
     message: str
-    group: NDArray[np.int64] | None = None
+    match_class: NDArray[np.int64] | None = None
+    class_names: tuple[str, ...] = ()
     leads: NDArray[np.float64] | None = None
-    is_second: NDArray[np.bool_] | None = None
     scale: ScoreScale | None = None
     learnt: TrainedScorer | None = None
 
@@ -123,6 +127,11 @@ class ScoredMatches:
         return self if (order[1:] > order[:-1]).all() else self.take(order)
 
     @property
+    def is_second(self) -> NDArray[np.bool_] | None:
+        """True for matches of a second pass, (n,); None without the classes of an identification."""
+        return None if self.match_class is None or not self.class_names else self.match_class == SECOND_PASS
+
+    @property
     def order(self) -> NDArray[np.int64]:
         """Row indices that sort the matches by rank, then by descending score, (n,)."""
         return np.lexsort((-self.score, self.psms.rank))
@@ -130,8 +139,6 @@ class ScoredMatches:
     def take(self, order: NDArray[np.int64]) -> ScoredMatches:
         """Return the matches with the given row indices, in this order."""
         features = {name: column[order] for name, column in self.features.items()}
-        group = None if self.group is None else self.group[order]
-        is_second = None if self.is_second is None else self.is_second[order]
         return replace(
             self,
             psms=self.psms.take(order),
@@ -139,8 +146,7 @@ class ScoredMatches:
             q_value=self.q_value[order],
             posterior_error=self.posterior_error[order],
             features=features,
-            group=group,
-            is_second=is_second,
+            match_class=None if self.match_class is None else self.match_class[order],
         )
 
 
@@ -218,13 +224,24 @@ class TrainedScorer(NamedTuple):
         return features, learnt
 
 
-def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, series: Sequence[str] = ("by",)) -> ScoredMatches:
+def score_statistics(
+    psms: Psms,
+    match_class: NDArray[np.int64],
+    class_names: tuple[str, ...],
+    settings: StatisticsSettings,
+    resources: Resources,
+    series: Sequence[str] = ("by",),
+) -> ScoredMatches:
     """Rescore the matches if there are enough for training, and estimate error rates from decoys among the best match of each spectrum.
 
     Parameters
     ----------
     psms : Psms
         All matches.
+    match_class : ndarray of int64, shape (n,)
+        Class of each match, which has its own error rate.
+    class_names : tuple of str
+        Name of each class.
     settings : StatisticsSettings
         Settings of rescoring and error rates.
     resources : Resources
@@ -255,16 +272,16 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     psms = replace(psms, bonds=None)  # no longer needed
     scale = None if learnt.rescoring is not None else SEARCH_SCORE_SCALE
     return _with_error_rates(
-        ScoredMatches(psms, score, unknown, unknown, _compact(features), message, scale=scale, learnt=learnt), settings
+        ScoredMatches(psms, score, unknown, unknown, _compact(features), message, match_class, class_names, scale=scale, learnt=learnt),
+        settings,
     )
 
 
 def with_second_pass(first: ScoredMatches, second: Psms, settings: StatisticsSettings, resources: Resources) -> ScoredMatches:
     """Return the matches of both passes with scores and error rates.
 
-    Models of the first pass score the matches of the second. Each spectrum retains the matches of the pass with the better best match, and
-    all matches compete in one list. Separate lists would have few decoys, and accepting targets down to the first decoy would not mean 1 %:
-    9 % of the second-pass matches accepted this way were false in small runs.
+    Models of the first pass score the matches of the second. Each spectrum retains the matches of the pass with the better best match. The
+    matches of the second pass are a class with its own error rate: few of the remaining spectra can be identified.
     """
     score, features = search_score(second), dict[str, NDArray[np.float64]]()
     if first.learnt is not None:
@@ -281,7 +298,7 @@ def with_second_pass(first: ScoredMatches, second: Psms, settings: StatisticsSet
         q_value=np.full(len(retained), np.nan),
         posterior_error=np.full(len(retained), np.nan),
         features={name: np.concatenate((column, new[name]))[retained] for name, column in first.features.items()},
-        is_second=retained >= n,
+        match_class=None if first.match_class is None else classify_second_pass(first.match_class, len(second))[retained],
     )
     return _with_error_rates(joined, settings)
 
@@ -304,6 +321,7 @@ def _with_error_rates(scored: ScoredMatches, settings: ReportSettings) -> Scored
         decoy_ratio=psms.decoy_ratio,
         scale=scored.scale,
         peptide=psms.peptide_family[first],
+        match_class=None if scored.match_class is None else scored.match_class[first],
     )
     return replace(scored, q_value=q_value, posterior_error=posterior_error)
 
@@ -316,11 +334,10 @@ def error_rates(
     decoy_ratio: float = 1.0,
     scale: ScoreScale | None = None,
     peptide: NDArray[np.int64] | None = None,
+    match_class: NDArray[np.int64] | None = None,
+    leads: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return q-values and posterior error probabilities of rows that compete in one list.
-
-    The number of decoys expected from the tail of the decoy scores is added to the observed number
-    (`proteoscope.engine.statistics.target_decoy`).
+    """Return q-values and posterior error probabilities of rows that compete in their classes, or in one list.
 
     Parameters
     ----------
@@ -330,27 +347,38 @@ def error_rates(
         True for decoys.
     settings : ReportSettings
         Settings of error rates.
-    decoy_ratio : float
-        Decoy candidates per target candidate.
-    scale : ScoreScale, optional
-        Prior parameters of the decoy tail.
-    peptide : ndarray of int64, shape (n,), optional
-        Peptide of each row, as a number. The tail is then fitted to decoy peptides (the best score of each), times the mean number of rows
-        per decoy peptide (per peptide if there are no decoys). Without `peptide`, rows are considered independent.
+    decoy_ratio, scale, peptide, leads
+        See `proteoscope.engine.matches.class_rates.class_rates`.
+    match_class : ndarray of int64, shape (n,), optional
+        Class of each row; None for one list.
 
     Returns
     -------
     q_value : ndarray of float64, shape (n,)
     posterior_error : ndarray of float64, shape (n,)
     """
-    best, at_once = np.flatnonzero(is_decoy), 1.0
-    if peptide is not None and len(score):
-        rows = best if len(best) else np.arange(len(score))
-        at_once = len(rows) / len(np.unique(peptide[rows]))
-        best = best[best_by_group(peptide[best], score[best])]
-    expected = at_once * expected_decoys(score[best], is_decoy[best], score, scale)
-    q_value = q_values(score, is_decoy, plus_one=settings.plus_one, decoy_ratio=decoy_ratio, expected=expected, at_once=at_once)
-    return q_value, posterior_error_probabilities(score, is_decoy, decoy_ratio)
+    classes = np.zeros(len(score), np.int64) if match_class is None else match_class
+    return class_rates(
+        score, is_decoy, classes, plus_one=settings.plus_one, decoy_ratio=decoy_ratio, scale=scale, peptide=peptide, leads=leads
+    )
+
+
+def count_classes(scored: ScoredMatches, settings: ReportSettings) -> tuple[ClassCounts, ...]:
+    """Return the numbers of best matches of spectra in each class; empty without decoys, or if all matches are in one class."""
+    if scored.match_class is None or not scored.class_names:
+        return ()
+    first = scored.psms.rank == 1
+    match_class, is_decoy, q_value = scored.match_class[first], scored.psms.is_decoy[first], scored.q_value[first]
+    methods = class_methods(is_decoy, match_class)
+    if len(methods) < 2:
+        return ()
+    result = []
+    for number, method in methods.items():
+        rows = match_class == number
+        accepted = AcceptanceCounts.from_q_values(q_value[rows], is_decoy[rows], settings.fdr, scored.psms.decoy_ratio)
+        certainty = {} if method == "none" else accepted.certainty()
+        result.append(ClassCounts(scored.class_names[number], method, int(np.count_nonzero(~is_decoy[rows])), certainty))
+    return tuple(result)
 
 
 def _intensities(
@@ -516,7 +544,7 @@ class PeptideRows:
 
     def table(self, best: pa.Table) -> pa.Table:
         """Return the peptide table; `best` are the rows of the best matches in the PSM table."""
-        optional = [name for name in (KNOWN_PLACES.name,) if name in best.column_names]
+        optional = [column.name for column in (KNOWN_PLACES, MATCH_CLASS) if column.name in best.column_names]
         copied = ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass", *optional)
         columns = {
             **{name: best[name] for name in copied},
@@ -526,7 +554,7 @@ class PeptideRows:
             "posterior_error_probability": finite_or_null(self.posterior_error),
             "best_psm": best["psm_id"],
         }
-        return PEPTIDES.arrow(columns, without=() if optional else (KNOWN_PLACES.name,))
+        return PEPTIDES.arrow(columns, without=[column.name for column in (KNOWN_PLACES, MATCH_CLASS) if column.name not in optional])
 
     def group_proteins(
         self,
@@ -655,26 +683,37 @@ def modification_columns(
 
 
 def _peptides(scored: ScoredMatches, sequences: list[str], peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> PeptideRows:
-    """Return the distinct peptidoforms of matches with scores and error rates."""
-    n = int(peptide_of_row.max(initial=-1)) + 1
+    """Return the distinct peptidoforms of matches with scores and error rates.
+
+    A peptidoform with matches in several classes is rated in each of them by its best match there, and represented by the lowest q-value:
+    it is not lost because its best match is in a class without an error rate.
+    """
+    psms, n_psms_of = scored.psms, peptide_of_row[scored.q_value <= settings.fdr]
+    match_class = np.zeros(len(psms), np.int64) if scored.match_class is None else scored.match_class
     # A peptidoform that is never rank 1 has a row without statistics.
-    ranked = np.where(scored.psms.rank == 1, scored.score, -np.inf)
-    best_row = best_by_group(peptide_of_row, ranked)
-    score, is_decoy = scored.score[best_row], scored.psms.is_decoy[best_row]
-    n_psms = np.bincount(peptide_of_row[scored.q_value <= settings.fdr], minlength=n)
-    q_value, posterior_error = np.full(n, np.nan), np.full(n, np.nan)
-    competes = scored.psms.rank[best_row] == 1
+    ranked = np.where(psms.rank == 1, scored.score, -np.inf)
+    rows = best_by_group(peptide_of_row * (int(match_class.max(initial=0)) + 1) + match_class, ranked)
+    q_value, posterior_error = np.full((2, len(rows)), np.nan)
+    competes = psms.rank[rows] == 1
     if settings.decoys != "none" and competes.any():
-        ratio, columns = scored.psms.decoy_ratio, (score[competes], is_decoy[competes])
-        if scored.group is None or scored.leads is None:
-            rates = error_rates(*columns, settings, decoy_ratio=ratio, scale=scored.scale)
-        else:
-            family, group = scored.psms.peptide_family[best_row][competes], scored.group[best_row][competes]
-            plus_one, scale = settings.plus_one, scored.scale
-            rates = group_rates(*columns, family, group, scored.leads, plus_one=plus_one, decoy_ratio=ratio, scale=scale)
-        q_value[competes], posterior_error[competes] = rates
-    of_best, source = [sequences[row] for row in best_row.tolist()], "none" if settings.decoys == "none" else "decoys"
-    return PeptideRows(best_row, of_best, n_psms, score, is_decoy, competes, q_value, posterior_error, source)
+        rated = rows[competes]
+        q_value[competes], posterior_error[competes] = error_rates(
+            scored.score[rated],
+            psms.is_decoy[rated],
+            settings,
+            decoy_ratio=psms.decoy_ratio,
+            scale=scored.scale,
+            peptide=None if scored.leads is None else psms.peptide_family[rated],
+            match_class=match_class[rated],
+            leads=scored.leads,
+        )
+    best = best_by_group(peptide_of_row[rows], np.where(np.isnan(q_value), np.where(competes, -2.0, -3.0), -q_value))
+    rows, competes = rows[best], competes[best]
+    n_psms = np.bincount(n_psms_of, minlength=len(rows))
+    of_best, source = [sequences[row] for row in rows.tolist()], "none" if settings.decoys == "none" else "decoys"
+    return PeptideRows(
+        rows, of_best, n_psms, scored.score[rows], psms.is_decoy[rows], competes, q_value[best], posterior_error[best], source
+    )
 
 
 def numbered(texts: list[str], is_decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -729,7 +768,9 @@ def _psm_table(
     }
     if proteins.known_modifications is not None:
         columns[KNOWN_PLACES.name] = _database_modifications(psms, proteins, proteins.known_modifications)
-    table = PSMS.arrow(columns, without=() if proteins.known_modifications is not None else (KNOWN_PLACES.name,))
+    if scored.match_class is not None and scored.class_names:
+        columns[MATCH_CLASS.name] = pa.array(scored.class_names, pa.string()).take(pa.array(scored.match_class))
+    table = PSMS.arrow(columns, without=[column.name for column in (KNOWN_PLACES, MATCH_CLASS) if column.name not in columns])
     for name, column in scored.features.items():
         table = table.append_column(f"feature_{name}", pa.array(column.astype(np.float32)))
     return table

@@ -8,7 +8,7 @@ therefore multiplied by the fraction of candidates with an equally good prior, b
 Groups of matches differ in their fraction of false matches and have separate error rates, estimated from their own decoys: without a shift,
 with a common shift (named), with an alternative peptide terminus, and all others, including rare names. Shifts of decoys are named by the
 same rules, so that a false match is equally likely to be a target or a decoy within a group. A common rate would reduce the accepted
-matches of a clean group because of errors in the others (`proteoscope.engine.matches.group_rates`). The frequency of names among chance
+matches of a clean group because of errors in the others (`proteoscope.engine.matches.class_rates`). The frequency of names among chance
 matches is counted by distinct peptides.
 """
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import begins_run, run_offsets
 from proteoscope.engine.chemistry.modifications import SearchModification, write_mass
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.matches.group_rates import group_leads, group_rates
+from proteoscope.engine.matches.class_rates import class_leads, class_rates
 from proteoscope.engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, collect_psms, rescoring_features, search_score
 from proteoscope.engine.matches.rescoring import RescoringSettings, rescore
 from proteoscope.engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, NamedShifts, ShiftPositions, name_shifts, tiers_of_shifts
@@ -118,7 +118,7 @@ def estimate_error_rates(
                 outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, learns, learning, resources)
                 score, message, scale = outcome.score, outcome.message, scale if outcome.learnt is None else None
     group = np.zeros(len(psms), np.int64) if by_count else _groups(matches.is_shifted, tier)
-    leads = group_leads(score, psms.is_decoy, group, len(KINDS))
+    leads = class_leads(score, psms.is_decoy, group, len(KINDS))
     rank = psms.rank if by_count else _ranks(psms, key)
     retained = np.flatnonzero((rank > 0) & (rank <= parameters.hits_per_spectrum))
     retained = retained[np.lexsort((rank[retained], psms.spectrum[retained]))]
@@ -130,19 +130,18 @@ def estimate_error_rates(
     if not has_decoys:
         message = "no decoys: no false discovery rate can be estimated"
     elif competes.any():
-        q_value[competes], posterior_error[competes] = group_rates(
+        q_value[competes], posterior_error[competes] = class_rates(
             score[competes],
             psms.is_decoy[competes],
-            psms.peptide_family[competes],
             group[competes],
-            leads,
             plus_one=parameters.plus_one,
             decoy_ratio=psms.decoy_ratio,
             scale=scale,
+            peptide=psms.peptide_family[competes],
+            leads=leads,
         )
-    return RankedMatches(
-        ScoredMatches(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error
-    )
+    scored = ScoredMatches(psms, score, q_value, posterior_error, features, message, group, leads=leads, scale=scale)
+    return RankedMatches(scored, shifts, mass_error)
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -121,7 +121,7 @@ def _shifted_tables(rated: RankedMatches, spectra: Spectra, proteins: ProteinInd
 
 def rated_groups(rated: RankedMatches) -> tuple[tuple[str, ...], ...]:
     """Return the kinds of shifts (column ``shift_kind``) with separate error rates; empty if all matches have one error rate."""
-    group, kind = rated.scored.group, rated.shifts.group
+    group, kind = rated.scored.match_class, rated.shifts.group
     if group is None or not (group.any() or not kind.any()):
         return ()
     return tuple((kind,) for kind in KINDS)

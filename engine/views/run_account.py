@@ -14,6 +14,7 @@ from typing import Any
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
+from proteoscope.engine.matches.class_counts import class_texts
 from proteoscope.engine.matches.pass_records import passes_of_run
 from proteoscope.engine.parameters import SearchParameters, list_text, preset_names
 from proteoscope.engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
@@ -289,6 +290,7 @@ def _facts(run: RunRecord, record: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = [("Started", _when(run.started))]
     if run.finished is not None:
         facts += [("Ended", _when(run.finished)), ("Took", f"{(run.finished - run.started).total_seconds():,.1f} s")]
+    facts += [(f"PSMs, {name}", text) for name, text in class_texts(record)]
     threads, python, commit, command = (record.get(name) for name in ("threads", "python", "commit", "command"))
     is_command = isinstance(command, list) and all(isinstance(argument, str) for argument in command[:_MAXIMUM_VALUE])
     facts += [

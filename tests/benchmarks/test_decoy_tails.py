@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.decoy_tails import LEVELS, NOMINAL, RULES, SHAPES, accepted, draw_lists, figures, measure, outcome, summaries
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.matches.group_rates import group_rates
+from proteoscope.engine.matches.class_rates import class_rates
 from proteoscope.engine.matches.tables import error_rates
 from proteoscope.engine.statistics.target_decoy import expected_decoys, q_values
 
@@ -35,7 +35,7 @@ def test_benchmark_accepts_as_many_matches_as_rates_with_several_decoys(n_true: 
         used = np.isfinite(lists.score[row])
         score, is_decoy, peptide = lists.score[row][used], lists.is_decoy[row][used], lists.peptide[row][used]
         group = np.zeros(len(score), np.int64)
-        actual, _ = group_rates(score, is_decoy, peptide, group, np.zeros(1), plus_one=False, decoy_ratio=1.0)
+        actual, _ = class_rates(score, is_decoy, group, plus_one=False, decoy_ratio=1.0, peptide=peptide, leads=np.zeros(1))
         assert (actual <= 0.05).sum() == in_groups[row]
         actual, _ = error_rates(score, is_decoy, settings, peptide=peptide)
         assert (actual <= 0.05).sum() == in_list[row]

@@ -50,9 +50,9 @@ _OTHER_SCORES = (
     *(("score", "score"), ("delta_score", "delta score")),
     *((kind.column, kind.exported_as or kind.title) for kind in ordered_scores("files") if not kind.term),
     *(("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
-    *(("mass_shift", "mass shift (Da)"), ("site_probability", "site probability")),
+    *(("mass_shift", "mass shift (Da)"), ("site_probability", "site probability"), ("match_class", "class")),
 )
-"""Scores without a term in the vocabulary, or with a term that is specific to another program."""
+"""Scores without a term in the vocabulary, or with a term that is specific to another program, and the class that the q-value refers to."""
 
 _ENGINE = "Engine"
 """Identifier of the search engine that created imported matches."""
@@ -434,11 +434,15 @@ def _spectra(
         lines = [f'<SpectrumIdentificationResult id="SIR_{spectrum.spectrum}"{reference}>\n']
         for psm, values in items:
             lines += _item(psm)
-            lines += [f'{begin}{number(value)}"/>\n' for begin, value in zip(scores.values(), values, strict=True) if value is not None]
+            lines += [f'{begin}{_text(value)}"/>\n' for begin, value in zip(scores.values(), values, strict=True) if value is not None]
             lines.append("</SpectrumIdentificationItem>\n")
         lines += _spectrum_terms(spectrum)
         lines.append("</SpectrumIdentificationResult>\n")
         yield lines, len(items)
+
+
+def _text(value: float | str) -> str:
+    return attribute(value) if isinstance(value, str) else number(value)
 
 
 def _item(psm: _Psm) -> Iterator[str]:

@@ -41,7 +41,16 @@ _UNKNOWN = "?"
 _TERMED, _OTHERS = parted_scores("files")
 _SCORES = (
     *("score", *(kind.column for kind in _TERMED), "delta_score", *(kind.column for kind in _OTHERS), "search_score"),
-    *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error", "mass_shift", "shift_position", "site_probability"),
+    *(
+        "q_value",
+        "match_class",
+        "peptide_q_value",
+        "posterior_error_probability",
+        "isotope_error",
+        "mass_shift",
+        "shift_position",
+        "site_probability",
+    ),
 )
 _NAMES = {kind.column: kind.in_pepxml for kind in SCORE_KINDS if kind.in_pepxml}
 """Score names in pepXML by column name, where they differ."""
@@ -226,7 +235,7 @@ def _queries(
         for psm, values in hits:
             lines += _hit(psm, search.enzyme)
             lines += [
-                f'<search_score name="{_NAMES.get(name, name)}" value="{number(value)}"/>\n'
+                f'<search_score name="{_NAMES.get(name, name)}" value="{attribute(value) if isinstance(value, str) else number(value)}"/>\n'
                 for name, value in zip(scores, values, strict=True)
                 if value is not None
             ]

@@ -105,6 +105,13 @@ def test_identify_stores_features_of_identified_proteins(identified: tuple[Path,
         run.tables.close()
 
 
+def _some_variants(sequence: str) -> str:
+    """Return features that exchange each tenth residue by tryptophan."""
+    return "".join(
+        f'FT   VARIANT         {at + 1}\nFT                   /note="{sequence[at]} -> W"\n' for at in range(5, len(sequence), 10)
+    )
+
+
 def test_identify_finds_and_names_known_variant_only_on_request(tmp_path: Path) -> None:
     albumin, *others = chosen_proteins()
     at = albumin.index("HLVDEPQNLIK") + 9
@@ -112,7 +119,10 @@ def test_identify_finds_and_names_known_variant_only_on_request(tmp_path: Path) 
     other = albumin[:at] + "A" + albumin[at + 1 :]
     feature = f'FT   VARIANT         {at + 1}\nFT                   /note="A -> I (in a breed)"\n'
     text = [swiss_prot_entry("A0A0000000", "P0_BOVIN", other, feature)]
-    text += [swiss_prot_entry(f"A0A{i:07d}", f"P{i}_BOVIN", sequence) for i, sequence in enumerate(others, start=1)]
+    # Variants of other proteins: a class of fewer than 20 targets would have no error rate.
+    text += [
+        swiss_prot_entry(f"A0A{i:07d}", f"P{i}_BOVIN", sequence, _some_variants(sequence)) for i, sequence in enumerate(others, start=1)
+    ]
     path = tmp_path / "variants.dat"
     path.write_text("".join(text))
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
@@ -122,7 +132,9 @@ def test_identify_finds_and_names_known_variant_only_on_request(tmp_path: Path) 
         identify([SAMPLES / "BSA1.mzML.gz"], [path], folder, parameters.changed(known_variants=is_requested), threads=2)
         rows = parquet.read_table(Project.open(folder).table("peptides", None)).to_pylist()
         proteins_of_peptides[is_requested] = {
-            row["sequence"]: row["proteins"] for row in rows if not row["is_decoy"] and row["q_value"] <= 0.01
+            row["sequence"]: row["proteins"]
+            for row in rows
+            if not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= 0.01
         }
     assert "HLVDEPQNLIK" not in proteins_of_peptides[False]
     run = open_run(tmp_path / "requested-True")

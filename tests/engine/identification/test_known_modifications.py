@@ -69,9 +69,12 @@ def projects(databases: tuple[Path, Path], tmp_path_factory: pytest.TempPathFact
 
 
 def test_known_modification_scores_like_a_residue_of_equal_mass(projects: tuple[Path, Path]) -> None:
-    plain, planted = ({row["spectrum"]: row for row in rows_of(folder, "psms") if row["q_value"] <= 0.01} for folder in projects)
+    plain, planted = (
+        {row["spectrum"]: row for row in rows_of(folder, "psms") if row["q_value"] is not None and row["q_value"] <= 0.01}
+        for folder in projects
+    )
     both = [(plain[spectrum], planted[spectrum]) for spectrum in plain.keys() & planted.keys()]
-    assert len(both) > 40
+    assert len(both) > 30
     of_known = [(plain_psm, planted_psm) for plain_psm, planted_psm in both if "Deamidated" in planted_psm["peptide"]]
     assert len(of_known) > 15
     for plain_psm, planted_psm in both:
@@ -123,7 +126,8 @@ def test_psm_of_variant_with_known_modification_has_the_variant_residue(tmp_path
     variant = f"sp|A0A000000P0|P0_BOVIN:M{at + 4}E"
     assert rows["N[Deamidated]LGEEHFK"]["proteins"] == [variant]
     assert rows["N[Deamidated]LGEEHFK"]["known_modifications"] == [f"{variant}:N{at} Deamidated"]
-    assert rows["N[Deamidated]LGEEHFK"]["q_value"] <= 0.01
+    # A single variant is too small a class for an error rate, and is not accepted.
+    assert (rows["N[Deamidated]LGEEHFK"]["match_class"], rows["N[Deamidated]LGEEHFK"]["q_value"]) == ("variant", None)
 
 
 def test_second_pass_searches_known_modifications(databases: tuple[Path, Path], tmp_path: Path) -> None:

@@ -127,6 +127,16 @@ def test_methods_text_describes_search_passes_that_were_run() -> None:
     assert "without rescoring (3 peptides are too few)" in text and "Percolator" not in text
     assert "40 PSMs (with 1 decoy; 95 % interval of the false share 0.1 to 12.0 %)" in text
 
+    classes = [
+        {"name": name, "method": method, "targets_of_any_score": 9}
+        for name, method in (("specific", "group-walk"), ("second pass", "group-walk"), ("variant", "none"), (7, "transferred"))
+    ]
+    methods = spectrum_search_methods(replace(facts, record={**record, "classes": [*classes, 3]}))
+    of_classes = next(sentence for sentence in methods.sentences if sentence.startswith("Each class"))
+    assert "group-walk, and not below that of its own decoys (specific and second pass); none is estimated" in of_classes
+    assert any("Freestone" in source for source in methods.citations) and not any("Fu Y" in source for source in methods.citations)
+    assert "Each class" not in text
+
     nothing = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
     empty = {"parameters": parameters, "counts": {"psms": 0}, "certainty": {"psms": nothing}}
     assert "accepted 0 PSMs (103 at 5 %)" in accepted_sentence(replace(facts, record=empty))

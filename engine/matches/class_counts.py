@@ -1,0 +1,74 @@
+"""Numbers of matches of the classes of a search, for summaries, records and the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, get_args
+
+from proteoscope.engine.results.counts import Count
+
+__all__ = ["FEWEST_TARGETS", "ClassCounts", "ClassRate", "class_texts"]
+
+ClassRate = Literal["group-walk", "transferred", "none", "own decoys"]
+"""How the error rate of a class is estimated (see `proteoscope.engine.matches.class_rates`)."""
+
+FEWEST_TARGETS = 20
+"""Minimum number of targets of a class with an error rate."""
+
+
+_CERTAINTY = ("targets", "decoys", "false_share_low", "false_share_high", "targets_at_5_percent")
+_MAXIMUM = 60  # classes, and characters of a name
+
+
+class ClassCounts(NamedTuple):
+    """PSMs of a class.
+
+    Attributes
+    ----------
+    name : str
+        Name of the class.
+    method : str
+        How its error rate is estimated (`ClassRate`).
+    targets_of_any_score : int
+        Number of targets that are the best match of a spectrum.
+    certainty : mapping of str to float
+        Accepted targets and decoys, and the confidence interval of the false fraction (see
+        `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`); empty for a class without an error rate.
+    """
+
+    name: str
+    method: ClassRate
+    targets_of_any_score: int
+    certainty: Mapping[str, float]
+
+    def record(self) -> dict[str, Any]:
+        """Return the counts for ``run.json``."""
+        return {"name": self.name, "method": self.method, "targets_of_any_score": self.targets_of_any_score, **self.certainty}
+
+    def line(self, fdr: float) -> str:
+        """Return a line of text; `fdr` is the false discovery rate of the search."""
+        return f"  {self.name}: {self.text(fdr)}"
+
+    def text(self, fdr: float) -> str:
+        """Return the accepted number with its uncertainty and the method, or why nothing is accepted."""
+        if not self.certainty:
+            return f"no error rate: {self.targets_of_any_score} matches, fewer than {FEWEST_TARGETS}; none is accepted"
+        count = Count.from_acceptance(int(self.certainty["targets"]), "PSM", "PSMs", self.certainty, fdr)
+        return f"{count.line().strip()} ({self.method})"
+
+
+def class_texts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the name and the text of each class in a run's record, which may be untrusted; entries that are invalid are left out."""
+    classes, parameters = record.get("classes"), record.get("parameters")
+    fdr = parameters.get("fdr") if isinstance(parameters, Mapping) else None
+    result = []
+    for entry in classes[:_MAXIMUM] if isinstance(classes, list) else []:
+        if not isinstance(entry, Mapping):
+            continue
+        name, method, n_targets = (entry.get(key) for key in ("name", "method", "targets_of_any_score"))
+        certainty = {key: entry[key] for key in _CERTAINTY if isinstance(entry.get(key), int | float)}
+        is_valid = isinstance(name, str) and method in get_args(ClassRate) and isinstance(n_targets, int)
+        if is_valid and len(certainty) in (0, len(_CERTAINTY)):
+            counts = ClassCounts(str(name)[:_MAXIMUM], method, n_targets, certainty)
+            result.append((counts.name, counts.text(float(fdr) if isinstance(fdr, int | float) else 0.01)))
+    return result

@@ -1,0 +1,280 @@
+"""Error rates of classes of matches: each class has its own rate, and none has the rate of the whole list.
+
+Classes (such as semi-specific peptides, or mass shifts) differ in their fraction of false matches. At 1 % of all matches, a rare class may
+be mostly false. Classes are therefore fixed before the matches are rated, and each is rated by the number of its targets, at any score, so
+that the choice does not depend on the accepted matches:
+
+group-walk
+    From 100 targets: not below the rate of all such classes together by group-walk (`proteoscope.engine.statistics.group_walk`), which
+    controls it although each class has its own threshold.
+transferred
+    From 20 to 99 targets: not below the transferred subgroup FDR (`proteoscope.engine.statistics.transferred_fdr`), from the decoys of all
+    classes.
+none
+    Below 20 targets: no rate can be claimed, and nothing is accepted.
+own decoys
+    The main class (number 0: what the search is about) at any size, a class that is the whole list, or the only one with 100 targets.
+
+No rate is below that of the class by its own decoys.
+
+The observed decoys are increased by up to one expected decoy, which is estimated from the tail of the decoy score distribution
+(`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail have as many expected decoys as they have decoys,
+plus one, at the score where the tail of all classes starts, decaying with the tail of all classes. Some classes have higher scores than
+others because they give the scoring more freedom, as mass shifts do; candidates at lower ranks show this. The start of the tail is raised
+by this score advantage (`class_leads`).
+
+Replicate spectra of a peptide that is not in the database match the same false peptide repeatedly. False matches are then not independent,
+and the first decoy reveals little about the targets that score higher. Error rates are therefore the larger of two, except for the main
+class of an identification: one of all matches, one of the best match of each distinct peptide in its class.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.matches.class_counts import FEWEST_TARGETS, ClassRate
+from proteoscope.engine.statistics.group_walk import group_walk
+from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
+from proteoscope.engine.statistics.target_decoy import DecoyTail, ScoreScale, best_by_group, q_values
+from proteoscope.engine.statistics.transferred_fdr import minimum_share, transferred_rates
+
+__all__ = ["class_leads", "class_methods", "class_rates"]
+
+_ENOUGH_TARGETS = 100  # with one decoy added, a list of 100 targets has a rate of 1 %
+_MAIN = 0
+_FEWEST_FORMS = 5  # decoy forms needed to estimate the lead of a class
+
+
+def class_leads(
+    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], match_class: NDArray[np.int64], n_classes: int
+) -> NDArray[np.float64]:
+    """Return the score advantage of each class: median of its decoy scores minus the median of all decoy scores.
+
+    Parameters
+    ----------
+    score : ndarray of float64, shape (n,)
+        Scores of all candidates of all spectra, including lower ranks.
+    is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
+    match_class : ndarray of int64, shape (n,)
+        Class of each candidate, from 0 to `n_classes` - 1.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_classes,)
+        0 if the difference is negative, or the class has fewer than five decoys.
+    """
+    leads = np.zeros(n_classes)
+    for number in range(n_classes):
+        of_class = score[is_decoy & (match_class == number)]
+        if len(of_class) >= _FEWEST_FORMS:
+            leads[number] = max(0.0, float(np.median(of_class) - np.median(score[is_decoy])))
+    return leads
+
+
+def class_methods(is_decoy: NDArray[np.bool_], match_class: NDArray[np.int64]) -> dict[int, ClassRate]:
+    """Return how the error rate of each class is estimated, by the class, ascending.
+
+    Parameters
+    ----------
+    is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
+    match_class : ndarray of int64, shape (n,)
+        Class of each match.
+    """
+    present = np.unique(match_class).tolist()
+    n_targets = {number: int(np.count_nonzero((match_class == number) & ~is_decoy)) for number in present}
+    walking = [number for number in present if n_targets[number] >= _ENOUGH_TARGETS]
+    methods: dict[int, ClassRate] = {}
+    for number in present:
+        if number in walking and len(walking) > 1:
+            methods[number] = "group-walk"
+        elif number in walking or number == _MAIN or len(present) == 1:
+            methods[number] = "own decoys"
+        else:
+            methods[number] = "transferred" if n_targets[number] >= FEWEST_TARGETS else "none"
+    return methods
+
+
+def class_rates(
+    score: NDArray[np.float64],
+    is_decoy: NDArray[np.bool_],
+    match_class: NDArray[np.int64],
+    *,
+    plus_one: bool,
+    decoy_ratio: float,
+    scale: ScoreScale | None = None,
+    peptide: NDArray[np.int64] | None = None,
+    leads: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return q-values and posterior error probabilities of matches that compete within their classes.
+
+    Parameters
+    ----------
+    score : ndarray of float64, shape (n,)
+        Higher is better.
+    is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
+    match_class : ndarray of int64, shape (n,)
+        Class of each match; 0 is the main class.
+    plus_one : bool
+        True adds one decoy to the observed decoys at all thresholds.
+    decoy_ratio : float
+        Decoy candidates per target candidate.
+    scale : ScoreScale or None
+        Prior parameters of the score's decoy tail, used if all classes have few decoys; None for a trained score.
+    peptide : ndarray of int64, shape (n,), optional
+        Number shared by all peptidoforms of a peptide and its decoy partner. The tails are then fitted to decoy peptides (the best score of
+        each), times the mean number of rows per decoy peptide (per peptide if there are no decoys), and error rates of all classes but the
+        main one are the larger of those of all matches, and of the best match of each peptide in its class. Without `peptide`, rows are
+        considered independent.
+    leads : ndarray of float64, shape (classes,), optional
+        Score advantage of each class (see `class_leads`). With it, the main class is also counted by distinct peptides; requires `peptide`.
+
+    Returns
+    -------
+    q_value : ndarray of float64, shape (n,)
+        NaN for classes without a rate.
+    posterior_error : ndarray of float64, shape (n,)
+    """
+    methods = class_methods(is_decoy, match_class)
+    unit = None if peptide is None else 2 * np.unique(peptide, return_inverse=True)[1] + is_decoy
+    level = _Level(score, is_decoy, match_class, methods, plus_one=plus_one, decoy_ratio=decoy_ratio)
+    if unit is None or (leads is None and len(methods) < 2):
+        q_value = level.q_values(*level.expected(unit, scale))
+    elif leads is None:
+        q_value, others = level.q_values(*level.expected(unit, scale)), match_class != _MAIN
+        no_leads = np.zeros(max(methods) + 1)
+        q_value[others] = np.maximum(q_value, _by_peptide(level, unit, scale, no_leads))[others]
+    else:
+        q_value = np.maximum(level.q_values(np.zeros((2, len(score))), {}), _by_peptide(level, unit, scale, leads))
+    return q_value, _posterior_errors(score, is_decoy, match_class, methods, decoy_ratio)
+
+
+class _Level(NamedTuple):
+    """Matches, or the best matches of peptides, that are counted to estimate error rates; see `class_rates` for the attributes."""
+
+    score: NDArray[np.float64]
+    is_decoy: NDArray[np.bool_]
+    match_class: NDArray[np.int64]
+    methods: dict[int, ClassRate]
+    plus_one: bool
+    decoy_ratio: float
+
+    def expected(
+        self, unit: NDArray[np.int64] | None, scale: ScoreScale | None, leads: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.float64], dict[int, float]]:
+        """Return the decoys expected at or above each score, of all matches and of the class, (2, n), and decoys per event by class.
+
+        The key -1 is that of all matches.
+        """
+        of_all, at_once = self._decoys(np.ones(len(self.score), np.bool_), unit)
+        tail = DecoyTail.fit(of_all, scale)
+        expected, events = np.empty((2, len(self.score))), {-1: at_once}
+        expected[0] = at_once * (np.ones(len(self.score)) if tail is None else tail.at(self.score))
+        for number in self.methods:
+            rows = self.match_class == number
+            if rows.all():
+                expected[1], events[number] = expected[0], at_once
+                continue
+            decoys, events[number] = self._decoys(rows, unit)
+            lead = 0.0 if leads is None else float(leads[number])
+            expected[1, rows] = events[number] * _expected(decoys, tail, lead, self.score[rows])
+        return expected, events
+
+    def _decoys(self, rows: NDArray[np.bool_], unit: NDArray[np.int64] | None) -> tuple[NDArray[np.float64], float]:
+        """Return the scores of the decoys among the chosen rows, the best of each peptide, and the mean number of rows per peptide."""
+        decoys = np.flatnonzero(rows & self.is_decoy)
+        if unit is None or not rows.any():
+            return self.score[decoys], 1.0
+        counted = decoys if len(decoys) else np.flatnonzero(rows)
+        best = decoys[best_by_group(unit[decoys], self.score[decoys])]
+        return self.score[best], len(counted) / len(np.unique(unit[counted]))
+
+    def q_values(self, expected: NDArray[np.float64], events: dict[int, float]) -> NDArray[np.float64]:
+        """Return the q-value of each match, NaN for classes without a rate; see `expected` for the arguments."""
+        q_value = np.full(len(self.score), np.nan)
+        added = np.ones(len(self.score)) if self.plus_one else np.minimum(expected[0], events.get(-1, 1.0))
+        for number, method in self.methods.items():
+            rows = self.match_class == number
+            if method == "none":
+                continue
+            q_value[rows] = q_values(
+                self.score[rows],
+                self.is_decoy[rows],
+                plus_one=self.plus_one,
+                decoy_ratio=self.decoy_ratio,
+                expected=expected[1, rows],
+                at_once=events.get(number, 1.0),
+            )
+            if method == "transferred":
+                lowest, ratio = minimum_share(rows[self.is_decoy]), self.decoy_ratio
+                transferred = transferred_rates(self.score, self.is_decoy, rows, added=added, lowest_share=lowest, decoy_ratio=ratio)
+                q_value[rows] = np.maximum(q_value[rows], transferred)
+        walks = np.isin(self.match_class, [number for number, method in self.methods.items() if method == "group-walk"])
+        if walks.any():
+            walked = group_walk(
+                self.score[walks],
+                self.is_decoy[walks],
+                self.match_class[walks],
+                expected=None if self.plus_one else expected[1, walks],
+                at_once=events.get(-1, 1.0),
+                decoy_ratio=self.decoy_ratio,
+            )
+            q_value[walks] = np.maximum(q_value[walks], walked)
+        return q_value
+
+
+def _by_peptide(level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None, leads: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the q-value of each match by distinct peptides.
+
+    This is the q-value of the lowest-scoring peptide of the class that scores at least as high as the match.
+    """
+    in_class = unit * (int(level.match_class.max(initial=0)) + 1) + level.match_class
+    best = best_by_group(in_class, level.score)
+    of_best = level._replace(score=level.score[best], is_decoy=level.is_decoy[best], match_class=level.match_class[best])
+    by_peptide = of_best.q_values(*of_best.expected(unit[best], scale, leads))
+    q_value = np.empty(len(level.score))
+    for number in level.methods:
+        rows, peptides = level.match_class == number, of_best.match_class == number
+        order = np.argsort(of_best.score[peptides], kind="stable")
+        q_value[rows] = by_peptide[peptides][order][np.searchsorted(of_best.score[peptides][order], level.score[rows])]
+    return q_value
+
+
+def _expected(of_class: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the expected number of decoys of a class at or above each score in `at`.
+
+    `of_class` are the scores of its decoys, `of_all` is the tail of the decoys of all classes, or None, `lead` its score advantage.
+    """
+    tail = DecoyTail.fit(of_class)
+    if tail is not None:
+        return tail.at(at)
+    if of_all is None:
+        return np.ones(len(at))
+    base = of_all.base + lead
+    above = float((of_class - base).clip(min=0.0).mean()) if len(of_class) else 0.0
+    return DecoyTail(base, len(of_class) + 1.0, max(of_all.spread, above)).at(at)
+
+
+def _posterior_errors(
+    score: NDArray[np.float64],
+    is_decoy: NDArray[np.bool_],
+    match_class: NDArray[np.int64],
+    methods: dict[int, ClassRate],
+    decoy_ratio: float,
+) -> NDArray[np.float64]:
+    """Return the posterior error probability of each match in its class; small classes are not more certain than the whole list."""
+    result = np.full(len(score), np.nan)
+    for number, method in methods.items():
+        rows = match_class == number
+        if method != "none":
+            result[rows] = posterior_error_probabilities(score[rows], is_decoy[rows], decoy_ratio)
+        if method == "transferred":
+            result[rows] = np.maximum(result[rows], posterior_error_probabilities(score, is_decoy, decoy_ratio)[rows])
+    return result
