@@ -113,17 +113,21 @@ _SAME_MASS = 0.006
 Programs write these masses with at least two decimals; sulfation and phosphorylation are 0.0095 Da apart.
 """
 
-_ANSWERS = """
+_IS_RATED = "CASE WHEN isfinite({0}.q_value) THEN true ELSE (SELECT count(*) FILTER (isfinite(q_value)) = 0 FROM {0}) END"
+"""Condition: the row has a q-value, or no row of the table has one. Classes that are too small for an error rate have none."""
+
+_ANSWERS = f"""
 SELECT file_row_number AS row, spectrum_file, spectrum_id, scan, retention_time, precursor_mz, peptide, sequence, charge,
     score, CASE WHEN isfinite(q_value) THEN q_value END AS q_value, modification_positions, modification_masses
-FROM psms WHERE rank = 1 AND NOT is_decoy
+FROM psms WHERE rank = 1 AND NOT is_decoy AND {_IS_RATED.format("psms")}
 QUALIFY row_number() OVER (PARTITION BY spectrum_file, spectrum_id
     ORDER BY CASE WHEN isfinite(q_value) THEN q_value END NULLS LAST, CASE WHEN isfinite(score) THEN score END DESC NULLS LAST, row) = 1
 """
-_PEPTIDES = """
+_PEPTIDES = f"""
 SELECT peptides.file_row_number AS row, peptides.peptide, peptides.sequence, peptides.n_psms AS n, best_psm AS psm,
     CASE WHEN isfinite(peptides.q_value) THEN peptides.q_value END AS q_value, psms.modification_positions, psms.modification_masses
-FROM peptides JOIN psms ON psms.file_row_number = peptides.best_psm WHERE NOT peptides.is_decoy
+FROM peptides JOIN psms ON psms.file_row_number = peptides.best_psm
+WHERE NOT peptides.is_decoy AND {_IS_RATED.format("peptides")}
 """
 _GROUPS = """
 SELECT accessions, description, n_peptides AS n, CASE WHEN isfinite(q_value) THEN q_value END AS q_value

@@ -172,12 +172,16 @@ def _spectrum_status_query() -> str:
 
 
 def _best_psms(fdr: float) -> str:
-    """Return an SQL query for the best PSM of each spectrum."""
+    """Return an SQL query for the best PSM of each spectrum.
+
+    If no PSM has a q-value, all targets of rank 1 count as identified; otherwise only those with an accepted q-value.
+    """
     best = "arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER))"
     return (
         "SELECT matched, psm, psms.q_value, psms.peptide, "
-        "NOT psms.is_decoy AND psms.rank = 1 AND (psms.q_value IS NULL OR NOT isfinite(psms.q_value) OR psms.q_value <= "
-        f"{fdr!r}) AS is_identified FROM (SELECT spectrum AS matched, {best} AS psm FROM psms GROUP BY spectrum) "
+        f"NOT psms.is_decoy AND psms.rank = 1 AND CASE WHEN isfinite(psms.q_value) THEN psms.q_value <= {fdr!r} "
+        "ELSE (SELECT count(*) FILTER (isfinite(q_value)) = 0 FROM psms) END AS is_identified "
+        f"FROM (SELECT spectrum AS matched, {best} AS psm FROM psms GROUP BY spectrum) "
         "JOIN psms ON psms.file_row_number = psm"
     )
 

@@ -6,6 +6,7 @@ import csv
 import shutil
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -308,3 +309,21 @@ def test_compare_rejects_too_many_runs_before_opening(compared: Any, tmp_path: P
     monkeypatch.setattr("proteoscope.engine.views.finished_run.open_run", lambda *_: pytest.fail("opened"))
     assert main(["compare", *[str(folder)] * 5, "--out", str(tmp_path / "out")]) == 2
     assert "15 runs are given; from 2 to 12 can be compared" in capsys.readouterr().err
+
+
+def test_run_comparison_does_not_accept_matches_without_error_rate(tmp_path: Path) -> None:
+    """A class that is too small for an error rate has no q-values; if a run has none at all, all its matches count."""
+    project, identifications = project_with_runs(tmp_path / "project")
+    small = identifications[0]
+    rates = small.psms["q_value"].to_pylist()
+    missing = {i for i, row in enumerate(small.psms.to_pylist()) if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= Q}
+    dropped = set(sorted(missing)[:5])
+    counts = []
+    for gone in (set(), dropped, set(range(len(rates)))):
+        place = small.psms.column_names.index("q_value")
+        column = pa.array([None if i in gone else rate for i, rate in enumerate(rates)], pa.float64())
+        run = add_run(project, replace(small, psms=small.psms.set_column(place, "q_value", column)))
+        with compare_runs([open_run(project, project.runs()[0].id), open_run(project, run)]) as comparison:
+            counts.append(int(comparison.counts("psms", Q)[1]))
+    assert counts[0] - counts[1] == 5
+    assert counts[2] == len(answers(small))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyteomics import mzml
@@ -29,7 +30,7 @@ from proteoscope.engine.views.spectrum_list import (
     spectrum_chromatogram,
     spectrum_conditions,
 )
-from tests.engine.identification_tables import identification
+from tests.engine.identification_tables import Identification, identification
 from tests.engine.spectra.made import spectra
 from tests.engine.views.result_projects import PARAMETERS, project_with_results
 
@@ -45,7 +46,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     stored = spectra(peaks, random.uniform(400, 900, N).tolist(), [4 + 8 * (i % 2) for i in range(N)])
     time = np.where(np.arange(N) == 9, np.nan, random.uniform(0, 600, N))
     table = spectra_table(replace(stored, scan=np.arange(100, 100 + N), retention_time=time))
-    results = identification(n_spectra=30)
+    results = without_rate(identification(n_spectra=30))
     created = Project.create_or_open(tmp_path_factory.mktemp("list") / "p")
     with created.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
@@ -54,13 +55,23 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return created
 
 
+def without_rate(results: Identification) -> Identification:
+    """Return the identification without the q-value of one accepted match, whose class is too small for an error rate."""
+    psms = results.psms.to_pylist()
+    row = next(i for i, psm in enumerate(psms) if psm["rank"] == 1 and not psm["is_decoy"] and psm["q_value"] <= 0.01)
+    rates = [None if i == row else psm["q_value"] for i, psm in enumerate(psms)]
+    place = results.psms.column_names.index("q_value")
+    return replace(results, psms=results.psms.set_column(place, "q_value", pa.array(rates, pa.float64())))
+
+
 def by_definition(project: Project) -> list[dict]:
     psms = pq.read_table(project.table("psms")).to_pylist()
     rows = []
     for at, row in enumerate(pq.read_table(project.table("spectra")).to_pylist()):
         candidates = [(psm["rank"] * 2 + psm["is_decoy"], i) for i, psm in enumerate(psms) if psm["spectrum"] == at]
         best = psms[min(candidates)[1]] if candidates else None
-        is_identified = best is not None and best["rank"] == 1 and not best["is_decoy"] and best["q_value"] <= 0.01
+        is_rated = best is not None and best["rank"] == 1 and best["q_value"] is not None
+        is_identified = is_rated and not best["is_decoy"] and best["q_value"] <= 0.01
         top = int(np.argmax(row["intensity"])) if row["mz"] else None
         rows.append(
             {
