@@ -41,6 +41,7 @@ _METHODS = {
     "none": ("none is estimated for fewer than 20 targets, and nothing is accepted", ""),
 }
 _MAXIMUM_CLASSES, _MAXIMUM_NAME = 20, 60
+_MOST_NAMES, _LONGEST_NAME = 30, 100  # the record may be untrusted
 _DECOYS = {
     "reverse": "reversed sequences",
     "pseudo-reverse": "sequences reversed between the sites of cleavage",
