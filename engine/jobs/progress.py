@@ -154,7 +154,7 @@ class RecordingProgress(Progress):
         self._progress.advance(n)
 
     def message(self, text: str, level: str = "info") -> None:
-        """Record a message, unless it is a passing one, and forward it; see `Progress.message`."""
+        """Record a message, unless it matters only while the run lasts, and forward it; see `Progress.message`."""
         if level != PASSING:
             self._recorded.append((level, text))
             if self._log is not None:

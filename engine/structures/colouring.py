@@ -435,9 +435,10 @@ def _by_state(scene: ColouredScene) -> Coloured:
 
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray[np.floating]], nothing: float) -> list[NDArray[np.float64]]:
-    """Return a value per residue of each chain: for a hit from its aligned pairs, for the query from those of the selected hit.
+    """Return a value per residue of each chain.
 
-    Residues without an aligned pair have the value `nothing`.
+    Values of a hit come from its aligned pairs, those of the query from the pairs of the selected hit. Residues without an aligned pair
+    have the value `nothing`.
     """
     result = []
     for chain in scene.chains:

@@ -219,7 +219,7 @@ def _ion_mz(prefix, total, series, z, settings):
 
 @njit(nogil=True, cache=True)
 def _set_strides(row, matches, workspace):
-    """Write the stride of each type in the numbers of states; return the number of states and the total mass of the peptide."""
+    """Write the stride by which a state number grows with one modification of each type; return the number of states and the total mass."""
     states, total = np.int64(1), matches.n_term[row] + matches.c_term[row]
     for t in range(matches.counts.shape[1]):
         workspace.stride[t] = states

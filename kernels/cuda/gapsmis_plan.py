@@ -136,7 +136,7 @@ class GapsMisShape:
 
     @property
     def halves(self) -> int:
-        """Number of pairs that share a word: 2 in NARROW numbers, otherwise 1."""
+        """Number of pairs that share a word: 2 with NARROW numbers, otherwise 1."""
         return 2 if self.numbers == NARROW else 1
 
     @property

@@ -371,7 +371,7 @@ class VectorClustering:
 
 
 class _OnGpu:
-    """Vectors on a device, with their squares and initial parents."""
+    """Vectors on a device, with their squared lengths and the parent of each in the trees that become clusters, at first itself."""
 
     def __init__(self, gpu: Gpu, stream: Any, arrays: VectorArrays, ends: NDArray[np.int64], table: _Table) -> None:
         self.gpu, self.stream, self.arrays, self.ends, self.table, self.n = gpu, stream, arrays, ends, table, len(ends)
