@@ -175,7 +175,7 @@ def compare_workers(data: Path, n: int, pairs: int, only: list[str], size: float
                         began = time.perf_counter()
                         ways[side]()
                         taken[side].append(time.perf_counter() - began)
-                busy = [share.share / share.speed for share in sessions[1].shares()]
+                busy = [share.fraction / share.speed for share in sessions[1].shares()]
             ratio = median(workers / threads for threads, workers in zip(*taken, strict=True))
             emit(
                 {

@@ -58,7 +58,7 @@ def plot_figure(figure: Figure, onto: MatplotlibFigure | None = None) -> Matplot
     width, height = (length / _POINTS_PER_INCH for length in figure.size)
     drawn = _ShownFigure(figsize=(1.4 * width, 1.2 * height), layout="constrained") if onto is None else onto
     axes = drawn.subplots(
-        len(figure.panels), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": [panel.share for panel in figure.panels]}
+        len(figure.panels), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": [panel.relative_height for panel in figure.panels]}
     )[:, 0]
     for panel, axis in zip(figure.panels, axes, strict=True):
         _draw_panel(panel, axis)

@@ -48,7 +48,7 @@ class Share:
     ----------
     device : str
         Name of the device.
-    share : float
+    fraction : float
         Fraction of the cost, 0 to 1.
     speed : float
         Cost per second of computation.
@@ -57,7 +57,7 @@ class Share:
     """
 
     device: str
-    share: float
+    fraction: float
     speed: float
     with_start: bool = False
 

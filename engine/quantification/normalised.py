@@ -62,7 +62,7 @@ class Centre(NamedTuple):
     ----------
     shift : float
         log2 ratio of unchanged proteins; 0 with too few proteins.
-    share : float
+    unchanged_fraction : float
         Fraction of proteins at the centre; NaN with too few proteins.
     other : float
         log2 ratio of another centre with nearly as many proteins; NaN if there is no other centre.
@@ -72,14 +72,14 @@ class Centre(NamedTuple):
     """
 
     shift: float
-    share: float
+    unchanged_fraction: float
     other: float
     excess: float = 0.0
 
     @property
     def is_determined(self) -> bool:
         """True if most proteins are at the centre, no other centre has nearly as many, and both sides are balanced."""
-        return self.share >= _LEAST_SHARE and bool(np.isnan(self.other)) and not self.excess
+        return self.unchanged_fraction >= _LEAST_SHARE and bool(np.isnan(self.other)) and not self.excess
 
 
 def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]) -> Centre:
@@ -100,7 +100,7 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
     --------
     >>> difference = np.concatenate([np.tile([0.4, 0.6], 30), np.tile([1.9, 2.1], 20)])
     >>> centre = unchanged_centre(difference, np.full(100, 0.1))
-    >>> round(centre.shift, 2), round(centre.share, 1), centre.is_determined
+    >>> round(centre.shift, 2), round(centre.unchanged_fraction, 1), centre.is_determined
     (0.5, 0.6, True)
     """
     used = np.isfinite(difference) & (error > 0) & np.isfinite(error)
@@ -332,10 +332,11 @@ def warn_of_quantities(
 
 def _show_centre(centre: Centre, pair: str, progress: Progress) -> None:
     """Report the centre of a comparison; warn if it is not determined."""
-    if np.isnan(centre.share):
+    if np.isnan(centre.unchanged_fraction):
         text = f"{pair}: too few proteins are measured to find those that do not change; samples stay normalised by the median"
         return progress.message(text, "warning")
-    text = f"{pair}: centred on the {100 * centre.share:.0f} % of proteins that do not change, {centre.shift:+.3f} log2 from the median ion"
+    unchanged = f"the {100 * centre.unchanged_fraction:.0f} % of proteins that do not change"
+    text = f"{pair}: centred on {unchanged}, {centre.shift:+.3f} log2 from the median ion"
     if centre.is_determined:
         return progress.message(text)
     why = "fewer than half of all lie there"

@@ -262,7 +262,7 @@ def open_session(database: SequenceDatabase, scheme: ScoringScheme, resources: R
 
 def measure_shares(session: Session) -> tuple[DeviceShare, ...]:
     """Return the fraction of the scoring that each device computed."""
-    return tuple(DeviceShare(share.device, share.share, share.speed / 1e9, share.with_start) for share in session.shares())
+    return tuple(DeviceShare(share.device, share.fraction, share.speed / 1e9, share.with_start) for share in session.shares())
 
 
 def _rate(share: DeviceShare) -> str:

@@ -134,7 +134,7 @@ def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> 
     n_columns = figure.n_columns
     rows = [figure.panels[at : at + n_columns] for at in range(0, len(figure.panels), n_columns)]
     gap, title = _GAP if n_columns == 1 else below, 1.5 * font_size
-    shares = [max(panel.share for panel in row) for row in rows]
+    shares = [max(panel.relative_height for panel in row) for row in rows]
     titles = [title if any(panel.title for panel in row) else 0.0 for row in rows]
     free = bottom - top - gap * (len(rows) - 1) - sum(titles)
     width = (right - left - (n_columns - 1) * left) / n_columns

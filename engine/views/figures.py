@@ -220,7 +220,7 @@ class Panel:
 
     Attributes
     ----------
-    share
+    relative_height
         Relative height of the panel in the figure.
     smallest
         Minimum visible range of x and of y; None if the axis cannot be zoomed.
@@ -240,7 +240,7 @@ class Panel:
     x: Axis
     y: Axis
     marks: tuple[Mark, ...]
-    share: float = 1.0
+    relative_height: float = 1.0
     smallest: tuple[float | None, float | None] = (None, None)
     is_base_fixed: bool = False
     of_view: Callable[[float, float, int], Panel] | None = None

@@ -261,12 +261,12 @@ class Volcano:
 class Components:
     """First two principal components of s samples.
 
-    `scores` has shape (s, 2), `share` is the fraction of the variance that each component explains, and `n_things` is the number of
-    proteins or peptides used.
+    `scores` has shape (s, 2), `variance_fraction` is the fraction of the variance that each component explains, and `n_things` is the
+    number of proteins or peptides used.
     """
 
     scores: NDArray[np.float64]
-    share: tuple[float, float]
+    variance_fraction: tuple[float, float]
     n_things: int
 
 

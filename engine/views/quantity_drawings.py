@@ -204,7 +204,7 @@ def draw_components(
     for number in range(2):
         values = components.scores[has, number]
         workspace = (float(values.max() - values.min()) or 1.0) * 0.16
-        name = f"Component {number + 1} ({100 * components.share[number]:.0f} % of the variance)"
+        name = f"Component {number + 1} ({100 * components.variance_fraction[number]:.0f} % of the variance)"
         axes.append(Axis(float(values.min()) - workspace, float(values.max()) + workspace, name))
     shapes += draw_axes(area, axes[0], axes[1], font_size)
     x = left + (components.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)

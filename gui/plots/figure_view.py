@@ -355,10 +355,10 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
                 items.title = self.ci.addLabel(row=row, col=column, colspan=2, justify="left")
             for item, down, across in ((items.left, 1, 0), (items.box, 1, 1), (items.bottom, 2, 1)):
                 self.ci.addItem(item, row + down, column + across)
-            self.ci.layout.setRowStretchFactor(row + 1, round(100 * panel.share**0.6))
+            self.ci.layout.setRowStretchFactor(row + 1, round(100 * panel.relative_height**0.6))
             for item in (items.left, items.box):
                 # Qt grows rows by the product of stretch factor and preferred height: each gets the square root of the share.
-                item.setPreferredHeight(_LOW * panel.share**0.25)
+                item.setPreferredHeight(_LOW * panel.relative_height**0.25)
             self.ci.layout.setColumnStretchFactor(column + 1, 1)
             items.box.sigResized.connect(lambda _, at=at: self._draw(at))
             self._panels.append(items)
@@ -452,7 +452,7 @@ def _form(figure: Figure | None) -> object:
     """Return the properties of a figure that determine the layout of its axes, by which figures are compared."""
     if figure is None:
         return None
-    panels = [(bool(panel.title), panel.share) for panel in figure.panels]
+    panels = [(bool(panel.title), panel.relative_height) for panel in figure.panels]
     return panels, figure.n_columns, bool(figure.heading or figure.legend)
 
 

@@ -118,7 +118,7 @@ def test_cpu_computes_remaining_items_after_the_only_gpu_fails() -> None:
 def test_device_shares_sum_to_one() -> None:
     with Executor(resources(2, with_processor=True)).session(work("phases")) as session:
         session.run("fine")
-        assert sum(share.share for share in session.shares()) == pytest.approx(1.0)
+        assert sum(share.fraction for share in session.shares()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("step_cost", "total"), [(0.0, len(X)), (10.0, len(X) // 10)])

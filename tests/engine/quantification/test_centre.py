@@ -22,7 +22,7 @@ def test_centre_of_unchanged_proteins_is_correct_with_one_sided_changes(error, s
     centres = [unchanged_centre(*mixture(seed, share, error)) for seed in range(5)]
     assert all(centre.is_determined for centre in centres)
     assert max(abs(centre.shift - 0.7) for centre in centres) < 0.03
-    assert np.mean([centre.share for centre in centres]) == pytest.approx(1 - share, abs=0.1)
+    assert np.mean([centre.unchanged_fraction for centre in centres]) == pytest.approx(1 - share, abs=0.1)
 
 
 def test_centre_of_unchanged_proteins_is_undetermined_if_half_change():
@@ -48,7 +48,7 @@ def test_unchanged_centre_is_undetermined_for_small_one_sided_changes(up, down, 
 
 def test_centre_of_unchanged_proteins_is_zero_for_few_proteins():
     centre = unchanged_centre(np.full(19, 0.5), np.full(19, 0.1))
-    assert centre.shift == 0 and np.isnan(centre.share) and not centre.is_determined
+    assert centre.shift == 0 and np.isnan(centre.unchanged_fraction) and not centre.is_determined
 
 
 def test_centre_of_unchanged_proteins_follows_shift_and_sign_of_ratios():

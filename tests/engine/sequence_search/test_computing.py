@@ -76,7 +76,7 @@ def test_sequence_scores_are_equal_for_any_devices_and_chunks(n_gpus, with_proce
     with opened(database, shims(n_gpus), with_processor=with_processor, progress=progress) as session:
         for _ in range(2):
             assert np.array_equal(score_queries(session, several), expected)
-        shares = {share.device: share.share for share in session.shares()}
+        shares = {share.device: share.fraction for share in session.shares()}
         assert set(shares) <= set(session.devices) and sum(shares.values()) == pytest.approx(1)
     assert events[-1].done >= events[-1].total
 

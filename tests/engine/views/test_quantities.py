@@ -129,7 +129,7 @@ def test_sample_correlations_and_principal_components_equal_definitions():
     centred = (whole - whole.mean(axis=0)) @ vectors[:, order]
     for k in range(2):
         assert np.abs(components.scores[:, k]) == pytest.approx(np.abs(centred[:, k]), abs=1e-9)
-        assert components.share[k] == pytest.approx(values[order[k]] / values.sum(), abs=1e-9)
+        assert components.variance_fraction[k] == pytest.approx(values[order[k]] / values.sum(), abs=1e-9)
     assert components.n_things == len(whole.T)
 
 

@@ -79,7 +79,7 @@ def test_cluster_session_computes_rounds_and_selected_items(cluster: Cluster) ->
         for state in (0, 5):
             assert session.run(state)["found"].tolist() == (X**2 + state).tolist()
         assert session.run(1, items=X[7::9])["found"].tolist() == (X[7::9] ** 2 + 1).tolist()
-        assert sum(share.share for share in session.shares()) == pytest.approx(1.0)
+        assert sum(share.fraction for share in session.shares()) == pytest.approx(1.0)
 
 
 def test_workers_get_new_partitions_in_each_round(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
