@@ -162,7 +162,7 @@ def compare_workers(data: Path, n: int, pairs: int, only: list[str], size: float
         kinds = [of_kind(name, size) for name in only or _SIZES]
         for prepare in kinds if only else (sequences, spectra, *kinds):
             with ExitStack() as stack:
-                here, there = Resources(n), Resources(n, elsewhere=cluster)
+                here, there = Resources(n), Resources(n, remote_workers=cluster)
                 sessions: list[Session] = []
                 ways = [prepare(data, resources, stack, sessions)[1] for resources in (here, there)]
                 began = time.perf_counter()

@@ -260,10 +260,10 @@ class SearchRun(Generic[Read]):
         `memory_bytes` limits the memory used on each GPU; 0 allows all free memory.
         """
         progress = progress or self.progress
-        elsewhere = self.workers()
-        if elsewhere is not None:
-            progress.message(f"Scoring on {elsewhere.name}")
-            return Resources(self.threads, [], False, progress, self.clock, self.checkpoint, elsewhere)
+        remote_workers = self.workers()
+        if remote_workers is not None:
+            progress.message(f"Scoring on {remote_workers.name}")
+            return Resources(self.threads, [], False, progress, self.clock, self.checkpoint, remote_workers)
         device = self.look.device(progress)
         used = open_gpus(device, progress, memory_bytes=memory_bytes)
         _log_device(device if used else processor(), self.look.requested, progress, is_passed_over=not device.numbers)

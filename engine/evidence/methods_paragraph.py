@@ -39,7 +39,7 @@ def methods(facts: RunFacts) -> Methods:
     proteins, on = facts.count("proteins"), facts.count("on_structures")
     chains, sites, placed = facts.count("chains"), facts.count("sites"), facts.count("placed_sites")
     if proteins is not None and on is not None and chains is not None:
-        sentences.append(f"Of {counted(proteins, 'protein')}, {on:,} had a near chain among {counted(chains, 'chain')}.")
+        sentences.append(f"Of {counted(proteins, 'protein')}, {on:,} had a similar chain among {counted(chains, 'chain')}.")
     if sites and placed is not None:
-        sentences.append(f"Of {counted(sites, 'modified residue')}, {placed:,} were mapped onto a near chain.")
+        sentences.append(f"Of {counted(sites, 'modified residue')}, {placed:,} were mapped onto a similar chain.")
     return Methods(sentences, _CITATIONS)

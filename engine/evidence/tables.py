@@ -169,7 +169,7 @@ PROTEINS = Table.from_columns(
 )
 CHAINS = Table.from_columns(
     "chains",
-    "Near chains",
+    "Similar chains",
     (
         _PROTEIN,
         _ACCESSION,
@@ -206,7 +206,7 @@ CHAINS = Table.from_columns(
         replace(
             STRUCTURE_HITS.by_name["tm_score_query"],
             name="tm_score",
-            meaning="TM-score of a remote chain and the near chain by whose fold it was found, normalised by the near chain's length",
+            meaning="TM-score of a remote chain and the similar chain by whose fold it was found, normalised by the similar chain's length",
             low=0,
         ),
         Column("through", "Found by", "For remote chains: similar chain of the protein that has the same fold", width=16, is_nullable=True),

@@ -118,14 +118,14 @@ class Session:
     ) -> None:
         self._workload, self._kind, self._resources, self._stack, self._with_gpus = workload, kind, resources, stack, with_gpus
         self._name = CheckpointName("work", workload.kind, workload.sources, workload.settings)
-        self._elsewhere = resources.elsewhere
+        self._remote_workers = resources.remote_workers
         self._devices: list[Device] = [*resources.gpus] if with_gpus else []
         self._one_gpu = one_gpu and not resources.with_processor
         if self._one_gpu:
             self._devices = self._devices[:1]
-        if self._elsewhere is not None:
-            self._elsewhere.wait(resources.progress)
-            self._devices = self._elsewhere.devices()
+        if self._remote_workers is not None:
+            self._remote_workers.wait(resources.progress)
+            self._devices = self._remote_workers.devices()
         with_processor = not self._devices or (with_processor and resources.with_processor)
         # Each GPU needs a thread.
         self._processor = Processor(resources.threads - len(self._devices) if with_processor else resources.threads)
@@ -217,29 +217,29 @@ class Session:
             advance(costs.before(end) - costs.before(first))
 
         # Workers keep their items if the number of items is unchanged. Remote CPUs keep only files, so they need not.
-        sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_gpus)
+        sticks = items is None and len(costs) == self._n_items and (self._remote_workers is None or self._remote_workers.has_gpus)
         gpus = {device.name for device in self._devices if device is not self._processor}
-        in_turns = in_step and sticks and not done and self._elsewhere is None and len(gpus) == len(self._devices) > 1
+        in_turns = in_step and sticks and not done and self._remote_workers is None and len(gpus) == len(self._devices) > 1
         accounts = self._accounts if is_measured else {}
 
         def workers(devices: list[Device]) -> list[Worker]:
             return [self._worker(device, state, items, accounts, knows_speed=is_measured and len(devices) > 1) for device in devices]
 
         round_ = Round(
-            costs, take, self._resources.progress, advance, None if self._elsewhere is None else lambda: workers(self._arrived())
+            costs, take, self._resources.progress, advance, None if self._remote_workers is None else lambda: workers(self._arrived())
         )
         self._arrived()
         chosen = workers(self._devices)
         if is_measured:
             self._show_plan(chosen, float(costs.each.sum()))
-        parts_of_worker = self._kind.parts_of_worker or (0 if self._elsewhere is None else _PARTS_ELSEWHERE)
+        parts_of_worker = self._kind.parts_of_worker or (0 if self._remote_workers is None else _PARTS_ELSEWHERE)
         scheduler = Scheduler(
             chosen,
             round_,
             parts_of_worker=parts_of_worker,
             homes=self._homes if sticks else {},
             parts=unfinished([(first, end) for first, end, _ in done], costs, len(chosen)) if done else None,
-            pool=self._pool if self._elsewhere is None else None,
+            pool=self._pool if self._remote_workers is None else None,
             in_turns=in_turns and set(self._homes) == gpus,
         )
         left = scheduler.run()
@@ -254,10 +254,10 @@ class Session:
 
     def _has_others(self) -> bool:
         """Return True if other devices can compute the items of failed ones: remote workers, after waiting for one, or the next GPU."""
-        if self._elsewhere is None:
+        if self._remote_workers is None:
             return bool(self._devices)
         # A removed worker may still be listed.
-        self._elsewhere.wait(self._resources.progress, self._excluded)
+        self._remote_workers.wait(self._resources.progress, self._excluded)
         return bool(self._arrived())
 
     def no_rows(self, state: Any, n: int) -> Rows:
@@ -281,7 +281,7 @@ class Session:
                 self._resources.clock.add_work(self._workload.kind, name, account.seconds)
             if account.speed is not None and account.warm_seconds >= _MINIMUM_SECONDS_TO_STORE:
                 speeds[name] = account.speed
-        if self._elsewhere is None:  # remote workers have other names in each run
+        if self._remote_workers is None:  # remote workers have other names in each run
             store_speeds(self._workload.kind, speeds, self._processor.threads)
 
     def _worker(
@@ -299,15 +299,15 @@ class Session:
                 raise
 
         speed = account.speed if knows_speed else None
-        if knows_speed and not speed and self._elsewhere is None:
+        if knows_speed and not speed and self._remote_workers is None:
             speed = measured_speed(self._workload.kind, device.name, self._processor.threads)
         return Worker(device.name, search, account, device.is_processor, speed)
 
     def _arrived(self) -> list[Device]:
         """Update the devices to the current remote workers, and return the new workers."""
-        if self._elsewhere is None or self._processor in self._devices:
+        if self._remote_workers is None or self._processor in self._devices:
             return []
-        there = [device for device in self._elsewhere.devices() if device.name not in self._excluded]
+        there = [device for device in self._remote_workers.devices() if device.name not in self._excluded]
         new = [device for device in there if all(device is not other for other in self._devices)]
         self._devices = there
         return new
@@ -316,10 +316,10 @@ class Session:
         """Begin a round on a device, after opening the workload there if necessary; return the computation."""
         key = id(device)
         if key not in self._opened:
-            if self._elsewhere is None or device is self._processor:
+            if self._remote_workers is None or device is self._processor:
                 opening = self._kind.open(self._workload, device, is_shared=len(self._devices) > 1)
             else:
-                opening = self._elsewhere.open(self._workload, device, self._resources.progress, with_gpu=self._with_gpus)
+                opening = self._remote_workers.open(self._workload, device, self._resources.progress, with_gpu=self._with_gpus)
             self._opened[key] = opening.__enter__()  # on several threads, since it may take long
             self._stack.push(opening)
         if self._rounds.get(key) != self._round:
@@ -329,7 +329,7 @@ class Session:
 
     def _exclude_device(self, device: Device) -> None:
         """Exclude a failed GPU from this run and have it tested before the next run; exclude a remote worker from this session."""
-        if self._elsewhere is None:
+        if self._remote_workers is None:
             forget_gpus()
         self._excluded.add(device.name)
         self._devices = [other for other in self._devices if other is not device]

@@ -32,7 +32,7 @@ class Resources:
         Clock that measures the seconds of the stages.
     checkpoint
         Checkpoint with stored results of the run; None if the run cannot be resumed.
-    elsewhere
+    remote_workers
         Workers in other processes that compute instead of the GPUs and threads; None if there are none.
     """
 
@@ -42,7 +42,7 @@ class Resources:
     progress: Progress = field(default_factory=Progress)
     clock: StageClock = field(default_factory=StageClock)
     checkpoint: RunCheckpoint | None = None
-    elsewhere: RemoteWorkers | None = None
+    remote_workers: RemoteWorkers | None = None
 
     def reporting_to(self, progress: Progress) -> Resources:
         """Return a copy of the resources with another progress, for computations in the background."""
@@ -51,12 +51,12 @@ class Resources:
     @property
     def has_gpus(self) -> bool:
         """True if GPUs compute, in this process or in remote workers."""
-        return bool(self.gpus) if self.elsewhere is None else self.elsewhere.has_gpus
+        return bool(self.gpus) if self.remote_workers is None else self.remote_workers.has_gpus
 
     @property
     def used(self) -> str:
         """Names of the devices that computed, such as ``cuda:0+cpu``; complete only after the computation."""
-        if self.elsewhere is not None:
-            return self.elsewhere.name
+        if self.remote_workers is not None:
+            return self.remote_workers.name
         gpus = [gpu.name for gpu in self.gpus]
         return "+".join([*gpus, *(["cpu"] if self.with_processor or not gpus else [])])

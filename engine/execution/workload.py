@@ -235,14 +235,14 @@ class RemoteWorkers(Protocol):
     def devices(self) -> list[Device]:
         """Return the workers that are usable now; the names of earlier workers are never reused."""
 
-    def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
+    def wait(self, progress: Progress, exclude: Collection[str] = ()) -> bool:
         """Wait until a worker is available.
 
         Parameters
         ----------
         progress : Progress
             Progress, which is checked for cancellation.
-        but : collection of str
+        exclude : collection of str
             Names of workers to ignore.
 
         Returns

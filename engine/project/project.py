@@ -265,7 +265,7 @@ class Project:
                 if not lock.acquire(f"run {name or run_id}", wait, progress):
                     self._forget(run_id)
                     raise _busy(self.folder, lock)
-            self._sweep(but="" if resume else run_id)
+            self._sweep(exclude="" if resume else run_id)
             if name and not resume and not self._replaces(run_id, name, overwrite=overwrite):
                 run_id, run = name, self._new_run(name, name, device)
             folder = run.folder
@@ -841,11 +841,14 @@ class Project:
         with self._database.transaction(write=True) as connection:
             connection.execute("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", (run_id, _now(), level, text))
 
-    def _sweep(self, but: str = "") -> None:
-        """Remove files and records of killed processes, except of the run `but`. The caller holds the lock, so no other run is written."""
+    def _sweep(self, exclude: str = "") -> None:
+        """Remove files and records of killed processes, except those of the run `exclude`.
+
+        The caller holds the lock, so no other run is written.
+        """
         self._end_replacements()
         with self._database.transaction() as connection:
-            rows = connection.execute("SELECT * FROM runs WHERE status != 'done' AND id != ?", (but,)).fetchall()
+            rows = connection.execute("SELECT * FROM runs WHERE status != 'done' AND id != ?", (exclude,)).fetchall()
             gone = deleted_for_good(connection)
         for row in rows:
             ended = row["status"] == "running" or (row["status"] == "queued" and _has_ended(row))
@@ -858,7 +861,7 @@ class Project:
                 self.inside(RESULTS, row["id"])
                 self._remove_results(row["id"])
         self._remove(gone)
-        remove_finished(self.id, self.folder, frozenset(str(row["id"]) for row in rows if row["id"] not in gone) | {but})
+        remove_finished(self.id, self.folder, frozenset(str(row["id"]) for row in rows if row["id"] not in gone) | {exclude})
         self._publish_pending()
         folders = [run for run in entries(self.inside(RESULTS)) if run.is_dir() and not run.is_symlink()]
         for folder in (self.folder, *folders):

@@ -192,7 +192,7 @@ def _drawn(draw: Callable[[float, float], Drawing], page: tuple[float, float], w
 
 def _mirrors(comparison: RunComparison, threshold: float, n_mirrors: int) -> Iterator[PaperFigure]:
     source = comparison.source("spectra")
-    rows = source.rows(comparison.disagreement_conditions(threshold), [("differs_from", False)], most=n_mirrors)
+    rows = source.rows(comparison.disagreement_conditions(threshold), [("differs_from", False)], limit=n_mirrors)
     for position, row in enumerate(rows.tolist(), start=1):
         yield PaperFigure(f"mirror-{position}", partial(figure_at_width, mirror_figure(compared_answers(comparison, source, row))))
     source.close()

@@ -132,7 +132,7 @@ def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Tabl
         reported.append("No structure of the database is near this protein.")
     sections = []
     for table, rows in shown_tables.items():
-        result = rows.rows(refers_to_protein(protein.row), most=_MAXIMUM_ROWS + 1)
+        result = rows.rows(refers_to_protein(protein.row), limit=_MAXIMUM_ROWS + 1)
         if len(result):
             columns = [column for column in table.columns if column.is_shown and column.name in rows.types and column.name != "accession"]
             values = rows.values(result[:_MAXIMUM_ROWS], [column.name for column in columns]).to_pylist()

@@ -221,7 +221,7 @@ class RunComparison:
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:
             psms = items.row(row, names)
             for name in names:
-                result = [] if psms[name] is None else spectra.rows([compares(name, "=", psms[name])], most=1).tolist()
+                result = [] if psms[name] is None else spectra.rows([compares(name, "=", psms[name])], limit=1).tolist()
                 if result:
                     return int(result[0])
         raise ProteoscopeError("No run stored the spectrum that identified it.")

@@ -138,7 +138,7 @@ def _result_table(source: TableSource, described: Table, run: FinishedRun) -> st
         conditions.append(accepted_at(run.fdr, described.name))
     columns = [column for column in described.columns if column.is_shown and column.name in source.types]
     n_rows = source.count(conditions)
-    values = source.values(source.rows(conditions, most=MAXIMUM_ROWS), [column.name for column in columns]).to_pylist()
+    values = source.values(source.rows(conditions, limit=MAXIMUM_ROWS), [column.name for column in columns]).to_pylist()
     return result_rows(columns, values, n_rows)
 
 

@@ -187,7 +187,7 @@ class TableSource:
         return int(self.query(f"SELECT count(*) AS n FROM {self._table}{where}", parameters)["n"][0].as_py())
 
     def rows(
-        self, conditions: Iterable[Condition] = (), order: Sequence[tuple[str, bool]] = (), *, most: int | None = None
+        self, conditions: Iterable[Condition] = (), order: Sequence[tuple[str, bool]] = (), *, limit: int | None = None
     ) -> NDArray[np.int64]:
         """Return the ordered row numbers in the file (from 0) of the rows that satisfy all conditions, shape (n,), int64.
 
@@ -195,12 +195,12 @@ class TableSource:
         ----------
         order
             Columns to sort by, each with True for descending. Missing values and NaN come last; ties are in file order.
-        most
+        limit
             Maximum number of rows.
         """
         where, parameters = where_clause(conditions)
         if not where and not order:
-            return np.arange(self.count() if most is None else min(most, self.count()))
+            return np.arange(self.count() if limit is None else min(limit, self.count()))
         keys = []
         for name, descends in order:
             column = identifier(name)
@@ -208,7 +208,7 @@ class TableSource:
             # that isnan() may find none; isfinite() reads the values.
             key = f"CASE WHEN isfinite({column}) THEN {column} END" if self.types[name] in ("DOUBLE", "FLOAT") else column
             keys.append(f"{key} {'DESC' if descends else 'ASC'} NULLS LAST")
-        by = f" ORDER BY {', '.join([*keys, _ROW])}" + ("" if most is None else f" LIMIT {int(most)}")
+        by = f" ORDER BY {', '.join([*keys, _ROW])}" + ("" if limit is None else f" LIMIT {int(limit)}")
         rows: NDArray[np.int64] = self.query(f"SELECT {_ROW} FROM {self._table}{where}{by}", parameters)[_ROW].to_numpy()
         return rows
 

@@ -114,12 +114,12 @@ def fuzz(
             killing.start()
             try:
                 if runs % 2:
-                    with Executor(Resources(1, elsewhere=cluster, progress=progress)).session(search) as session:
+                    with Executor(Resources(1, remote_workers=cluster, progress=progress)).session(search) as session:
                         while killing.is_alive():
                             assert np.array_equal(scoring.score_queries(session, queries), expected)
                 else:
                     work = squares(x, seconds=seconds * n_workers / N_ITEMS)
-                    with Executor(Resources(1, elsewhere=cluster, progress=progress)).session(work) as session:
+                    with Executor(Resources(1, remote_workers=cluster, progress=progress)).session(work) as session:
                         assert np.array_equal(session.run(3)["found"], x**2 + 3)
             finally:
                 over.set()

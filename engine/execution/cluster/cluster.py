@@ -56,9 +56,9 @@ class Cluster:
         """Return the workers that are usable now."""
         return [*self.connection.devices()]
 
-    def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
-        """Wait until a worker other than those named in `but` is available; return False if this takes too long."""
-        return self.connection.wait(1, _WAIT_SECONDS, progress, but=but)
+    def wait(self, progress: Progress, exclude: Collection[str] = ()) -> bool:
+        """Wait until a worker other than those named in `exclude` is available; return False if this takes too long."""
+        return self.connection.wait(1, _WAIT_SECONDS, progress, exclude=exclude)
 
     @contextmanager
     def open(self, workload: Workload, device: Device, progress: Progress, *, with_gpu: bool) -> Iterator[Computation]:

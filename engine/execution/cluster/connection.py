@@ -138,7 +138,7 @@ class Connection:
             return list(self._devices.values())
 
     def wait(
-        self, n: int, seconds: float, progress: Progress, checks: Sequence[Callable[[], None]] = (), *, but: Collection[str] = ()
+        self, n: int, seconds: float, progress: Progress, checks: Sequence[Callable[[], None]] = (), *, exclude: Collection[str] = ()
     ) -> bool:
         """Wait until `n` workers are usable, and until all workers that the scheduler then knows are examined.
 
@@ -152,7 +152,7 @@ class Connection:
             Progress, which is checked for cancellation.
         checks : sequence of callable
             Functions that are called repeatedly; an exception that they raise ends the wait.
-        but : collection of str
+        exclude : collection of str
             Names of workers that are not counted.
 
         Returns
@@ -173,7 +173,7 @@ class Connection:
                 check()
             self._require_client()
             with self._changed:
-                others = {device.name for device in self._devices.values()} - set(but)
+                others = {device.name for device in self._devices.values()} - set(exclude)
                 if others and len(self._devices) + len(self._refusals) >= max(n, len(self._present)):
                     return True
                 if self._refusals and not self._devices:
@@ -181,7 +181,7 @@ class Connection:
                 self._changed.wait(_CHECK_SECONDS)
         if self._client.status != "running":
             raise WorkersError(_DISCONNECTED)
-        return any(device.name not in but for device in self.devices())
+        return any(device.name not in exclude for device in self.devices())
 
     def actor(self, device: RemoteDevice, check: Callable[[], None]) -> Any:
         """Start a `RemoteWorkload` in a worker; it exists as long as the returned object is referenced.

@@ -177,7 +177,7 @@ def test_distantly_related_chain_is_marked_in_tables_and_pages(evidence: HardEvi
     description, cell = f"1ao6_A, distant, {plain * 100:.1f} % identity", f"{plain * 100:.2f}"
     pages = {path.name[5:]: path for path in write_pages(Project.open(project), run, tmp_path, Progress())}
     html = pages["DISTANT.html"].read_text()
-    (row,) = html_tables(html)["Near chains"]
+    (row,) = html_tables(html)["Similar chains"]
     assert row["Kind"] == "distant" and row["Identity (%)"] == cell
     assert description in html and "1ao6_A (distant)" in html
     texts = pdf_texts(pages["DISTANT.pdf"])

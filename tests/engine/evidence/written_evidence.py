@@ -158,7 +158,7 @@ def check_pages(folder: Path, project: Project) -> None:
         assert len("".join(re.findall("<b>([A-Z]*)</b>", marked))) == n_covered
         texts = pdf_texts(pdf)
         assert pdf.read_bytes().startswith(b"%PDF-") and texts[0] == accession and summary in texts
-        assert "".join(re.sub("[^A-Z]", "", text) for text in between(texts, "     1 ", "Near chains", "Uncovered regions")) == sequence
+        assert "".join(re.sub("[^A-Z]", "", text) for text in between(texts, "     1 ", "Similar chains", "Uncovered regions")) == sequence
         # A long peptide wraps within its cell.
         cells = "".join(texts[texts.index("Mapped peptides") :])
         assert all(peptide.peptide in cells for peptide in peptides) and len(sites) == sum(str(site) in texts for site in sites)

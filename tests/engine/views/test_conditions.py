@@ -90,7 +90,7 @@ def test_table_condition_selects_same_rows_as_python(
 ) -> None:
     expected = [i for i, row in enumerate(ROWS) if holds(row)]
     assert source.rows([condition]).tolist() == expected
-    assert source.rows([condition], most=1).tolist() == expected[:1]
+    assert source.rows([condition], limit=1).tolist() == expected[:1]
     assert source.count([condition]) == len(expected)
     assert source.columns(["other"], [condition])["other"].to_pylist() == [ROWS[i]["other"] for i in expected]
 

@@ -60,7 +60,7 @@ def cluster(workers: Workers) -> Iterator[Cluster]:
 
 
 def on(cluster: Cluster, progress: Progress | None = None) -> Executor:
-    return Executor(Resources(1, elsewhere=cluster, progress=progress or Progress()))
+    return Executor(Resources(1, remote_workers=cluster, progress=progress or Progress()))
 
 
 def kill(device: object) -> None:
@@ -274,7 +274,8 @@ from proteoscope.engine.jobs.progress import Progress
 from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
 register_kinds([(NAME, load)])
 with open_cluster(sys.argv[1], Progress(), certificates=Path(sys.argv[2])) as cluster:
-    with Executor(Resources(1, elsewhere=cluster)).session(squares(np.arange(10_000), seconds=0.05, trace=Path(sys.argv[3]))) as session:
+    workload = squares(np.arange(10_000), seconds=0.05, trace=Path(sys.argv[3]))
+    with Executor(Resources(1, remote_workers=cluster)).session(workload) as session:
         session.run()
 """
 

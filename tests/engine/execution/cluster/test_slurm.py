@@ -37,7 +37,7 @@ def test_slurm_jobs_run_as_workers_and_end_with_the_run(request_of_jobs: str, tm
     x = np.arange(60)
     with (
         open_cluster(request_of_jobs, Progress()) as cluster,
-        Executor(Resources(1, elsewhere=cluster)).session(squares(x, seconds=0.1)) as session,
+        Executor(Resources(1, remote_workers=cluster)).session(squares(x, seconds=0.1)) as session,
     ):
         assert session.run()["found"].tolist() == (x**2).tolist()
         jobs = subprocess.run(["squeue", "-h", "-o", "%T"], capture_output=True, text=True, check=True).stdout.split()
