@@ -22,7 +22,7 @@ from benchmarks.run_map import emit, timed
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.views.depth import Depth
 from proteoscope.engine.views.pileup import MAXIMUM_READS, Pileup, _lanes, find_differences
-from proteoscope.engine.views.reads import ShownText
+from proteoscope.engine.views.reads import ShownReference
 from proteoscope.gui.plots.pileup_plot import PileupPlot
 
 _LENGTH, _READ = 30_000, 150
@@ -38,7 +38,7 @@ def main() -> None:
     gc.disable()  # as the window, which collects garbage when it is idle
     random = np.random.default_rng(1)
     start = np.sort(random.integers(1, _LENGTH - _READ, arguments.alignments))
-    text, depth = ShownText(0, "contig", _LENGTH), Depth.from_ranges("contig", _LENGTH, start, start + _READ - 1)
+    text, depth = ShownReference(0, "contig", _LENGTH), Depth.from_ranges("contig", _LENGTH, start, start + _READ - 1)
     for width, height in ((950, 300), (1900, 900)):
         shown = PileupPlot()
         shown.resize(width, height)
@@ -58,7 +58,7 @@ def main() -> None:
         shown.close()
 
 
-def synthetic_pile(text: ShownText, start: np.ndarray, view: tuple[int, int], errors: float) -> tuple[Pileup, float]:
+def synthetic_pile(text: ShownReference, start: np.ndarray, view: tuple[int, int], errors: float) -> tuple[Pileup, float]:
     """Return a pile-up of reads with substitutions, from alignments in view as the window chooses them, and its time in milliseconds."""
     random, (first, last) = np.random.default_rng(2), view
     start = start[(start <= last) & (start + _READ > first)]

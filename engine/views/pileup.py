@@ -18,7 +18,7 @@ from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.cigars import cigar_runs
 from proteoscope.engine.views.conditions import Condition, is_missing, negated
 from proteoscope.engine.views.read_pair import draw_lines
-from proteoscope.engine.views.reads import NO_READS, ShownText, covers_positions
+from proteoscope.engine.views.reads import NO_READS, ShownReference, covers_positions
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["MAXIMUM_BASES", "MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "find_differences", "read_pileup"]
@@ -61,7 +61,7 @@ class Pileup:
         Bases of the reference (ASCII) derived from the alignments, 0 if no alignment covers the position, (last - first + 1,), uint8.
     """
 
-    text: ShownText
+    text: ShownReference
     first: int
     last: int
     n_left_out: int
@@ -98,7 +98,7 @@ class Pileup:
         return dict(sorted(result.items(), key=lambda item: -item[1]))
 
 
-def read_pileup(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
+def read_pileup(source: TableSource, text: ShownReference, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
     """Return the pile-up of alignments that cover positions `first` to `last` (from 1) of a reference and satisfy all conditions.
 
     Raises

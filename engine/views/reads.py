@@ -22,7 +22,7 @@ __all__ = [
     "ReadFilter",
     "ReadRow",
     "ReadSummary",
-    "ShownText",
+    "ShownReference",
     "covers_positions",
     "gaps_histogram",
     "identity_histogram",
@@ -85,7 +85,7 @@ def read_conditions(chosen: ReadFilter) -> list[Condition]:
 
 
 @dataclass(frozen=True)
-class ShownText:
+class ShownReference:
     """Reference whose depth can be shown; `row` is its row in the table of references."""
 
     row: int
@@ -97,23 +97,23 @@ class ShownText:
         """Condition that selects the alignments to this reference by row, since several references may have the same name."""
         return compares("text_row", "=", self.row)
 
-    def is_same(self, other: ShownText | None) -> bool:
+    def is_same(self, other: ShownReference | None) -> bool:
         """Return True if both are the same reference."""
         return other is not None and (self.row, self.name) == (other.row, other.name)
 
 
-def covers_positions(text: ShownText, first: int, last: int) -> list[Condition]:
+def covers_positions(text: ShownReference, first: int, last: int) -> list[Condition]:
     """Return the conditions that select alignments covering positions `first` to `last` (from 1) of a reference."""
     return [text.condition, compares("text_start", "<=", last), compares("text_end", ">=", first)]
 
 
 @dataclass(frozen=True)
 class ReadSummary:
-    """Numbers of rows, aligned rows, references (`n_texts`) and reads (`n_patterns`) of a read alignment.
+    """Numbers of rows, aligned rows, references (`n_references`) and reads (`n_reads`) of a read alignment.
 
     Attributes
     ----------
-    texts
+    references
         References with the most alignments.
     filled
         Columns that are hidden by default, but have values in this run.
@@ -121,9 +121,9 @@ class ReadSummary:
 
     n_rows: int
     n_aligned: int
-    n_texts: int
-    n_patterns: int
-    texts: tuple[ShownText, ...]
+    n_references: int
+    n_reads: int
+    references: tuple[ShownReference, ...]
     filled: frozenset[str]
 
 
@@ -137,16 +137,16 @@ def read_summary(source: TableSource) -> ReadSummary:
     return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _read_references(source), filled)
 
 
-def _read_references(source: TableSource) -> tuple[ShownText, ...]:
+def _read_references(source: TableSource) -> tuple[ShownReference, ...]:
     """Return the references with the most alignments, in descending order."""
     rows = source.query(
         "SELECT text_row, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
         f"WHERE text_start IS NOT NULL GROUP BY text_row ORDER BY count(*) DESC, min(file_row_number) LIMIT {_MAXIMUM_TEXTS}"
     ).to_pylist()
-    return tuple(ShownText(row["text_row"], row["text"], row["length"]) for row in rows)
+    return tuple(ShownReference(row["text_row"], row["text"], row["length"]) for row in rows)
 
 
-def read_depth(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
+def read_depth(source: TableSource, text: ShownReference, conditions: Iterable[Condition] = ()) -> Depth:
     """Return the depth of a reference, counting alignments that satisfy all conditions."""
     result = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
     start, end = (result[name].to_numpy() for name in ("text_start", "text_end"))
@@ -214,7 +214,7 @@ class ReadRow:
     reason in `said`.
     """
 
-    text: ShownText | None
+    text: ShownReference | None
     interval: tuple[int, int] | None
     pair: ReadPair | None
     said: str = ""
@@ -237,7 +237,7 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     if values["text_start"] is None:
         missing = "no place was found for it" if values["text"] is None else f"no alignment with {values['text']} with so few gaps"
         return ReadRow(None, None, None, f"{values['pattern']}: {missing}.")
-    text = ShownText(values["text_row"], values["text"], values["text_length"])
+    text = ShownReference(values["text_row"], values["text"], values["text_length"])
     symbols = (values["text_start"], values["text_end"])
     if "patterns" not in source.paths:
         return ReadRow(text, symbols, None, NO_READS)

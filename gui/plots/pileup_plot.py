@@ -13,7 +13,7 @@ from proteoscope.engine.views.depth import Depth
 from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.pileup import MAXIMUM_WIDTH, Pileup
 from proteoscope.engine.views.pileup_drawing import PileupSheet, draw_pileup, inner_region
-from proteoscope.engine.views.reads import ShownText
+from proteoscope.engine.views.reads import ShownReference
 from proteoscope.gui.actions import delayed
 from proteoscope.gui.colours import palette_of, plot_colours
 from proteoscope.gui.labels import answer_tooltip
@@ -51,7 +51,7 @@ class PileupPlot(Zoomable, QWidget):
         self._moves_view = False
         """True while the user drags in the overview (the depth of the whole reference)."""
         self.text = ""
-        self._of: ShownText | None = None
+        self._of: ShownReference | None = None
         self.chosen: int | None = None
         """Row of the marked alignment in the table, or None."""
         self._pressed: QPointF | None = None
@@ -110,7 +110,7 @@ class PileupPlot(Zoomable, QWidget):
         ((low, high),) = self._ranges or ((0.5, 1.5),)
         return int(np.ceil(low)), max(int(np.ceil(low)), int(np.floor(high)))
 
-    def scroll_to(self, text: ShownText, first: int, last: int) -> None:
+    def scroll_to(self, text: ShownReference, first: int, last: int) -> None:
         """Scroll to positions of a reference (from 1); `rangeRequested` is emitted shortly afterwards."""
         self._of = text
         if self.pile is not None and not self.pile.text.is_same(text):

@@ -12,7 +12,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.pileup import Pileup, read_pileup
-from proteoscope.engine.views.reads import ShownText, read_depth
+from proteoscope.engine.views.reads import ShownReference, read_depth
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.buttons import text_button
 from proteoscope.gui.elided_label import ElidedLabel
@@ -40,11 +40,11 @@ class PileupPage(QWidget):
         self._run: FinishedRun | None = None
         self._source: TableSource | None = None
         self._conditions: Sequence[Condition] = ()
-        self._wanted: tuple[ShownText, int, int] | None = None
-        self._shown: ShownText | None = None
+        self._wanted: tuple[ShownReference, int, int] | None = None
+        self._shown: ShownReference | None = None
         self._is_outdated = False
         """True if the filter has changed since the pile-up was read."""
-        self._depth_of: tuple[ShownText, Sequence[Condition]] | None = None
+        self._depth_of: tuple[ShownReference, Sequence[Condition]] | None = None
         """Reference and filter of the depth of coverage that was read last, or None."""
         self._worker = TableWorker(self._interrupt, self)
         self._reader = TableWorker(None, self)
@@ -94,14 +94,14 @@ class PileupPage(QWidget):
         self._run = self._source = self._wanted = self._shown = self._depth_of = None
         self.plot.show_pile(None)
 
-    def show_row(self, row: int, text: ShownText, positions: tuple[int, int]) -> None:
+    def show_row(self, row: int, text: ShownReference, positions: tuple[int, int]) -> None:
         """Show the alignment of a row, at once or when the page becomes visible.
 
         Parameters
         ----------
         row : int
             Row of the table of alignments.
-        text : ShownText
+        text : ShownReference
             Reference of the alignment.
         positions : tuple of int
             First and last position of the alignment on the reference, from 1.
@@ -112,7 +112,7 @@ class PileupPage(QWidget):
         self._wanted = (text, max(1, positions[0] - _AROUND), min(text.length, positions[1] + _AROUND))
         self.show_if_visible()
 
-    def _is_in_sight(self, row: int, text: ShownText, positions: tuple[int, int]) -> bool:
+    def _is_in_sight(self, row: int, text: ShownReference, positions: tuple[int, int]) -> bool:
         """Return True if an alignment is visible, or will be visible once the requested positions have been read."""
         first, last = self.plot.positions
         if self._wanted is not None or not text.is_same(self._shown) or positions[1] < first or positions[0] > last:

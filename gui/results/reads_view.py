@@ -14,7 +14,7 @@ from proteoscope.engine.views.histograms import Histogram
 from proteoscope.engine.views.reads import (
     ReadRow,
     ReadSummary,
-    ShownText,
+    ShownReference,
     covers_positions,
     gaps_histogram,
     identity_histogram,
@@ -52,14 +52,14 @@ class ReadsView(RunView):
         super().__init__(search, self.filters, parent)
         self.alignments = self.panels["alignments"]
         self._row: ReadRow | None = None
-        self._drawn: ShownText | None = None
-        self._place: tuple[ShownText, int, int] | None = None
+        self._drawn: ShownReference | None = None
+        self._place: tuple[ShownReference, int, int] | None = None
         self.coverage = DepthPlot()
         self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="row", entries="")
         self.gaps = HistogramPlot("Distribution of gaps", can_be_clicked=True)
         self.identity = HistogramPlot("Distribution of identity", can_be_clicked=True)
         self.log_axis = log_counts_box("alignments")
-        self.texts = described(
+        self.references = described(
             ChoiceBox(n_characters=16),
             "Reference whose depth is shown",
             "The reference whose depth of coverage is shown; references with the most alignments come first",
@@ -85,7 +85,7 @@ class ReadsView(RunView):
         self.alignments.rowChosen.connect(self._show_row)
         self.alignments.choiceLost.connect(self._show_no_row)
         self.alignments.model.orderChanged.connect(self._retain_selection)
-        self.texts.activated.connect(lambda: self._choose_text(self.texts.currentData()))
+        self.references.activated.connect(lambda: self._choose_text(self.references.currentData()))
         self.coverage.placeChosen.connect(self.show_place)
         self.log_axis.toggled.connect(lambda _: self._count())
         self.gaps.binChosen.connect(lambda low, high: self.filters.choose_gaps(round((low + high) / 2)))
@@ -109,13 +109,13 @@ class ReadsView(RunView):
         self.coverage.show_place(None)
 
     def _depth_page(self) -> QWidget:
-        widgets = (self.texts, self.depth_label, *zoom_buttons(self.coverage, "reference"))
+        widgets = (self.references, self.depth_label, *zoom_buttons(self.coverage, "reference"))
         return TitledPage("Depth of", self.coverage, *widgets, stretched=self.depth_label)
 
     def _forget(self) -> None:
         self._row = self._drawn = self._place = None
         self.pileup.close_run()
-        self.texts.clear()
+        self.references.clear()
         self.depth_label.set_text("")
         self.coverage.show_depth(None)
         self.alignment.show_pair(None)
@@ -135,40 +135,40 @@ class ReadsView(RunView):
 
     def _show_summary(self, summary: ReadSummary) -> None:
         locale = QLocale()
-        patterns = f"{locale.toString(summary.n_patterns)} read{'' if summary.n_patterns == 1 else 's'}"
-        texts = f"{locale.toString(summary.n_texts)} reference{'' if summary.n_texts == 1 else 's'}"
+        reads = f"{locale.toString(summary.n_reads)} read{'' if summary.n_reads == 1 else 's'}"
+        references = f"{locale.toString(summary.n_references)} reference{'' if summary.n_references == 1 else 's'}"
         n_without = summary.n_rows - summary.n_aligned
         without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
         alignments = SummaryNumber(summary.n_aligned, "alignment", "alignments")
-        large = (alignments, SummaryNumber(summary.n_patterns, "read", "reads"))
-        self.header.show_counts([alignments], f"of {patterns} with {texts}{without}", large=large)
+        large = (alignments, SummaryNumber(summary.n_reads, "read", "reads"))
+        self.header.show_counts([alignments], f"of {reads} with {references}{without}", large=large)
         if summary.filled and self.alignments.hidden_columns() is None:
             hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
             self.alignments.view.hide_columns([name for name in hidden if name not in summary.filled])
-        with QSignalBlocker(self.texts):
-            for text in summary.texts:
+        with QSignalBlocker(self.references):
+            for text in summary.references:
                 self._offer(text)
         if self._drawn is not None:
             self._choose_text(self._drawn)
-        elif summary.texts:
-            self._choose_text(summary.texts[0])
+        elif summary.references:
+            self._choose_text(summary.references[0])
         else:
             self.coverage.show_depth(None, "No read has an alignment.")
 
-    def _offer(self, text: ShownText) -> int:
+    def _offer(self, text: ShownReference) -> int:
         """Return the index of a reference in the drop-down field, to which it is added if missing."""
-        for at in range(self.texts.count()):
-            if text.is_same(self.texts.itemData(at)):
+        for at in range(self.references.count()):
+            if text.is_same(self.references.itemData(at)):
                 return at
-        self.texts.addItem(text.name, text)
-        return self.texts.count() - 1
+        self.references.addItem(text.name, text)
+        return self.references.count() - 1
 
-    def _choose_text(self, text: ShownText) -> None:
+    def _choose_text(self, text: ShownReference) -> None:
         """Show the depth of a reference."""
         is_new_reference = not text.is_same(self._drawn)
         self._drawn = text
-        with QSignalBlocker(self.texts):
-            self.texts.setCurrentIndex(self._offer(text))
+        with QSignalBlocker(self.references):
+            self.references.setCurrentIndex(self._offer(text))
         if is_new_reference or self.coverage.shown is None:
             self._draw_depth(retains_range=False)
 

@@ -365,7 +365,7 @@ def check_reads(view: ReadsView, tables: Tables) -> None:
     assert pair is not None and (pair.query_name, pair.subject_name) == (values["pattern"], values["text"])
     assert pair.subject_start == values["text_start"]
     assert view.pileup.plot.chosen == row
-    if view.texts.currentText() == values["text"]:
+    if view.references.currentText() == values["text"]:
         assert view.coverage.marked == (values["text_start"], values["text_end"])
     if view.tabs.currentWidget() is view.pileup and view.pileup.plot.pile is not None:
         pile = view.pileup.plot.pile

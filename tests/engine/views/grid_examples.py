@@ -13,7 +13,7 @@ from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.engine.views.coverage import Coverage, cover, protein_features
 from proteoscope.engine.views.hits import Bar, QueryBars
 from proteoscope.engine.views.pileup import Pileup
-from proteoscope.engine.views.reads import ShownText
+from proteoscope.engine.views.reads import ShownReference
 from proteoscope.engine.views.stack_colours import ColouredStack
 
 QUERY = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADESHAGCEKSLHTLFGDELCKVASLRETYGDMADCCEKQEP"
@@ -62,7 +62,9 @@ def pile() -> Pileup:
     lane, read, position = np.array([0, 1, 2]), np.array([0, 1, 2]), np.array([20, 30, 45])
     symbol, is_reverse = np.frombuffer(b"A-+", np.uint8), np.array([False, True, False])
     names = ("read0", "read1", "read2")
-    return Pileup(ShownText(0, "chr1", 60), 1, 60, 2, np.arange(3), start, end, is_reverse, lane, read, position, symbol, reference, names)
+    return Pileup(
+        ShownReference(0, "chr1", 60), 1, 60, 2, np.arange(3), start, end, is_reverse, lane, read, position, symbol, reference, names
+    )
 
 
 def features() -> list[TrackFeature]:

@@ -24,7 +24,7 @@ def test_pileup_shows_differences_from_the_reference(tmp_path: Path) -> None:
     with open_run(project) as run:
         source = run.tables.source("alignments")
         rows = source.values(np.arange(source.total), ["text", "text_start", "text_end", "cigar", "strand", "pattern"]).to_pylist()
-        reference = read_summary(source).texts[0]
+        reference = read_summary(source).references[0]
         genome = parts[int(reference.name[4])]
         first, last = 300, 520
         pile = read_pileup(source, reference, first, last)

@@ -15,7 +15,7 @@ from proteoscope.engine.views.paper import pdf
 from proteoscope.engine.views.pileup import Pileup, find_differences
 from proteoscope.engine.views.pileup_drawing import PileupSheet, draw_pileup
 from proteoscope.engine.views.read_pair import draw_lines
-from proteoscope.engine.views.reads import ShownText
+from proteoscope.engine.views.reads import ShownReference
 from proteoscope.engine.views.sheets import TextMeasure
 
 BASES = "ACGT"
@@ -107,7 +107,7 @@ def pile_of(start: np.ndarray, end: np.ndarray, n_differences: int = 0, length: 
     reference = np.frombuffer(BASES.encode() * (length // 4), np.uint8)
     ends = start.astype(np.int64), end.astype(np.int64)
     lanes, names = np.arange(n), tuple(f"r{at}" for at in range(n))
-    return Pileup(ShownText(0, "g", length), 1, length, 0, lanes, *ends, lanes % 2 == 1, lanes, read, place, symbol, reference, names)
+    return Pileup(ShownReference(0, "g", length), 1, length, 0, lanes, *ends, lanes % 2 == 1, lanes, read, place, symbol, reference, names)
 
 
 def parts(drawing: Drawing, kind: type) -> list:

@@ -72,7 +72,7 @@ def test_reads_view_draws_the_first_alignment_and_counts_in_the_header(view: Rea
     assert shown(view.alignments, "score") == [row["score"] for row in rows] and view.alignments.view.chosen == 0
     pair = view.alignment.plot.pair
     assert pair is not None and (pair.query_name, pair.subject_name) == (rows[0]["pattern"], rows[0]["text"])
-    assert view.texts.currentText() == rows[0]["text"] and view.texts.count() == 3
+    assert view.references.currentText() == rows[0]["text"] and view.references.count() == 3
     assert view.coverage.marked == (rows[0]["text_start"], rows[0]["text_end"])
     assert cut_off(view) == [] and overlapping(view.filters) == []
 
@@ -83,7 +83,7 @@ def test_selected_read_alignment_is_drawn_with_its_reference(view: ReadsView, pr
     click_row(view.alignments, at, qtbot)
     settle(view, qtbot)
     pair = view.alignment.plot.pair
-    assert pair is not None and pair.subject_name == rows[at]["text"] == view.texts.currentText()
+    assert pair is not None and pair.subject_name == rows[at]["text"] == view.references.currentText()
     assert view.coverage.marked == (rows[at]["text_start"], rows[at]["text_end"])
     assert view.coverage.shown is not None and view.coverage.shown.name == rows[at]["text"]
 
@@ -131,7 +131,7 @@ def test_read_alignment_filters_equal_a_plain_loop(
     expected = [row for row in rows if passes(row)]
     assert shown(view.alignments, "pattern") == [row["pattern"] for row in expected]
     assert 0 < len(expected) < len(rows)
-    depth, text = view.coverage.shown, view.texts.currentText()
+    depth, text = view.coverage.shown, view.references.currentText()
     assert depth is not None
     assert depth.n_alignments == sum(row["text"] == text and row["score"] is not None for row in expected)
     view.filters.reset()
@@ -158,10 +158,10 @@ def test_reads_without_an_alignment_are_listed_and_counted(within: Project, qtbo
 
 
 def test_click_in_depth_plot_lists_alignments_there_and_show_all_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
-    view.texts.setCurrentIndex(1)
-    view.texts.activated.emit(1)
+    view.references.setCurrentIndex(1)
+    view.references.activated.emit(1)
     settle(view, qtbot)
-    text = view.texts.currentText()
+    text = view.references.currentText()
     view.coverage.show_range(((1000.5, 1060.5),))
     inner = view.coverage.inner()
     at = QPoint(round(inner.left() + (1030 - 1000.5) / 60 * inner.width()), round(inner.center().y()))
@@ -308,4 +308,4 @@ def test_reads_view_remembers_columns_and_can_be_cleared(view: ReadsView, projec
     assert again.alignments.hidden_columns() == ["cigar"]
     again.clear()
     assert again.text.startswith("No results yet. Run a read alignment")
-    assert again.coverage.shown is None and again.texts.count() == 0 and again.alignment.plot.pair is None
+    assert again.coverage.shown is None and again.references.count() == 0 and again.alignment.plot.pair is None
