@@ -80,8 +80,8 @@ def _refuse_other(path: Path, status: os.stat_result) -> None:
 def pinned_folder(folder: Path) -> Iterator[Path]:
     """Yield a path to an existing folder that other users cannot redirect during the `with` block.
 
-    This is the given path if only this user can change its parent folders and replace files in it, and on systems without paths to open
-    folders.
+    The given path is yielded unchanged if only this user can change its parent folders and replace files in it, or if the system has no
+        paths to open folders.
 
     Raises
     ------

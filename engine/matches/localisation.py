@@ -498,18 +498,18 @@ def _shrunk(counts: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[
 def rate_sites(
     sites: ModificationSites, key: NDArray[np.int64], residue: NDArray[np.uint8], residues: NDArray[np.float64], *, plus_one: bool = False
 ) -> SiteRates:
-    """Collapse sites and estimate the false localisation rate of each modification from decoy residues.
+    """Combine rows of the same site, and estimate the false localisation rates of each modification from decoy residues.
 
     Parameters
     ----------
     sites : ModificationSites
         Sites, n rows.
     key : ndarray of int64, shape (n,)
-        Number of the collapsed site of each row; a collapsed site has one modification, and is a target or a decoy.
+        Number of the combined site of each row; rows with the same number have the same modification and are all targets or all decoys.
     residue : ndarray of uint8, shape (n,)
         Residue at each site, as ASCII.
     residues : ndarray of float64, shape (names, 1 + decoy residues)
-        Numbers of target residues, and of each decoy residue, in the identified peptides with an alternative site, by modification.
+        Numbers of target residues and of each decoy residue in the identified peptides with an alternative site; one row per modification.
     plus_one : bool
         True to count one decoy more than observed.
     """

@@ -199,7 +199,7 @@ def _join_files(
 def _query(
     identified: Identified, ions: Ions, file: int, ms1_spectra: Ms1Spectra, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ions that a file identified, their query, those without a time, and those identified at the voltage of the ions."""
+    """Return the ions that a file identified, the query of their traces, its ions without a time, and its ions at the voltage."""
     matches = identified.matches
     of_file = np.flatnonzero(matches.file == file)
     timed = of_file[np.isfinite(matches.retention_time[of_file])]
