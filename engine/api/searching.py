@@ -534,11 +534,13 @@ def evidence(
 
 
 def structures(
-    queries: Files,
+    queries: Files | None,
     database: Files,
     *,
+    all: bool = False,
     superpose: PathLike | None = None,
     complexes: PathLike | None = None,
+    clusters: PathLike | None = None,
     out: PathLike | None = None,
     format: str = "",
     project: PathLike | None = None,
@@ -557,14 +559,18 @@ def structures(
 
     Parameters
     ----------
-    queries : str, Path or iterable of these
-        Structure files, ``FILE:CHAIN``, folders or lists of files.
+    queries : str, Path, iterable of these, or None
+        Structure files, ``FILE:CHAIN``, folders or lists of files; None with `all`.
     database : str, Path or iterable of these
         Structure database, or structure files, folders or lists of files.
+    all : bool
+        True to compare the chains of the database with each other instead of queries, and to report each pair once.
     superpose : str or Path, optional
         Folder for superposed hits.
     complexes : str or Path, optional
         File for a table of target files, ranked by the sum over all chains of a query file.
+    clusters : str or Path, optional
+        With `all`, file for the table of clusters of chains with the same fold, by TM-score.
     out, format : str or Path, and str, optional
         File for the hits, and its format; by default the extension determines it.
     project : str or Path, optional
@@ -588,8 +594,8 @@ def structures(
     request = SearchArguments(
         project, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
     )
-    options = {"superpose": superpose, "complexes": complexes}
-    return request.run(StructureSearch, {"queries": queries, "database": database}, options, out, format)
+    options = {"all": all, "superpose": superpose, "complexes": complexes, "clusters": clusters}
+    return request.run(StructureSearch, {"queries": () if queries is None else queries, "database": database}, options, out, format)
 
 
 def reads(

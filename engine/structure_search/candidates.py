@@ -69,6 +69,8 @@ class Comparison(NamedTuple):
         Session that superposes the candidates of the sensitive mode; None to superpose on CPU threads.
     tables : SensitiveTables or None
         Scoring tables of the sensitive mode; None for those delivered with the program.
+    is_all : bool
+        True if the queries are the database, and each is compared only with the chains after it in the order of the files.
     """
 
     queries: DescribedChains
@@ -78,6 +80,7 @@ class Comparison(NamedTuple):
     resources: Resources
     superposing: Session | None = None
     tables: SensitiveTables | None = None
+    is_all: bool = False
 
     @property
     def is_sensitive(self) -> bool:
@@ -181,6 +184,8 @@ def best_candidates(comparison: Comparison, query: ChainRow) -> Candidates:
     residues = scores.chains.residues
     z = z_scores(residues / scores.unit, database.chains.lengths, residues >= 0)
     aligned = np.flatnonzero(residues > 0)
+    if comparison.is_all:
+        aligned = aligned[database.file_order[aligned] > comparison.queries.file_order[query]]
     ranks = z if comparison.is_sensitive else residues / scores.unit
     best = aligned[np.lexsort((database.file_order[aligned], -ranks[aligned]))][: comparison.n_candidates]
     return Candidates(query, scores, z, best)

@@ -14,6 +14,10 @@ means only chain B, QUERY.cif all chains.
 With --complexes FILE, the chains of a query's file are also searched together: each is matched to another chain of the same target file,
 and files are ranked by the sum over the matched chains, each superposed separately.
 
+With --all, each chain of the database is compared with those after it, in the order of the files. --clusters FILE groups them: from the
+longest chain on, each joins the representative with the highest TM-score by the longer chain if that is 0.5 or more, or represents itself.
+Pairs beyond the hits per query (at least a hundred superposed) are not known to it: raise --hits-per-query.
+
 Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of the query's score with itself
 are rejected. Phase 2 aligns residues by their descriptors; a gap of k residues costs GAP_FIRST + (k - 1) * GAP_NEXT.
 
@@ -56,6 +60,7 @@ STRUCTURE_SEARCH: Search = Search(
             wanted="a query structure",
             singular="query",
             hint="files with the query structures",
+            instead="all",
         ),
         Input(
             "database",
@@ -72,6 +77,7 @@ STRUCTURE_SEARCH: Search = Search(
         ),
     ),
     options=(
+        Option("all", "", "compare the chains of the database with each other instead of queries, and report each pair once"),
         Option(
             "superpose",
             "Write superposed hits into",
@@ -82,6 +88,13 @@ STRUCTURE_SEARCH: Search = Search(
             "complexes",
             "",
             "write a table of files: all chains of a query's file together, ranked by their sum",
+            metavar="FILE",
+            is_output_file=True,
+        ),
+        Option(
+            "clusters",
+            "",
+            "with --all: write a table of clusters of chains with the same fold, by TM-score",
             metavar="FILE",
             is_output_file=True,
         ),

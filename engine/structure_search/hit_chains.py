@@ -86,6 +86,8 @@ class HitChains:
         InputError
             If no file of the run contains the chain any more.
         """
+        if not self._paths["queries"]:  # the queries are the database
+            return self.target(name, sequence, ChainRow(0))
         return self._find_in_files("queries", name, sequence)
 
     def target(self, name: str, sequence: str, index: ChainRow) -> ChainInFile:

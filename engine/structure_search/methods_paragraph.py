@@ -25,10 +25,11 @@ def methods(facts: RunFacts) -> Methods:
         else "log-odds of conformation, spatial neighbours, burial and residue type, and ranked by mean TM-score and z-score"
     )
     left_out = isinstance(confidence, int | float) and confidence > 0
+    queries, database = listed(facts.names("queries")), listed(facts.names("database"))
+    compared = f"{queries}{size} were compared with every chain of {database}" if queries else f"{database} were compared with each other"
     sentences = [
-        f"The chains of {listed(facts.names('queries'))}{size} were compared with every chain of {listed(facts.names('database'))}"
-        f"{against} in the phases of GPU-CASSERT: elements of secondary structure, then residues, both by local alignment with affine "
-        "gaps, then superposition by least squares.",
+        f"The chains of {compared}{against} in the phases of GPU-CASSERT: elements of secondary structure, then residues, both by local "
+        "alignment with affine gaps, then superposition by least squares.",
         f"Chains whose elements scored less than {facts.text('qualification_threshold')} of the query with itself were left out.",
         f"Residues were scored by {rewards}.",
         f"Residues with a pLDDT below {confidence:g} were left out." if left_out else "",

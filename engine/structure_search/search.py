@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
@@ -13,6 +14,7 @@ from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.structure_search.candidates import Candidates, Comparison, best_candidates, query_batches, superpose_candidates
 from proteoscope.engine.structure_search.complexes import by_file, complex_hits, complex_writer
+from proteoscope.engine.structure_search.fold_clusters import cluster_writer
 from proteoscope.engine.structure_search.hits import StructureQueryHits, reported_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.prepared_chains import prepared_chains
@@ -44,7 +46,9 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         structure database, or files as for the queries; `StructureSearchParameters`. `out` is a file for the hits, tab-separated, or None;
         `project` is a project to which a run with its tables is added, or None. Options: ``superpose``, a folder for the superposition of
         each hit (Cα): coordinates, alignment and scripts; ``complexes``, a file for the table of database files that match all chains of a
-        query file (`proteoscope.engine.structure_search.complexes`).
+        query file (`proteoscope.engine.structure_search.complexes`);
+        ``all``, to compare the chains of the database with each other instead of queries; ``clusters``, a file for the clusters of them
+        (`proteoscope.engine.structure_search.fold_clusters`).
     progress : Progress, optional
         Progress of the search.
 
@@ -56,27 +60,32 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         If the user cancels.
     """
     parameters = request.parameters_as(StructureSearchParameters)
-    superpose, complexes = request.path("superpose"), request.path("complexes")
+    superpose, complexes, clusters = (request.path(name) for name in ("superpose", "complexes", "clusters"))
+    is_all = request.flag("all")
     database, query_sources = chain_input(request.inputs.get("database", ())), sources_of(request.inputs.get("queries", ()))
+    _check_options(request, parameters)
     spec = RunSpec(
         "structures",
         request,
-        {"queries": "QUERY.cif", "database": "DATABASE"},
+        {**({} if is_all else {"queries": "QUERY.cif"}), "database": "DATABASE"},
         {"queries": [source.path for source in query_sources], "database": database.paths},
-        request.outputs("complexes", "superpose"),
+        request.outputs("clusters", "complexes", "superpose"),
         are_distinct=False,
         kernels="structures",
     )
 
-    def read(progress: Progress, threads: int) -> DescribedChains:
+    def read(progress: Progress, threads: int) -> DescribedChains | None:
+        if is_all:
+            return None
         return read_chains(query_sources, progress, threads, minimum_plddt=parameters.minimum_plddt, models=parameters.models)
 
     with search_run(spec, read, progress) as run:
         opening = run.begin(run.resources)  # opening a GPU takes as long as opening a database
-        queries = run.read()
+        given = run.read()
         with run.step("index"):
             chains = _database(run, database, parameters)
-        _warn_of_input(queries, chains, parameters, run.progress)
+        queries = chains if given is None else given
+        _warn_of_input(given, chains, parameters, run.progress)
         with run.step("plan"):
             resources = opening().reporting_to(run.progress)
             batches = query_batches(queries, parameters, resources)
@@ -87,9 +96,10 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             Executor(resources).session(build_superposition_workload()) as superposing,
             hit_writers(run.run, output, superpose) as writers,
             complex_writer(complexes) as write_complexes,
+            cluster_writer(clusters, chains) as cluster_writers,
             ExitStack() as stack,
         ):
-            comparison = Comparison(queries, chains, parameters, session, resources, superposing)
+            comparison = Comparison(queries, chains, parameters, session, resources, superposing, is_all=is_all)
             # Complexes are compared with the same sessions, one after the other.
             scored = stack.enter_context(closing(_scored_hits(run, comparison, batches, is_ahead=complexes is None)))
             for of_file in by_file(queries, scored):
@@ -97,7 +107,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
                 for hits in of_file:
                     with run.step("report"):
                         totals.add(hits)
-                        for write in writers:
+                        for write in (*writers, *cluster_writers):
                             write(hits)
                     complex_chains += [hits] if write_complexes is not None else []
                 if write_complexes is not None:
@@ -110,25 +120,41 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         return _summary(run, queries, chains, totals, parameters)
 
 
-def _database(run: SearchRun[DescribedChains], database: ChainInput, parameters: StructureSearchParameters) -> DescribedChains:
+def _check_options(request: SearchRequest, parameters: StructureSearchParameters) -> None:
+    """Raise an error if options contradict each other."""
+    if not request.flag("all"):
+        if request.path("clusters") is not None:
+            raise ParameterError("clusters are those of all chains of a database: give --all with --clusters")
+        return
+    if request.inputs.get("queries"):
+        raise ParameterError("--all compares the chains of the database with each other: leave out the queries")
+    if request.path("complexes") is not None:
+        raise ParameterError("--complexes compares the files of queries: leave out --all")
+    if parameters.minimum_plddt > 0:
+        raise ParameterError("minimum_plddt applies to queries: leave out --all, or build a database with --minimum-plddt")
+
+
+def _database(run: SearchRun[DescribedChains | None], database: ChainInput, parameters: StructureSearchParameters) -> DescribedChains:
     """Return the chains in which the queries are searched, from a structure database or from files."""
     if database.folder is not None:
         return open_chains(database.folder, run.progress, run.threads)
     return prepared_chains(database.files, run.digests("database"), run.progress, run.threads, parameters.models)
 
 
-def _warn_of_input(queries: DescribedChains, chains: DescribedChains, parameters: StructureSearchParameters, progress: Progress) -> None:
+def _warn_of_input(
+    queries: DescribedChains | None, chains: DescribedChains, parameters: StructureSearchParameters, progress: Progress
+) -> None:
     """Warn about unusual input."""
-    for name in without_structure(queries):
+    for name in [] if queries is None else without_structure(queries):
         progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
     if parameters.has_idle_weight:
         progress.message("Secondary structure has no weight in the sensitive mode: the conformation already contains it", "warning")
-    for text in (*queries.messages, *chains.messages):
+    for text in (*(() if queries is None else queries.messages), *chains.messages):
         progress.message(text)
 
 
 def _scored_hits(
-    run: SearchRun[DescribedChains], comparison: Comparison, batches: list[list[ChainRow]], *, is_ahead: bool
+    run: SearchRun[DescribedChains | None], comparison: Comparison, batches: list[list[ChainRow]], *, is_ahead: bool
 ) -> Generator[StructureQueryHits, None, None]:
     """Yield the queries with their hits; with `is_ahead`, a batch is scored while the hits of the one before are reported."""
 
@@ -156,7 +182,7 @@ def _scored_hits(
 
 
 def _summary(
-    run: SearchRun[DescribedChains],
+    run: SearchRun[DescribedChains | None],
     queries: DescribedChains,
     chains: DescribedChains,
     totals: HitTotals,

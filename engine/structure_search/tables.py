@@ -225,5 +225,20 @@ COMPLEXES = Table.from_columns(
 )
 """Description of the table of database files whose chains match those of a query file."""
 
+CLUSTERS = Table.from_columns(
+    "clusters",
+    "Clusters",
+    (
+        Column("cluster", meaning="Number of the cluster, from 1, the largest first", kind="integer"),
+        Column("size", meaning="Number of chains of the cluster", kind="integer"),
+        Column("representative", meaning="Name of the representative, the longest chain of the cluster"),
+        Column("chain", meaning="Name of the chain"),
+        Column("length", meaning="Number of residues of the chain", kind="integer"),
+        Column("tm_score", meaning="TM-score with the representative, normalised by the longer chain", kind="number"),
+    ),
+    saved="cluster size representative chain length tm_score",
+)
+"""Description of the table of clusters of folds."""
+
 TABLES = (QUERIES, HITS)
 """Result tables shown in the window, from queries to hits."""

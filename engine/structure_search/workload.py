@@ -32,9 +32,10 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     database = chain_input(request.inputs.get("database", ()))
     check_sources(database.files)
     read, chains = float(len(database.files)), estimate_chains(database)
+    n_queries = chains if request.flag("all") else n_queries
     pairs = _pairs(n_queries, chains) if parameters.mode == "sensitive" else 0.0
     works = estimate_workloads(n_queries, chains)[: 2 if pairs else 1]
-    host = {"read": n_queries * _READ_FILE, "index": read * _READ_FILE + chains * _CHAIN, "report": n_queries * _QUERY}
+    host = {"read": len(queries) * _CHAINS_OF_FILE * _READ_FILE, "index": read * _READ_FILE + chains * _CHAIN, "report": n_queries * _QUERY}
     counts = {"queries": n_queries, "chains": chains, "cells": n_queries * chains * _RESIDUES * _RESIDUES}
     return Expectation(works, host, counts, chains * _RESIDUES * 40 + pairs * _RESIDUES * 64)
 

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "structures": ("structures", DOMAIN, "--database", DOMAIN, *CPU, "--out", "OUT"),
     "superposed hits": ("structures", DOMAIN, "--database", DOMAIN, *CPU, "--out", "hits.tsv", "--superpose", "OUT"),
     "complexes": ("structures", DOMAIN, "--database", DOMAIN, *CPU, "--out", "hits.tsv", "--complexes", "OUT"),
+    "fold clusters": ("structures", "--all", "--database", DOMAIN, *CPU, "--out", "hits.tsv", "--clusters", "OUT"),
     "reads": ("reads", GENOME, READS, *CPU, "--out", "OUT"),
     "identify": ("identify", SPECTRA, "--database", PROTEINS, *CPU, "--out", "OUT"),
     "cluster": ("cluster", SPECTRA, *CPU, "--out", "OUT"),

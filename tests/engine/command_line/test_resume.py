@@ -250,6 +250,7 @@ def test_options_for_output_files_are_marked_as_output() -> None:
         ("cluster", "consensus"),
         ("structures", "superpose"),
         ("structures", "complexes"),
+        ("structures", "clusters"),
         ("evidence", "report"),
         ("quantify", "report"),
     }

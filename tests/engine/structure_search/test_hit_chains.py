@@ -55,6 +55,9 @@ def test_hit_chains_are_found_in_files_and_in_a_database(files: dict[str, Path],
         trace = chains.target("two:A", both.sequence(0), number)
         assert trace.chains.names == ("two:A",) and trace.path == files["two"]
         assert chains.target("two:A", both.sequence(0), 77).chains.names == ("two:A",)
+        # Of a comparison of all chains, the queries are the database.
+        query = HitChains(inputs).query("two:B", both.sequence(1))
+        assert query.chains.position.tolist() == both.position[both.rows(1)].tolist() and query.path == files["two"]
 
 
 def test_hit_chain_of_a_database_is_not_another_of_the_same_sequence(files: dict[str, Path], tmp_path: Path) -> None:
