@@ -290,9 +290,11 @@ def _distinct(described: DescribedChains, rows: NDArray[np.int64]) -> tuple[_Dis
     chains = described.chains
     used, which = np.unique(rows, return_inverse=True)
     residues, offsets = take_runs(chains.residue, chains.offsets, used)
-    texts = (pa.array(list(map(texts.__getitem__, used.tolist())), pa.string()) for texts in (chains.names, chains.descriptions))
+    names, descriptions = (
+        pa.array(list(map(texts.__getitem__, used.tolist())), pa.string()) for texts in (chains.names, chains.descriptions)
+    )
     sequences, states = (some.arrow() for some in chains.texts(used))
-    return _Distinct(residues, offsets, np.diff(offsets), *texts, sequences, states, ordered_shares(chains, used)), which
+    return _Distinct(residues, offsets, np.diff(offsets), names, descriptions, sequences, states, ordered_shares(chains, used)), which
 
 
 def _significance(
