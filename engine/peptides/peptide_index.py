@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges
+from proteoscope.engine.arrays import ranges, read_only
 from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import one_line
@@ -172,7 +172,7 @@ def build_peptide_index(
         residues, offsets, bounds = selection.residues, selection.offsets, None if bounds is None else bounds[selected]
     first_decoy, stops = int(offsets[n_targets]), proteins.stops if selection is None else selection.places(proteins.stops)
     # Databases with variants, in which only some peptides count, have no stops.
-    digest = _Digest(residues, with_stops(offsets, stops), first_decoy, digestion, resources, bounds, windows)
+    digest = _Digest(residues, read_only(with_stops(offsets, stops)), first_decoy, digestion, resources, bounds, windows)
     progress = resources.progress
     progress.stage("Counting peptides")
     buckets = digest.count()

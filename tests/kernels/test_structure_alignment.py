@@ -13,6 +13,7 @@ from proteoscope.kernels.cpu.structure_pairs import align_pair
 from proteoscope.kernels.cuda.structure_alignment import analysis
 from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, backend_module
 from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
+from tests.shim.read_only import read_only
 from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.structure_inputs import plain_element_score, plain_score, random_rewards, random_structures
 
@@ -119,7 +120,9 @@ def test_structure_search_scores_only_requested_chains(device):
 def test_structure_alignment_score_of_a_chain_with_itself_ignores_longer_chains(device):
     rng = np.random.default_rng(7)
     chains, rewards = random_structures(rng, [10, 11, 200]), random_rewards(rng)
-    alone, _, _ = searched(device(), chains.chain(0), chains.chain(0), rewards, 0)
+    single = chains.chain(0)
+    read_only(single.offsets)  # like those of a database
+    alone, _, _ = searched(device(), chains.chain(0), single, rewards, 0)
     together, _, _ = searched(device(), chains.chain(0), chains, rewards, 0)
     assert alone[0] == together[0] == plain_score(chains.chain(0), chains.chain(0), rewards)
 

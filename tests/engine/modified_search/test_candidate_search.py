@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import read_only, run_offsets
 from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.scoring_settings import ion_settings
@@ -28,11 +28,11 @@ def made():
     lengths = np.array([len(sequence) for sequence in sequences])
     text = np.frombuffer("".join(sequences).encode(), np.uint8)
     peptides = PeptideArrays(
-        masses,
-        run_offsets(lengths)[:-1].astype(np.uint32),
-        lengths.astype(np.uint8),
-        np.zeros(len(lengths), np.uint8),
-        np.zeros(len(lengths), np.uint32),
+        read_only(masses),
+        read_only(run_offsets(lengths)[:-1].astype(np.uint32)),
+        read_only(lengths.astype(np.uint8)),
+        read_only(np.zeros(len(lengths), np.uint8)),
+        read_only(np.zeros(len(lengths), np.uint32)),
         text,
         RESIDUE_MASS.copy(),
         0.0,
