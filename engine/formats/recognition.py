@@ -30,6 +30,8 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"%PDF", "a PDF document", ""),
 )
 """First bytes, descriptions and remedies of unsupported files; the remedy is '' if such a file cannot be converted."""
+_OFFICE_SUFFIXES = (".docx", ".xlsx", ".pptx", ".odt", ".ods")
+"""Endings of zip archives that are documents."""
 _OTHER_ROOTS: dict[bytes, str] = {
     b"mzData": "mzData, which is no longer in use",
     b"html": "a web page",
@@ -52,6 +54,10 @@ def recognise(source: ByteSource) -> FileFormat:
         marks = (file_format.mark.decode().encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
         if file_format.magic and head.startswith(file_format.magic) and any(mark in head for mark in marks):
             return file_format
+    if head.startswith(b"PK") and source.path.suffix.lower() in _OFFICE_SUFFIXES:
+        raise InputError(
+            source.path, "is a document of an office program, which cannot be read", remedy="Save its text or table as a text file"
+        )
     for signature, description, remedy in _SIGNATURES:
         if head.startswith(signature):
             raise InputError(source.path, f"is {description}, which cannot be read", remedy=remedy or every_format())

@@ -91,6 +91,12 @@ def test_error_recognises_spectra_given_as_proteins_and_the_reverse(written: Cal
             read_proteins([written(content, "proteins.fasta")])
 
 
+@pytest.mark.parametrize("name", ["peptides.XLSX", "notes.docx", "table.ods"])
+def test_office_document_is_not_called_an_archive(written: Callable[..., Path], name: str) -> None:
+    with pytest.raises(InputError, match=r"is a document of an office program.*Save its text or table as a text file"):
+        read_spectra([written(b"PK\x03\x04" + NOISE, name)])
+
+
 def test_spectrum_formats_are_recognised_under_any_file_name(written: Callable[..., Path], make: Any) -> None:
     assert len(read_spectra([written(make.mzml(make.mzml_spectrum()), "run.mgf")])) == 1
     assert len(read_spectra([written(gzip.compress(MGF), "run.mzML")])) == 1

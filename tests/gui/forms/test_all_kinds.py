@@ -59,3 +59,15 @@ def test_form_of_each_search_explains_files_that_do_not_fit(window: MainWindow, 
             assert (problem == "") == fits, (path.name, problem)
             assert fits or path.name in problem
     assert form.validation_error() != ""
+
+
+def test_message_counts_the_further_files_that_do_not_fit(window: MainWindow, files: list[Path], qtbot: QtBot) -> None:
+    window.new_search("identify")
+    spectra = window.form.file_lists["spectra"]
+    spectra.add([path for path in files if path.name in ("run.mgf", "proteins.fasta", "notes.txt", "chain.pdb")])
+    qtbot.waitUntil(lambda: spectra.is_examined)
+    qtbot.waitUntil(lambda: spectra.message.text().endswith(" (2 more files cannot be used)"))
+    for row in (1, 2):
+        spectra.lines.item(row).setSelected(True)
+    spectra.remove_selected()
+    assert spectra.message.text() == spectra.problem() != ""
