@@ -406,8 +406,8 @@ class FileList(QWidget):
     def _show_state(self) -> None:
         for i in range(self.lines.count()):
             self._show_item(self.lines.item(i))
-        problem, known = self.problem(), (self._known.get(path) for path in self.paths)
-        n_more = sum(file is not None and bool(self._problem_of(file)) for file in known) - 1
+        problem, inspected = self.problem(), [self._known.get(path) for path in self.paths]
+        n_more = sum(file is not None and bool(self._problem_of(file)) for file in inspected) - 1
         self.frame.show_problem(f"{problem} ({_counted(n_more, 'more file')} cannot be used)" if problem and n_more > 0 else problem)
         self._show_counts()
         self.lines.updateGeometry()
