@@ -343,7 +343,10 @@ class DesignEditor(QWidget):
         text = "Choose a project to list the files of its identification." if not self._files else ""
         if self._files and not is_used:
             what = "Each" if self._label is None else "Each channel of each"
-            text = f"{what} of {counted(len(self._files), 'file')} is a sample; no conditions are compared."
+            text = (
+                f"{what} of {counted(len(self._files), 'file')} is a sample; no conditions are compared. "
+                "Check “Use a design” to name conditions here or to paste a design."
+            )
         elif isinstance(validated, Design):
             text = " ".join((_summary(validated, self._compared), *self._compared.notes))
         show_text(self.message, text)

@@ -70,7 +70,10 @@ def test_design_table_is_guessed_filled_pasted_and_undone(
 ) -> None:
     model = design.model
     assert design.is_used.isChecked() and column(model, "condition") == ["control", "control", "heat", "heat"]
-    assert "heat compared with control" in design.message.text()
+    design.is_used.setChecked(False)
+    assert "no conditions are compared. Check “Use a design” to name conditions here or to paste a design." in design.message.text()
+    design.is_used.setChecked(True)
+    qtbot.waitUntil(lambda: "heat compared with control" in design.message.text())
     click_cell(design, window, 0, "condition", hand, qtbot)
     hand.type("dose")
     hand.press("enter")
