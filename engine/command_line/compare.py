@@ -33,17 +33,23 @@ two answers. Isoleucine and leucine count as the same.
 def add_compare(commands: Any) -> None:
     """Add the sub-command ``compare`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("compare", help="compare finished runs", description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("projects", nargs="+", metavar="PROJECT", help="project folder; of several, runs are compared across them")
+    parser.add_argument(
+        "projects", nargs="+", metavar="PROJECT", help="project folder; runs of several projects are compared with each other"
+    )
     parser.add_argument(
         "--run",
         action="append",
         default=[],
         metavar="ID",
-        help="a run to compare, may be given several times: of each project that has one of this name; all that can be when not given",
+        help="compare the run of this name in each project; may be given several times (default: all runs that can be compared)",
     )
-    parser.add_argument("--threshold", type=float, default=0.01, metavar="Q", help="q-value up to which items count (default: %(default)s)")
+    parser.add_argument(
+        "--threshold", type=float, default=0.01, metavar="Q", help="maximum q-value of accepted items (default: %(default)s)"
+    )
     parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="folder for tables and figures, created if missing")
-    parser.add_argument("--mirrors", type=int, default=10, metavar="N", help="figures of spectra with two answers (default: %(default)s)")
+    parser.add_argument(
+        "--mirrors", type=int, default=10, metavar="N", help="maximum number of figures of spectra with two answers (default: %(default)s)"
+    )
     parser.add_argument(
         "--spreadsheet-safe",
         action="store_true",

@@ -51,20 +51,20 @@ def add_convert(commands: Any) -> None:
         metavar="FILE",
         help="file to write, gzipped if it ends with .gz; - for standard output",
     )
-    parser.add_argument("--format", choices=[name.lower() for name in formats], help="what to write there (default: by the ending of FILE)")
+    parser.add_argument("--format", choices=[name.lower() for name in formats], help="format of FILE (default: by its suffix)")
     parser.add_argument("--charge", metavar="Z[,Z]", help="only spectra of precursors with one of these charges, as 2,3")
     parser.add_argument(
         "--precursor-mass", metavar="LOW..HIGH", help="only spectra with a neutral precursor mass in this range, in dalton, as 500..2000"
     )
-    parser.add_argument("--retention-time", metavar="FROM..TO", help="only those from this time, in seconds, as 600..1200")
-    identified = parser.add_mutually_exclusive_group()
-    identified.add_argument("--identified", metavar="DIR", help="only those that an identification of this project identified")
-    identified.add_argument("--unidentified", metavar="DIR", help="only those that it did not identify")
-    parser.add_argument("--run", metavar="ID", help="which identification of the project; the newest when not given")
-    parser.add_argument("--q-value", type=float, metavar="Q", help="what counts as identified (default: 0.01)")
     parser.add_argument(
-        "--strict", action="store_true", help="refuse files with spectra that cannot be read, in place of leaving these out"
+        "--retention-time", metavar="FROM..TO", help="only spectra with a retention time in this range, in seconds, as 600..1200"
     )
+    identified = parser.add_mutually_exclusive_group()
+    identified.add_argument("--identified", metavar="DIR", help="only spectra that an identification of this project identified")
+    identified.add_argument("--unidentified", metavar="DIR", help="only spectra that an identification of this project did not identify")
+    parser.add_argument("--run", metavar="ID", help="identification of the project that is used (default: the newest)")
+    parser.add_argument("--q-value", type=float, metavar="Q", help="maximum q-value of identified spectra (default: 0.01)")
+    parser.add_argument("--strict", action="store_true", help="refuse files with spectra that cannot be read, instead of leaving these out")
     parser.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads (default: all)")
     parser.set_defaults(command=_convert)
 

@@ -43,7 +43,7 @@ def add_devices(commands: Any) -> None:
     """Add the sub-command ``devices`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser(
         "devices",
-        help="list what can compute on this machine, or measure it",
+        help="list the CPU and GPUs of this machine, or measure their speed",
         epilog="Estimates and --device auto use the measurements. Compiling adds time once.",
     )
     parser.add_argument("--calibrate", action="store_true", help="measure each device, a few seconds for each")
@@ -87,8 +87,10 @@ def _measured_lines(measured: DeviceParameters) -> Iterator[str]:
 
 def add_compile(commands: Any) -> None:
     """Add the sub-command ``compile`` to argparse's sub-parsers `commands`."""
-    parser = commands.add_parser("compile", help="compile what searches compute with, ahead of the first search", epilog=_COMPILING)
-    parser.add_argument("--processes", type=int, metavar="N", help="processes that compile, at most eight (default: one for each core)")
+    parser = commands.add_parser("compile", help="compile the kernels of all searches in advance", epilog=_COMPILING)
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help="number of processes that compile, at most eight (default: one for each core)"
+    )
     parser.set_defaults(command=_compile)
 
 
@@ -110,7 +112,7 @@ def add_cost_model(commands: Any) -> None:
     """Add the sub-command ``cost-model`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("cost-model", help="show how well the cost model predicts on this machine", epilog=_COMPARISON)
     parser.add_argument("what", choices=("report",), help="report: write a page")
-    parser.add_argument("--out", required=True, type=output_name, metavar="FILE.html", help="the page; - for standard output")
+    parser.add_argument("--out", required=True, type=output_name, metavar="FILE.html", help="file of the page; - for standard output")
     parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="default: %(default)s")
     parser.set_defaults(command=_report)
 

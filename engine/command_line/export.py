@@ -36,7 +36,7 @@ def add_export(commands: Any) -> None:
         required=True,
         type=output_name,
         metavar="PATH",
-        help="a folder where the format is several files, else a file, gzipped if its name ends with .gz, or - for standard output",
+        help="folder for a format of several files, otherwise a file (gzipped if its name ends with .gz), or - for standard output",
     )
     parser.add_argument(
         "--spreadsheet-safe",
@@ -44,13 +44,13 @@ def add_export(commands: Any) -> None:
         help="in tsv, put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula;"
         " without it, and in every other format, texts stay as they are",
     )
-    parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
-    parser.add_argument("--query", default="", metavar="NAME", help="of a search with queries: only the hits of the query with this name")
+    parser.add_argument("--run", metavar="ID", help="run of the project (default: the newest that can be written in the format)")
+    parser.add_argument("--query", default="", metavar="NAME", help="for searches with queries: only the hits of the query with this name")
     parser.add_argument(
         "--consensus",
         choices=("merged", "best"),
         default="merged",
-        help="of a spectral library: each entry is the mean of all spectra of its peptide and charge (default), or the best of them",
+        help="for spectral libraries: each entry is the mean of all spectra of its peptide and charge (default), or the best of them",
     )
     parser.add_argument(
         "--accepted-only",
@@ -63,14 +63,12 @@ def add_export(commands: Any) -> None:
         type=Path,
         default=[],
         metavar="PATH",
-        help="of evidence as structures: the structure files to read, or their folders; no others outside the project are read",
+        help="for evidence as structures: structure files to read, or their folders; no other files outside the project are read",
     )
     add_figure_options(parser)
+    parser.add_argument("--q-value", type=float, metavar="Q", help="in figures: maximum q-value of a change (default: that of the run)")
     parser.add_argument(
-        "--q-value", type=float, metavar="Q", help="in figures: largest q-value of a change; that of the run when not given"
-    )
-    parser.add_argument(
-        "--fold-change", type=float, metavar="X", help="in figures: smallest absolute log2 fold change of a change (default: 0)"
+        "--fold-change", type=float, metavar="X", help="in figures: minimum absolute log2 fold change of a change (default: 0)"
     )
     parser.set_defaults(command=_export)
 

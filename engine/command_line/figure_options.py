@@ -10,12 +10,12 @@ __all__ = ["add_figure_options", "figure_format"]
 
 def add_figure_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for file type, width and resolution of figures to the parser of a sub-command."""
-    parser.add_argument("--figure-type", choices=FIGURE_TYPES, default=FIGURE_TYPES[0], help="of figures (default: %(default)s)")
+    parser.add_argument("--figure-type", choices=FIGURE_TYPES, default=FIGURE_TYPES[0], help="format of figures (default: %(default)s)")
     parser.add_argument(
         "--figure-width",
         choices=[size.name for size in PAGE_SIZES],
         default=TWO_COLUMNS.name,
-        help="of figures: one column of a journal (85 mm), two columns (178 mm, default), or the figure's own",
+        help="width of figures: one column of a journal (85 mm), two columns (178 mm, default), or the figure's own",
     )
     parser.add_argument("--dpi", type=int, default=DPI, metavar="N", help="resolution of figures as PNG (default: %(default)s)")
 

@@ -25,7 +25,7 @@ def add_report(commands: Any) -> None:
     """Add the sub-command ``report`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("report", help="write a finished run as an HTML page", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("project", metavar="PROJECT", help="project folder")
-    parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that is done when not given")
+    parser.add_argument("--run", metavar="ID", help="run of the project (default: the newest finished run)")
     parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="folder for the page, created if missing")
     parser.set_defaults(command=_report)
 

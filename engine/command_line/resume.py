@@ -31,8 +31,10 @@ def add_resume(commands: Any) -> None:
     parser = commands.add_parser("resume", help="resume a stopped run", epilog=_EPILOG)
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument("--run", default="", metavar="ID", help="run to resume (default: the newest that can be resumed)")
-    parser.add_argument("--device", default="", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: as it was begun)")
-    parser.add_argument("--threads", type=command_line.search.thread_count, metavar="N", help="CPU threads (default: as at the start)")
+    parser.add_argument("--device", default="", metavar="auto|cpu|cuda|cuda:N|all", help="device (default: as when the run started)")
+    parser.add_argument(
+        "--threads", type=command_line.search.thread_count, metavar="N", help="CPU threads (default: as when the run started)"
+    )
     parser.set_defaults(command=_resume)
 
 
@@ -44,7 +46,7 @@ def add_runs(commands: Any) -> None:
         "--delete",
         default="",
         metavar="ID",
-        help="remove a run that has ended from the project for good, with its results and checkpoint",
+        help="permanently remove a run that has ended, with its results and checkpoint",
     )
     parser.set_defaults(command=_runs)
 

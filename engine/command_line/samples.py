@@ -17,7 +17,7 @@ Files of these names that are there already are written anew, others in the fold
 
 def add_samples(commands: Any) -> None:
     """Add the sub-command ``samples`` to argparse's sub-parsers `commands`."""
-    parser = commands.add_parser("samples", help="copy the data that ships, for the examples of the manual", epilog=_EPILOG)
+    parser = commands.add_parser("samples", help="copy the sample data, for the examples of the manual", epilog=_EPILOG)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="output folder, created if missing")
     parser.set_defaults(command=_copy)
 

@@ -67,7 +67,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             required=True,
             type=output_name,
             metavar="FILE",
-            help="file for the results, gzipped if its name ends with .gz; - for standard output, where then nothing else is printed",
+            help="file for the results, gzipped if its name ends with .gz; - for standard output, on which then nothing else is printed",
         )
         formats = [export.name for export in search.exports]
         parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
@@ -189,7 +189,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
     """Add the sub-command ``demo``, which runs searches on sample data; `searches` are the searches with a demo, the default first."""
     first, by_kind = searches[0], {search.kind: search for search in searches}
     assert first.demo is not None
-    parser = commands.add_parser("demo", help="try searches on the samples that ship with the program", epilog=_DEMO_EPILOG)
+    parser = commands.add_parser("demo", help="try searches with the sample data of the program", epilog=_DEMO_EPILOG)
     parser.add_argument(
         "search",
         nargs="?",

@@ -22,18 +22,22 @@ docs/cluster.md goes through it step by step.
 
 def add_workers(commands: Any) -> None:
     """Add the sub-command ``workers`` to argparse's sub-parsers `commands`."""
-    parser = commands.add_parser("workers", help="let other machines compute: certificates, a scheduler, and workers", epilog=_EPILOG)
+    parser = commands.add_parser("workers", help="compute on other machines: make certificates, run a scheduler or workers", epilog=_EPILOG)
     subcommands = parser.add_subparsers(title="what", metavar="WHAT", required=True)
-    certificates = subcommands.add_parser("certificates", help="make certificates by which scheduler, workers and runs know each other")
-    certificates.add_argument("--out", required=True, metavar="DIR", help="folder for them; a new one can be read by you only")
-    certificates.add_argument("--days", type=int, metavar="N", help="how long they are valid (default: a year)")
+    certificates = subcommands.add_parser(
+        "certificates", help="make certificates by which scheduler, workers and runs recognise each other"
+    )
+    certificates.add_argument("--out", required=True, metavar="DIR", help="folder for the certificates; if it is new, only you can read it")
+    certificates.add_argument("--days", type=int, metavar="N", help="number of days for which the certificates are valid (default: a year)")
     certificates.set_defaults(command=_make_certificates)
-    scheduler = subcommands.add_parser("scheduler", help="run a scheduler, where workers and runs find each other, until it is interrupted")
-    scheduler.add_argument("address", metavar=_ADDRESS, help="where to listen: the name or number of this machine, and a port")
-    scheduler.add_argument("--certificates", metavar="DIR", help="the folder of the certificates")
+    scheduler = subcommands.add_parser("scheduler", help="run a scheduler, which connects workers and runs, until it is interrupted")
+    scheduler.add_argument(
+        "address", metavar=_ADDRESS, help="address at which the scheduler listens: the name or IP address of this machine, and a port"
+    )
+    scheduler.add_argument("--certificates", metavar="DIR", help="folder of the certificates")
     scheduler.set_defaults(command=_run_scheduler)
     start = subcommands.add_parser("start", help="run workers on this machine until they are interrupted: one for each GPU, else one")
-    start.add_argument("address", metavar=_ADDRESS, help="of the scheduler")
+    start.add_argument("address", metavar=_ADDRESS, help="address of the scheduler")
     start.add_argument(
         "--certificates", metavar="DIR", help="folder of the certificates; - reads the certificates of a run from standard input"
     )

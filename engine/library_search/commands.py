@@ -24,9 +24,12 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "proteins", nargs="+", metavar="PROTEINS", help=f"protein sequences ({format_names('proteins')}), also gzipped; or -"
     )
     parser.add_argument(
-        "--out", required=True, metavar="LIBRARY", help="the library: .msp, .mzspeclib.txt or .blib; gzipped with .gz; or -"
+        "--out",
+        required=True,
+        metavar="LIBRARY",
+        help="file of the library: .msp, .mzspeclib.txt or .blib, gzipped if its name ends with .gz; - for standard output",
     )
-    parser.add_argument("--format", choices=_FORMATS, default="", help="what to write there (default: by the ending of LIBRARY)")
+    parser.add_argument("--format", choices=_FORMATS, default="", help="format of LIBRARY (default: by its suffix)")
     parser.add_argument(
         "--set",
         dest="settings",
@@ -36,7 +39,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         help="change a parameter, as missed_cleavages=2 or variable_modifications='Oxidation (M)'; may be given several times; "
         "proteoscope parameters predict lists them",
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="threads of the processor (default: all)")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all)")
 
 
 def _predict(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
         "PyMOL and ChimeraX. Chains are named as FILE or FILE:CHAIN."
     )
     parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({format_names('structures')}, also gzipped)")
-    parser.add_argument("target", metavar="B[:CHAIN]", help="the structure that is moved onto it")
+    parser.add_argument("target", metavar="B[:CHAIN]", help="structure that is moved onto the other one")
     parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="output folder, created if missing")
     _add_models(parser)
 
@@ -34,7 +34,7 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
         "--models",
         choices=("first", "all"),
         default=None,
-        help="models of a file that are read: the first, or all, as chains of an assembly (A of the second is A_2; default: first)",
+        help="models of a file that are read: the first (default), or all as chains of an assembly (chain A of the second model is A_2)",
     )
 
 
@@ -64,8 +64,13 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
         "also by a stopped build, are not read again. add: in addition to those in the database. remove: chains by name, or all of a file "
         "by its name without ending. DATABASE/skipped.tsv lists what was left out, with reasons."
     )
-    parser.add_argument("action", choices=_ACTIONS, help="what to do")
-    parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
+    parser.add_argument("action", choices=_ACTIONS, help="action")
+    parser.add_argument(
+        "items",
+        nargs="+",
+        metavar="FOLDER|LIST|FILE|NAME",
+        help="files, folders, or lists of files; for remove: names of chains, or of files without suffix",
+    )
     parser.add_argument("--out", required=True, type=folder_name, metavar="DATABASE", help="folder of the database, created if missing")
     parser.add_argument(
         "--minimum-plddt",
@@ -74,7 +79,7 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
         help="leave out residues of predicted structures with a lower pLDDT (0 to 100; only for build; default: 0)",
     )
     _add_models(parser)
-    parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one per CPU core)")
+    parser.add_argument("--threads", type=int, metavar="N", help="number of processes that read files (default: one per CPU core)")
 
 
 def _change_database(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
