@@ -111,7 +111,8 @@ class ModificationArrays(NamedTuple):
     residue_mask
         (v,) uint32, allowed residues: bit k for capital k; all ones for any residue.
     place
-        (m,) int64, allowed position: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
+        (m,) int64, allowed position: -1 anywhere except the last residue of a peptide (unless it is the last of a protein), 0 anywhere,
+        1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
     combination_mass, combination_count
         (c,) float64 (Da) and (c, v) int64: mass and counts of the combinations of variable modifications, the empty one first.
     maximum_forms

@@ -80,6 +80,7 @@ _NAME_AND_SITE = re.compile(r"(?P<name>.+?)\s*\(\s*(?P<site>[A-Za-z][A-Za-z\s.-]
 _CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass>[+-]\s*\d*\.?\d+(?:[eE][+-]?\d+)?)")
 
 _ON_TOP = re.compile(r"\s+on\s+top\s*$", re.IGNORECASE)
+_NOT_LAST = re.compile(r"\s+not\s+C[-\s]?term\s*$", re.IGNORECASE)
 _WITH_FREE_AMINE = frozenset({"GG", "LRGG", "QTGG", "QQTGG", "QEQTGG", "SUMO2135", "SUMO3549"})
 """Modifications that are remnants of ubiquitin and related proteins; they leave an amine free that can have a label."""
 _RESIDUE_AND_TERMINUS = frozenset({"Pyro-carbamidomethyl"})
@@ -381,6 +382,9 @@ class SearchModification:
         True if the modification is additional to fixed modifications (``Methyl (K on top)``) instead of replacing them.
     replaced_mass : float
         Mass in dalton of the fixed modifications that this one replaces (`replacing_fixed`).
+    is_not_last : bool
+        True if the last residue of a peptide does not have the modification (``GG (K not C-term)``), since the enzyme would not have cut
+        there; the last residue of a protein may have it.
     """
 
     name: str
@@ -390,6 +394,7 @@ class SearchModification:
     position: Position
     is_on_top: bool = False
     replaced_mass: float = 0.0
+    is_not_last: bool = False
 
     @property
     def is_isotopic(self) -> bool:
@@ -424,13 +429,13 @@ class SearchModification:
 
     @property
     def site(self) -> str:
-        """Site, such as ``STY``, ``N-term``, ``Protein N-term M``, ``K on top``."""
-        return _write_site(self.residues, self.position) + " on top" * self.is_on_top
+        """Site, such as ``STY``, ``N-term``, ``Protein N-term M``, ``K on top``, ``K not C-term``."""
+        return _write_site(self.residues, self.position) + " on top" * self.is_on_top + " not C-term" * self.is_not_last
 
     @property
     def place(self) -> int:
-        """Required position of the residue, as an index in `POSITIONS`."""
-        return POSITIONS.index(self.position)
+        """Required position of the residue, as an index in `POSITIONS`; -1 for any residue except the last of a peptide."""
+        return -1 if self.is_not_last else POSITIONS.index(self.position)
 
     @property
     def residue_mask(self) -> int:
@@ -488,7 +493,7 @@ def parse_modification(text: str) -> SearchModification:
     The format is ``Name (SITE)``. The name is a title of Unimod, in any case, or ``UNIMOD:35``; SITE is residues (``STY``), ``N-term``,
     ``C-term``, ``Protein N-term``, ``Protein C-term``, or residues at a terminus (``N-term Q``). Custom modifications have the format
     ``Name:+15.9949 (M)`` or ``+15.9949 (M)``, with any site. ``on top`` after the site, as in ``Methyl (K on top)``, retains the fixed
-    modifications of the site.
+    modifications of the site; ``not C-term`` after residues, as in ``GG (K not C-term)``, excludes the last residue of peptides.
 
     Raises
     ------
@@ -506,11 +511,15 @@ def parse_modification(text: str) -> SearchModification:
     match = _NAME_AND_SITE.fullmatch(text.strip()) if len(text) <= _MAXIMUM_CHARACTERS else None
     if match is None:
         raise ParameterError(f"{shortened(repr(text))} is not a modification; expected a name and a site, {_example(text.strip())}")
-    site, n_on_top = _ON_TOP.subn("", match["site"])
+    site, n_not_last = _NOT_LAST.subn("", match["site"])
+    site, n_on_top = _ON_TOP.subn("", site)
+    flags = {"is_on_top": n_on_top > 0, "is_not_last": n_not_last > 0}
     residues, position = parse_site(site)
+    if n_not_last and (position != "anywhere" or not residues):
+        raise ParameterError(f"{shortened(repr(text))}: 'not C-term' follows residues only, as in GG (K not C-term)")
     custom = _CUSTOM.fullmatch(match["name"].strip())
     if custom is not None:
-        return replace(_custom_modification(text, custom["name"], custom["mass"], residues, position), is_on_top=n_on_top > 0)
+        return replace(_custom_modification(text, custom["name"], custom["mass"], residues, position), **flags)
     entry = _entry_named(match["name"].strip())
     for residue in residues or ("",):
         if not entry.sites_covering(residue, position):
@@ -520,7 +529,7 @@ def parse_modification(text: str) -> SearchModification:
                 f"Unimod does not list the site {where} for {entry.title}; expected {listed}, "
                 f"or a custom modification as My {entry.title}:{write_mass(entry.mass)} ({where})"
             )
-    return SearchModification(entry.title, entry.id, entry.mass, residues, position, is_on_top=n_on_top > 0)
+    return SearchModification(entry.title, entry.id, entry.mass, residues, position, **flags)
 
 
 def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[SearchModification]) -> tuple[SearchModification, ...]:

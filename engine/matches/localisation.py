@@ -304,8 +304,8 @@ class _Localisation:
         moves, stays = np.flatnonzero(kind >= 0), np.flatnonzero(kind < 0)
         counts = np.zeros((len(rows), len(self._types)), np.int64)
         np.add.at(counts, (match[moves], kind[moves]), 1)
-        terms = [np.full(len(rows), end) for end in (scoring.peptides.n_term_mass, scoring.peptides.c_term_mass)]
-        for place, term in zip((site[stays] == 0, site[stays] == length[match[stays]] + 1), terms, strict=True):
+        n_term, c_term = (np.full(len(rows), end) for end in (scoring.peptides.n_term_mass, scoring.peptides.c_term_mass))
+        for place, term in ((site[stays] == 0, n_term), (site[stays] == length[match[stays]] + 1, c_term)):
             np.add.at(term, match[stays[place]], added[stays[place]])
         inside = stays[(site[stays] > 0) & (site[stays] <= length[match[stays]])]
         np.add.at(mass, offsets[match[inside]] + site[inside] - 1, added[inside])
@@ -319,7 +319,8 @@ class _Localisation:
             psms.charge[rows],
             offsets,
             mass,
-            *terms,
+            n_term,
+            c_term,
             counts,
             allowed,
             np.array([t.mass for t in self._types], np.float64),
@@ -348,14 +349,17 @@ class _Localisation:
         inner = np.arange(len(residues)) + np.repeat(first - offsets[:-1] + 1, np.diff(offsets))
         symbol = residues.astype(np.int64) - _ASCII_A
         length = np.diff(offsets)
+        is_last = np.zeros(len(residues), bool)
+        is_last[(offsets[1:] - 1)[~self._is_at_end(rows, 4)]] = True
         for number, t in enumerate(self._types):
-            every = 0
+            every, is_excluded = 0, np.zeros(len(residues), bool)
             for modification in (self._pass.variable[member] for member in t.members):
                 mask = modification.residue_mask
                 has = (mask >> symbol & 1).astype(bool)
-                if modification.place == 0:
+                if modification.place <= 0:
                     every |= mask
-                    allowed[inner[has]] |= np.uint64(1 << number)
+                    is_excluded = is_last & modification.is_not_last
+                    allowed[inner[has & ~is_excluded]] |= np.uint64(1 << number)
                     continue
                 at_n = modification.place % 2 == 1
                 at = (offsets[:-1] if at_n else offsets[1:] - 1)[self._is_at_end(rows, modification.place)]
@@ -368,7 +372,7 @@ class _Localisation:
             if t.is_localised:
                 decoys = [residue for residue in DECOY_RESIDUES if not every >> ord(residue) - _ASCII_A & 1]
                 is_decoy = np.isin(residues, np.frombuffer("".join(decoys).encode(), np.uint8))
-                allowed[inner[is_decoy]] |= np.uint64(1 << DECOY_BIT + number)
+                allowed[inner[is_decoy & ~is_excluded]] |= np.uint64(1 << DECOY_BIT + number)
         return allowed
 
     def _is_at_end(self, rows: NDArray[np.int64], place: int) -> NDArray[np.bool_]:

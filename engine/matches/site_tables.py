@@ -229,7 +229,7 @@ def site_tables(sites: ModificationSites, scored: ScoredMatches, proteins: Prote
     key = _numbers(peptidoform[of_row], sites.name, sites.site)
     rates = rate_sites(sites, key, residue, residues, plus_one=plus_one)
     texts = _write_peptides(sites, psms, rows, sequences)
-    positions = _Positions.of(psms, proteins, rows)
+    positions = _Positions.from_matches(psms, proteins, rows)
     psm_table = _psm_table(sites, rates, psms, of_row, texts, residue, positions)
     peptidoforms = _peptidoform_table(sites, rates, psms, of_row, texts, residue, positions)
     protein_table = _protein_table(sites, peptidoform, of_row, texts, residue, residues, positions, proteins, plus_one=plus_one)
@@ -317,7 +317,7 @@ class _Positions:
     accession: pa.Array
 
     @classmethod
-    def of(cls, psms: Psms, proteins: ProteinIndex, rows: NDArray[np.int64]) -> _Positions:
+    def from_matches(cls, psms: Psms, proteins: ProteinIndex, rows: NDArray[np.int64]) -> _Positions:
         offsets, index = ranges(psms.occurrence_offsets[rows], psms.occurrence_offsets[rows + 1])
         occurrence = psms.occurrences[index]
         protein = proteins.protein_of(occurrence)

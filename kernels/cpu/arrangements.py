@@ -39,8 +39,10 @@ def _find_sites(residues, position, length, flags, residue_mask, index, sites, m
 
     Sites are 0 for the N-terminus, 1 to length for residues, length + 1 for the C-terminus.
     """
-    if index == 0:
+    if index <= 0:
         bits = _residues_of(residues, position, length, residue_mask)
+        if index < 0 and not flags & FLAG_PROTEIN_C_TERM:
+            bits &= ~(np.uint64(1) << np.uint64(length - 1))
         n = count_bits(bits)
         if n >= wanted:
             for k in range(n):

@@ -125,7 +125,8 @@ def _is_searched_anyway(m, position, peptide, sources):
             continue
         where, end = rules.variable_place[v], sites.place[m]
         is_elsewhere = where >= 3 and not flags & (FLAG_PROTEIN_N_TERM if where == 3 else FLAG_PROTEIN_C_TERM)
-        if (where == 0 and end == 0) or (where > 0 and end > 0 and (where - end) % 2 == 0 and not is_elsewhere):
+        is_searched = where == 0 or (where < 0 and position != length)
+        if (is_searched and end == 0) or (where > 0 and end > 0 and (where - end) % 2 == 0 and not is_elsewhere):
             return True
     return False
 

@@ -45,8 +45,9 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
         } else {
             const Word mask = in.residue_mask[m];
             const int place = in.place[m];
-            possible = free = place == 0 ? residues_in(mask) : 0;
-            if (place == 0) {
+            possible = free = place <= 0 ? residues_in(mask) : 0;
+            if (place < 0 && !(in.flags[peptide] & kProteinCTerm)) possible = free = free & ~(1ull << (length - 1));
+            if (place <= 0) {
                 if (free == 0) return false;
             } else {
                 // `possible` stays empty, since the only site never changes.

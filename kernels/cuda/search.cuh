@@ -69,8 +69,8 @@ struct Inputs {
     const unsigned int* known;
     const unsigned char* known_site;
     const unsigned char* known_modification;
-    // Variable modifications, then those at known residues (mass and place only). Place: 0 anywhere, 1 peptide N-terminus,
-    // 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
+    // Variable modifications, then those at known residues (mass and place only). Place: -1 not the last residue of a peptide, 0 anywhere,
+    // 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
     const double* modification_mass;
     const unsigned int* residue_mask;
     const int* place;

@@ -187,8 +187,9 @@ Form = tuple[tuple[int, int], ...]  # (site, modification) of each
 
 def sites(peptide: Peptide, modification: Modification) -> list[int]:
     residues, length = modification.residues, len(peptide.sequence)
-    if modification.place == 0:
-        return [i for i, residue in enumerate(peptide.sequence, 1) if not residues or residue in residues]
+    if modification.place <= 0:
+        last = length if modification.place == 0 or peptide.flags & 2 else length - 1
+        return [i for i, residue in enumerate(peptide.sequence[:last], 1) if not residues or residue in residues]
     at_n_term = modification.place in (1, 3)
     if (modification.place == 3 and not peptide.flags & 1) or (modification.place == 4 and not peptide.flags & 2):
         return []
@@ -426,6 +427,7 @@ def test_spectrum_search_equals_brute_force_for_any_ion_series_and_charge(series
         ((CARBAMYL, METHYL, CUSTOM_END), 3),
         ((PHOSPHO, Modification(14.01565, "STKR"), OXIDATION), 3),  # conflicts on S and T
         ((Modification(0.984016, ""), ACETYL), 2),  # on any residue
+        ((Modification(114.042927, "KR", -1), OXIDATION), 3),  # not on the last residue
     ],
 )
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])

@@ -106,6 +106,16 @@ def test_unimod_modification_texts_round_trip(text: str, expected: tuple[object,
     assert parse_modification(str(result)) == result
 
 
+def test_parse_modification_excludes_the_last_residue() -> None:
+    result = parse_modification("gg (k NOT c term)")
+    assert (str(result), result.residues, result.position, result.place) == ("GG (K not C-term)", "K", "anywhere", -1)
+    assert parse_modification(str(result)) == result != parse_modification("GG (K)")
+    assert str(parse_modification("mine:+3 (KR not C-term)")) == "mine:+3 (KR not C-term)"
+    for text in ("Acetyl (N-term not C-term)", "Acetyl (Protein N-term not C-term)"):
+        with pytest.raises(ParameterError, match="'not C-term' follows residues only"):
+            parse_modification(text)
+
+
 @pytest.mark.parametrize(
     ("text", "name", "mass", "written"),
     [

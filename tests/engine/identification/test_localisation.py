@@ -147,6 +147,41 @@ def test_searches_localise_only_requested_modifications(searched, tmp_path):
     assert not set(TABLES) & rows.keys(), "only the second pass searches deamidation"
 
 
+def test_ubiquitin_is_never_on_the_last_residue_of_peptides(proteins, searched, tmp_path):
+    folder, _ = searched
+    remnant, random = mass.calculate_mass(formula="C4H6N2O2"), np.random.default_rng(5)
+    ends = {sequence[-12:] for sequence in proteins.values()}
+    peptides = sorted(
+        {
+            peptide
+            for sequence in proteins.values()
+            for peptide in parser.cleave(sequence, "trypsin", missed_cleavages=1, min_length=9)
+            if len(peptide) <= 22 and set(peptide) <= set(mass.std_aa_mass) - set("CUO") and "K" in peptide[1:-1] and peptide[-1] == "K"
+            if not any(end.endswith(peptide[-8:]) for end in ends)
+        }
+    )
+    simulation, truth = Simulation(5, 5, 8), {}
+    for sequence in random.choice(peptides, 40, replace=False).tolist():
+        site = int(random.choice([i for i, residue in enumerate(sequence[:-1], 1) if residue == "K"]))
+        truth[f"known {len(simulation.entries)}"] = sequence, site
+        simulation.add(sequence, 2, {site: remnant})
+        simulation.add_noise(mass.calculate_mass(sequence) + 3.0, 2)
+    (tmp_path / "inputs").mkdir()
+    simulation.write(tmp_path / "inputs" / "spectra.mgf")
+    (tmp_path / "inputs" / "proteins.fasta").write_text((folder / "proteins.fasta").read_text())
+    rows = search((tmp_path / "inputs", None), tmp_path / "project", preset="ubiquitin")
+    modified = [psm for psm in rows["psms"] if "GG" in psm["modification_names"] and psm["rank"] == 1]
+    for psm in modified:
+        places = zip(psm["modification_names"], psm["modification_positions"], strict=True)
+        at_end = any(name == "GG" and position == len(psm["sequence"]) for name, position in places)
+        assert not at_end or "-" in psm["residues_after"], "only at the end of a protein"
+    assert sum(psm["sequence"] == truth.get(psm["spectrum_id"], ("",))[0] for psm in modified) >= 30
+    of_gg = [site for site in rows["psm_sites"] if site["modification"] == "GG"]
+    right = sum(site["position"] == truth.get(rows["psms"][site["psm"]]["spectrum_id"], ("", 0))[1] for site in of_gg)
+    assert len(of_gg) >= 30 and right >= 0.9 * len(of_gg)
+    assert all(len(rows["psms"][site["psm"]]["sequence"]) not in site["possible_positions"] for site in of_gg)
+
+
 def test_sites_of_python_api_are_accepted_or_certain(tables):
     project, rows = tables
     result = proteoscope.open_project(project).run()
