@@ -48,7 +48,7 @@ def check_folder_name(text: str) -> None:
     if text == "-":
         raise ParameterError("several files are written, not one to standard output; give the name of a folder")
     path = Path(text)
-    if path.suffix.lower() in _FILE_ENDINGS and not path.is_dir():
+    if path.suffix.lower() in _FILE_ENDINGS and not path.exists():  # an existing file is reported later
         raise ParameterError(f"{text} looks like a file, but several files are written; give the name of a folder")
 
 
