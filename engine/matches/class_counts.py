@@ -59,6 +59,7 @@ class ClassCounts(NamedTuple):
 
 def class_texts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the name and the text of each class in a run's record, which may be untrusted; entries that are invalid are left out."""
+    methods: dict[str, ClassRate] = {method: method for method in get_args(ClassRate)}
     classes, parameters = record.get("classes"), record.get("parameters")
     fdr = parameters.get("fdr") if isinstance(parameters, Mapping) else None
     result = []
@@ -67,8 +68,9 @@ def class_texts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
             continue
         name, method, n_targets = (entry.get(key) for key in ("name", "method", "targets_of_any_score"))
         certainty = {key: entry[key] for key in _CERTAINTY if isinstance(entry.get(key), int | float)}
-        is_valid = isinstance(name, str) and method in get_args(ClassRate) and isinstance(n_targets, int)
-        if is_valid and len(certainty) in (0, len(_CERTAINTY)):
-            counts = ClassCounts(str(name)[:_MAXIMUM], method, n_targets, certainty)
+        if not isinstance(name, str) or not isinstance(method, str) or method not in methods or not isinstance(n_targets, int):
+            continue
+        if len(certainty) in (0, len(_CERTAINTY)):
+            counts = ClassCounts(name[:_MAXIMUM], methods[method], n_targets, certainty)
             result.append((counts.name, counts.text(float(fdr) if isinstance(fdr, int | float) else 0.01)))
     return result

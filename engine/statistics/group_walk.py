@@ -126,4 +126,5 @@ def _expected_above(expected: NDArray[np.float64], group: NDArray[np.int64]) -> 
     following[np.flatnonzero(np.append(starts[1:], True))] = 0.0  # nothing is expected above the last match
     change = np.empty(len(value))
     change[by_group] = following - value
-    return np.maximum(value[starts].sum() + np.concatenate(([0.0], np.cumsum(change)[:-1])), 0.0)
+    above: NDArray[np.float64] = np.maximum(value[starts].sum() + np.concatenate(([0.0], np.cumsum(change)[:-1])), 0.0)
+    return above
