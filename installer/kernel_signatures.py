@@ -69,6 +69,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "known-modifications": (
         f"identify {_SPECTRA} --database known.dat --preset low-resolution --set known_modifications=true --advice none --out known",
     ),
+    "localisation": (
+        f"identify {_SPECTRA} --database {_PROTEINS} --preset low-resolution --set localise=all --set fdr=0.5 --advice none --out sites",
+    ),
     "translation": (f"align pair.fasta {_GENOME} --set translation=six-frame --out frames.tsv",),
     "modified": (
         "modified --from-project identified --preset low-resolution --out identified",

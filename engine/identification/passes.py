@@ -184,6 +184,7 @@ def localise(
     """
     if not any(is_localised(modification, parameters.localise) for modification in plans[0].modifications):
         return None
+    compile_kernels(["localisation"], resources.progress)
     with resources.clock.stage("localise"):
         resources.progress.stage("Localising modifications")
         passes = [LocalisedPass(plan.modifications, plan.indexes.peptides.digestion.fixed, plan.scoring.passes) for plan in plans]
