@@ -513,7 +513,7 @@ def parse_modification(text: str) -> SearchModification:
         raise ParameterError(f"{shortened(repr(text))} is not a modification; expected a name and a site, {_example(text.strip())}")
     site, n_not_last = _NOT_LAST.subn("", match["site"])
     site, n_on_top = _ON_TOP.subn("", site)
-    flags = {"is_on_top": n_on_top > 0, "is_not_last": n_not_last > 0}
+    flags: dict[str, Any] = {"is_on_top": n_on_top > 0, "is_not_last": n_not_last > 0}
     residues, position = parse_site(site)
     if n_not_last and (position != "anywhere" or not residues):
         raise ParameterError(f"{shortened(repr(text))}: 'not C-term' follows residues only, as in GG (K not C-term)")

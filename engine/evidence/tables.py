@@ -494,9 +494,9 @@ MAPPED_RESIDUES = Table.from_columns(
 )
 """Protein residues that are mapped onto a similar chain, or are in its sequence without coordinates."""
 
-TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
+TABLES: tuple[Table, ...] = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
 """Tables that are shown, from proteins to details."""
-STORED = (RESIDUES, MAPPED_RESIDUES)
+STORED: tuple[Table, ...] = (RESIDUES, MAPPED_RESIDUES)
 
 
 def text_file_name(table: Table) -> str:

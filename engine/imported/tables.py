@@ -25,7 +25,7 @@ LEFT_OUT = Table.from_columns(
     saved="file line reason value spectrum peptide charge",
 )
 
-TABLES = (PROTEINS, PEPTIDES, IMPORTED_PSMS)
+TABLES: tuple[Table, ...] = (PROTEINS, PEPTIDES, IMPORTED_PSMS)
 """Shown tables, from protein groups to peptides and PSMs."""
-STORED = (SPECTRA, LEFT_OUT)
+STORED: tuple[Table, ...] = (SPECTRA, LEFT_OUT)
 """Further stored tables."""

@@ -96,7 +96,7 @@ MATCHES = Table.from_columns(
 REFERENCES = replace(SPECTRA, name="references", title="Library spectra")
 """Table of the matched entries, with their peaks in the library."""
 
-TABLES = (PROTEINS, PEPTIDES, LIBRARY_PSMS, MATCHES)
+TABLES: tuple[Table, ...] = (PROTEINS, PEPTIDES, LIBRARY_PSMS, MATCHES)
 """Shown tables, from protein groups to peptides, PSMs and all matches."""
-STORED = (SPECTRA, REFERENCES)
+STORED: tuple[Table, ...] = (SPECTRA, REFERENCES)
 """Further stored tables."""

@@ -129,7 +129,7 @@ class ModificationSites:
 
     def take(self, rows: NDArray[np.integer]) -> ModificationSites:
         """Return the sites with the given indices, in this order."""
-        return ModificationSites(*(getattr(self, field)[rows] for field in _COLUMNS), names=self.names)
+        return ModificationSites(**{field: getattr(self, field)[rows] for field in _COLUMNS}, names=self.names)
 
 
 _COLUMNS = tuple(field.name for field in fields(ModificationSites) if field.name != "names")
@@ -213,7 +213,8 @@ def localise_matches(
             parts.append(work.sites(rows, np.sort(counted)))
         first_number += len(search_pass.variable) + len(search_pass.fixed)
         first_number += 0 if proteins.known_modifications is None else len(proteins.known_modifications.modifications)
-    sites = ModificationSites(*(np.concatenate([getattr(part, field) for part in parts]) for field in _COLUMNS), names=names)
+    columns: dict[str, Any] = {field: np.concatenate([getattr(part, field) for part in parts]) for field in _COLUMNS}
+    sites = ModificationSites(**columns, names=names)
     return sites.take(np.lexsort((sites.site, sites.name, sites.row)))
 
 
@@ -384,8 +385,10 @@ class _Localisation:
         protein = self._proteins.protein_of(first)
         start, offsets = first - np.asarray(proteins.offsets)[protein], np.asarray(proteins.offsets)
         if place == 4:
-            return first + psms.length[rows] == offsets[protein + 1]
-        return (start == 0) | ((start == 1) & (np.asarray(proteins.residues)[offsets[protein]] == ord("M")))
+            is_last: NDArray[np.bool_] = first + psms.length[rows] == offsets[protein + 1]
+            return is_last
+        is_first: NDArray[np.bool_] = (start == 0) | ((start == 1) & (np.asarray(proteins.residues)[offsets[protein]] == ord("M")))
+        return is_first
 
     def _predicted(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], charge: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return predicted log2 intensity fractions (`MovableSites.predicted`)."""

@@ -55,7 +55,7 @@ MODIFICATIONS = Table.from_columns(
     saved="name mass psms peptides sites share_unmodified decoys kind",
 )
 
-TABLES = (MODIFICATIONS, SHIFTED_PSMS, PROTEINS_OF_SHIFTED)
+TABLES: tuple[Table, ...] = (MODIFICATIONS, SHIFTED_PSMS, PROTEINS_OF_SHIFTED)
 """Shown tables, from modifications to PSMs and proteins."""
-STORED = (PEPTIDES, SPECTRA, FEATURES, READING_FRAMES)
+STORED: tuple[Table, ...] = (PEPTIDES, SPECTRA, FEATURES, READING_FRAMES)
 """Further stored tables."""
