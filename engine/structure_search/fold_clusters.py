@@ -52,7 +52,7 @@ def fold_representatives(
     n, is_turned = len(priority), priority[first] > priority[second]
     before, after = np.where(is_turned, second, first), np.where(is_turned, first, second)
     is_representative, is_open = np.zeros(n, np.bool_), np.ones(n, np.bool_)
-    left = np.arange(len(before))
+    left = np.flatnonzero(before != after)
     # All chains without an undecided chain before them are decided together, which gives the same as one after the other.
     while is_open.any():
         waits = np.zeros(n, np.bool_)

@@ -30,6 +30,11 @@ def plain_representatives(priority, pairs):
     return [result[chain] for chain in range(len(priority))]
 
 
+def test_a_chain_that_is_paired_with_itself_is_its_own_representative():
+    chains, scores = fold_representatives(np.arange(2), np.array([0, 1, 0]), np.array([0, 1, 1]), np.array([1.0, 1.0, 0.7]))
+    assert chains.tolist() == [0, 0] and scores.tolist() == [1.0, 0.7]
+
+
 @pytest.mark.parametrize("density", [0.0, 0.02, 0.1, 0.5, 1.0])
 def test_fold_representatives_equal_those_chosen_one_by_one(density):
     rng = np.random.default_rng(int(100 * density))
