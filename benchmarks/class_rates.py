@@ -44,7 +44,7 @@ from benchmarks.figures import emit, existing
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.matches.match_classes import CLASSES
+from proteoscope.engine.matches.class_counts import CLASSES
 from proteoscope.engine.matches.tables import error_rates
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project

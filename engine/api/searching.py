@@ -149,7 +149,7 @@ def identify(
     >>> spectra, proteins = path("samples", "BSA1.mzML.gz"), path("samples", "albumin_proteins.fasta.gz")
     >>> result = proteoscope.identify(spectra, proteins, preset="low-resolution", missed_cleavages=1)
     >>> result
-    Identification(identify-0001: 83 PSMs, 24 peptides, 5 proteins at 0.01 FDR)
+    Identification(identify-0001: 84 PSMs, 26 peptides, 5 proteins at 0.01 FDR)
     >>> result.psms.num_rows == len(result.psms.to_pylist())
     True
     >>> proteoscope.identify(spectra, proteins, missed_cleavages=-1)

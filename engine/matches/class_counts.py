@@ -1,4 +1,4 @@
-"""Numbers of matches of the classes of a search, for summaries, records and the window."""
+"""Names of the classes of a search, and numbers of their matches, for tables, summaries, records and the window."""
 
 from __future__ import annotations
 
@@ -7,10 +7,25 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from proteoscope.engine.results.counts import Count
 
-__all__ = ["FEWEST_TARGETS", "ClassCounts", "ClassRate", "class_texts"]
+__all__ = ["CLASSES", "FEWEST_TARGETS", "TRANSLATED", "ClassCounts", "ClassRate", "class_texts"]
 
 ClassRate = Literal["group-walk", "transferred", "none", "own decoys"]
 """How the error rate of a class is estimated (see `proteoscope.engine.matches.class_rates`)."""
+
+CLASSES = (
+    "specific",
+    "isotope error",
+    "semi-specific",
+    "non-specific",
+    "known modification",
+    "variant",
+    "contaminant",
+    "second pass",
+)
+"""Names of the classes. The first is the main class: both ends of the peptide are sites of the enzyme, and nothing else applies."""
+
+TRANSLATED = "reading frame"
+"""Name of the main class if the database is translated from nucleotides."""
 
 FEWEST_TARGETS = 20
 """Minimum number of targets of a class with an error rate."""

@@ -8,8 +8,8 @@ import numpy as np
 from proteoscope.engine.arrays import true_at
 from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.matches.class_counts import CLASSES, TRANSLATED
 from proteoscope.engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
-from proteoscope.engine.matches.match_classes import CLASSES, TRANSLATED
 from proteoscope.engine.results.columns import Column, Rule, Table
 from proteoscope.kernels.score_kinds import ordered_scores
 

@@ -8,25 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.enzymes import Enzyme
+from proteoscope.engine.matches.class_counts import CLASSES, TRANSLATED
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.peptides.protein_index import ProteinIndex, with_stops
 
-__all__ = ["CLASSES", "SECOND_PASS", "TRANSLATED", "class_names", "classify_matches", "classify_second_pass"]
-
-CLASSES = (
-    "specific",
-    "isotope error",
-    "semi-specific",
-    "non-specific",
-    "known modification",
-    "variant",
-    "contaminant",
-    "second pass",
-)
-"""Names of the classes. The first is the main class: both ends of the peptide are sites of the enzyme, and nothing else applies."""
-
-TRANSLATED = "reading frame"
-"""Name of the main class if the database is translated from nucleotides."""
+__all__ = ["SECOND_PASS", "class_names", "classify_matches", "classify_second_pass"]
 
 SECOND_PASS = CLASSES.index("second pass")
 """Number of the class of matches of the second pass."""

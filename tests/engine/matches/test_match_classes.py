@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.chemistry.enzymes import enzyme
-from proteoscope.engine.matches.match_classes import CLASSES, TRANSLATED, class_names, classify_matches, classify_second_pass
+from proteoscope.engine.matches.class_counts import CLASSES, TRANSLATED
+from proteoscope.engine.matches.match_classes import class_names, classify_matches, classify_second_pass
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 
 N_VARIABLE, N_KNOWN = 2, 3

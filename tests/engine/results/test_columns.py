@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from proteoscope.engine.formats.protein_names import NAMES
-from proteoscope.engine.matches.columns import EXPORTED_PSMS, KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS, SHIFTED_PSMS
+from proteoscope.engine.matches.columns import EXPORTED_PSMS, KNOWN_PLACES, MATCH_CLASS, PEPTIDES, PROTEINS, PSMS, SHIFTED_PSMS
 from proteoscope.engine.modified_search.tables import MODIFICATIONS
 from proteoscope.engine.results.columns import Column, Table, arrow_type
 from proteoscope.engine.searches import SEARCHES, search_of_kind
@@ -73,7 +73,7 @@ def test_tables_of_hits_and_psms_have_the_described_columns():
     assert list(Hits.__dataclass_fields__) == [name for name in hits_schema().names if name not in computed]
     assert HITS.saved == (*ROW_COLUMNS, *(column.name for column in NAMES))
     assert EXPORTED_PSMS.saved == SHIFTED_PSMS.saved == PSMS.saved
-    always = [column.name for column in PSMS.stored if column != KNOWN_PLACES]
+    always = [column.name for column in PSMS.stored if column not in (KNOWN_PLACES, MATCH_CLASS)]
     assert [column.name for column in SHIFTED_PSMS.stored][: len(always)] == always
 
 

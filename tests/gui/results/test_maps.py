@@ -161,7 +161,7 @@ def _accepted(kind: str, project: Project) -> dict[int, str]:
     The table of explained spectra has no scans; they are the last part of the spectrum names in this file."""
     with (project.folder.parent / f"{kind}.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    accepted = [row for row in rows if float(row["q_value"]) <= _FDR and row.get("is_decoy", "false").lower() != "true"]
+    accepted = [row for row in rows if row["q_value"] and float(row["q_value"]) <= _FDR and row.get("is_decoy", "false").lower() != "true"]
     return {int(row.get("scan") or row["spectrum_id"].rpartition("=")[2]): row["peptide"] for row in accepted}
 
 
@@ -258,9 +258,10 @@ def test_spectrum_figure_and_map_mark_follow_the_visible_list(view: LibraryView 
     matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
-    click_row(matches, 3, qtbot)
+    last_row = len(matches.model.rows) - 1
+    click_row(matches, last_row, qtbot)
     settle(view, qtbot)
-    values = matches.model.values(3)
+    values = matches.model.values(last_row)
     points, marked = view.spectra.map.points, view.spectra.map.marked
     assert values is not None and points is not None and points.scan is not None and marked is not None
     assert points.scan[marked] == values["scan"]

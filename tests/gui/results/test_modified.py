@@ -56,7 +56,7 @@ def own_view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ModifiedV
 
 @pytest.fixture(scope="module")
 def accepted(project: Project) -> list[dict[str, Any]]:
-    return [row for row in rows_of(project, "psms") if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= FDR]
+    return [row for row in rows_of(project, "psms") if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= FDR]
 
 
 def choose_modification(view: ModifiedView, name: str, qtbot: QtBot) -> None:
@@ -113,7 +113,7 @@ def test_click_on_bar_of_shift_histogram_lists_its_spectra(own_view: ModifiedVie
 def test_selected_modification_lists_the_stated_number_of_matches(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "modifications")
     kinds = {row["kind"] for row in rows}
-    assert kinds == {"named", "end", "unnamed"}
+    assert kinds == {"named", "unnamed"}  # too few matches have another end to be rated
     of_kind = [[at for at, row in enumerate(rows) if row["kind"] == kind] for kind in kinds]
     for at in sorted({at for places in of_kind for at in (*places[:3], *places[3::15])}):
         view.modifications.view.choose(at)
@@ -171,7 +171,8 @@ def test_modified_filter_applies_to_all_tables(view: ModifiedView, accepted: lis
     for kind in ("named", "end", "unnamed", "none"):
         bar.kind.setCurrentIndex(bar.kind.findData(kind))
         bar.filterChanged.emit()
-        assert scans() == expected(lambda row, kind=kind: row["shift_kind"] == kind) != []
+        assert scans() == expected(lambda row, kind=kind: row["shift_kind"] == kind)
+        assert bool(scans()) == (kind != "end")  # too few matches have another end to be rated
     bar.reset()
     bar.sure.setChecked(True)
     assert scans() == expected(lambda row: (row["site_probability"] or 0) >= 0.95) != []
