@@ -192,7 +192,8 @@ def test_exports_are_read_by_other_programs(demo, tmp_path, capsys):
 
     folder, _ = demo
     psms = table(folder / "exports" / "psms.tsv")
-    out = {name: tmp_path / "new folder" / f"out.{name}" for name in ("mzid", "pepxml", "pin")} | {"tsv": tmp_path / "new folder" / "tables"}
+    out = {name: tmp_path / "new folder" / f"out.{name}" for name in ("mzid", "pepxml", "pin")}
+    out["tsv"] = tmp_path / "new folder" / "tables"
     for name, path in out.items():
         assert main(["export", str(folder), "--format", name, "--out", str(path)]) == 0
         assert str(path) in capsys.readouterr().out

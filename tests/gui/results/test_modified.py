@@ -56,7 +56,8 @@ def own_view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ModifiedV
 
 @pytest.fixture(scope="module")
 def accepted(project: Project) -> list[dict[str, Any]]:
-    return [row for row in rows_of(project, "psms") if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= FDR]
+    rated = [row for row in rows_of(project, "psms") if row["q_value"] is not None]
+    return [row for row in rated if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= FDR]
 
 
 def choose_modification(view: ModifiedView, name: str, qtbot: QtBot) -> None:
