@@ -134,7 +134,8 @@ def class_rates(
         main one are the larger of those of all matches, and of the best match of each peptide in its class. Without `peptide`, rows are
         considered independent.
     leads : ndarray of float64, shape (classes,), optional
-        Score advantage of each class (see `class_leads`). With it, the main class is also counted by distinct peptides; requires `peptide`.
+        Score advantage of each class (see `class_leads`). With it, each class is rated by its own decoys, the main class also by distinct
+        peptides; requires `peptide`.
 
     Returns
     -------
@@ -150,10 +151,12 @@ def class_rates(
     elif leads is None:
         q_value, others = level.q_values(*level.expected(unit, scale)), match_class != _MAIN
         no_leads = np.zeros(max(methods) + 1)
-        q_value[others] = np.maximum(q_value, _by_peptide(level, unit, scale, no_leads, methods))[others]
+        q_value[others] = np.maximum(q_value, _by_peptide(level, unit, scale, no_leads))[others]
     else:
-        by_peptide = _by_peptide(level, unit, scale, leads, _peptide_methods(unit, is_decoy, match_class, methods))
-        q_value = np.maximum(level.q_values(np.zeros((2, len(score))), {}), by_peptide)
+        # By group-walk, the small clean classes of mass shifts would have the rate of the large one of unnamed shifts.
+        own: dict[int, ClassRate] = {number: method if method == "none" else "own decoys" for number, method in methods.items()}
+        level = level._replace(methods=own)
+        q_value = np.maximum(level.q_values(np.zeros((2, len(score))), {}), _by_peptide(level, unit, scale, leads))
     return q_value, _posterior_errors(score, is_decoy, match_class, methods, decoy_ratio)
 
 
@@ -231,34 +234,14 @@ class _Level(NamedTuple):
         return q_value
 
 
-def _peptide_methods(
-    unit: NDArray[np.int64], is_decoy: NDArray[np.bool_], match_class: NDArray[np.int64], methods: dict[int, ClassRate]
-) -> dict[int, ClassRate]:
-    """Return how the rates of distinct peptides are estimated: group-walk only for classes with enough target peptides.
-
-    A frontier first moves past `WINDOW` matches, whatever the other classes are like: past all of a class of a few dozen peptides.
-    """
-    walking = [
-        number
-        for number, method in methods.items()
-        if method == "group-walk" and len(np.unique(unit[(match_class == number) & ~is_decoy])) >= _ENOUGH_TARGETS
-    ]
-    return {
-        number: method if method == "none" else "group-walk" if number in walking and len(walking) > 1 else "own decoys"
-        for number, method in methods.items()
-    }
-
-
-def _by_peptide(
-    level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None, leads: NDArray[np.float64], methods: dict[int, ClassRate]
-) -> NDArray[np.float64]:
-    """Return the q-value of each match by distinct peptides, estimated by `methods`.
+def _by_peptide(level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None, leads: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the q-value of each match by distinct peptides.
 
     This is the q-value of the lowest-scoring peptide of the class that scores at least as high as the match.
     """
     in_class = unit * (int(level.match_class.max(initial=0)) + 1) + level.match_class
     best = best_by_group(in_class, level.score)
-    of_best = level._replace(score=level.score[best], is_decoy=level.is_decoy[best], match_class=level.match_class[best], methods=methods)
+    of_best = level._replace(score=level.score[best], is_decoy=level.is_decoy[best], match_class=level.match_class[best])
     by_peptide = of_best.q_values(*of_best.expected(unit[best], scale, leads))
     q_value = np.empty(len(level.score))
     for number in level.methods:

@@ -12,8 +12,7 @@ frontier moved past. A step therefore depends only on matches below the frontier
 procedure controls the false discovery rate (Lei & Fithian 2018, AdaPT, J R Stat Soc B 80:649).
 
 Where groups are equally poor, the paper draws one at random. The choice may depend on anything but the labels above the frontiers: here it
-is the group with the most matches (of equally large ones, the first), so that results can be repeated, and a small group is not passed
-before a large one of the same quality. Matches of a group with equal scores are passed together.
+is the first group, so that results can be repeated. Matches of a group with equal scores are passed together.
 
 The group with the most decoys moves on until another has more. The order in which all matches are passed is therefore that of the lowest
 number of decoys in any window up to each match, and is found by sorting.
@@ -112,9 +111,7 @@ def _walk(
     apart = number * (window + 1)
     lowest = np.minimum.accumulate(np.where(is_walk, recent, window) - apart) + apart
     turn = np.where(is_walk, window, place)
-    sizes = np.bincount(number - 1)
-    by_size = np.argsort(np.argsort(-sizes, kind="stable"))[number - 1]
-    order = np.lexsort((np.arange(n), by_size, np.where(is_walk, -lowest, 0), turn))
+    order = np.lexsort((np.arange(n), number, np.where(is_walk, -lowest, 0), turn))
     return rows[order], is_step[order]
 
 
