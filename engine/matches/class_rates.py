@@ -154,8 +154,8 @@ def class_rates(
         q_value[others] = np.maximum(q_value, _by_peptide(level, unit, scale, no_leads))[others]
     else:
         # By group-walk, the small clean classes of mass shifts would have the rate of the large one of unnamed shifts.
-        own: dict[int, ClassRate] = {number: method if method == "none" else "own decoys" for number, method in methods.items()}
-        level = level._replace(methods=own)
+        by_own_decoys: dict[int, ClassRate] = {number: method if method == "none" else "own decoys" for number, method in methods.items()}
+        level = level._replace(methods=by_own_decoys)
         q_value = np.maximum(level.q_values(np.zeros((2, len(score))), {}), _by_peptide(level, unit, scale, leads))
     return q_value, _posterior_errors(score, is_decoy, match_class, methods, decoy_ratio)
 
