@@ -10,7 +10,7 @@ from proteoscope.engine.results.counts import Count
 __all__ = ["CLASSES", "FEWEST_TARGETS", "TRANSLATED", "ClassCounts", "ClassRate", "class_texts"]
 
 ClassRate = Literal["group-walk", "transferred", "none", "own decoys"]
-"""How the error rate of a class is estimated (see `proteoscope.engine.matches.class_rates`)."""
+"""Method by which the error rate of a class is estimated (see `proteoscope.engine.matches.class_rates`)."""
 
 CLASSES = (
     "specific",
@@ -43,7 +43,7 @@ class ClassCounts(NamedTuple):
     name : str
         Name of the class.
     method : str
-        How its error rate is estimated (`ClassRate`).
+        Method by which its error rate is estimated (`ClassRate`).
     targets_of_any_score : int
         Number of targets that are the best match of a spectrum.
     certainty : mapping of str to float

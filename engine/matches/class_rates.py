@@ -15,7 +15,8 @@ none
 own decoys
     The main class (number 0: what the search is about) at any size, a class that is the whole list, or the only one with 100 targets.
 
-No rate is below that of the class by its own decoys.
+No rate is below that of the class by its own decoys. In a modification search (which has `class_leads`), all classes with 20 targets are
+rated by their own decoys only.
 
 The observed decoys are increased by up to one expected decoy, which is estimated from the tail of the decoy score distribution
 (`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail have as many expected decoys as they have decoys,
