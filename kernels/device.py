@@ -10,6 +10,7 @@ Bioinformatics 2014, 15:121). More partitions than workers, largest first, compe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,6 +29,7 @@ __all__ = [
     "Partition",
     "StopFlag",
     "UnsupportedSearchError",
+    "available_threads",
     "backend_module",
     "equal_partitions",
     "falling_partitions",
@@ -36,6 +38,11 @@ __all__ = [
 
 StopFlag: TypeAlias = NDArray[np.uint8]
 """Flag, (1,) uint8, that kernels read while they run: 0 to continue, 1 to stop immediately."""
+
+
+def available_threads() -> int:
+    """Return the number of CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class DeviceError(RuntimeError):

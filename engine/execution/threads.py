@@ -3,13 +3,12 @@
 Cancellation takes effect between two partitions; kernels that may take long for a single item also read a stop flag.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.device import StopFlag, available_threads
 
 __all__ = ["available_threads", "run_on_threads"]
 
@@ -17,11 +16,6 @@ _CHECK_SECONDS = 0.1  # between two checks for cancellation
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-def available_threads() -> int:
-    """Return the number of CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_on_threads(

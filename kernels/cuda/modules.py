@@ -5,7 +5,6 @@ CuPy is imported when the first GPU is opened, since importing it would slow the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cuda.rates import USUAL_RATES, GpuRates
-from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, available_threads
 
 __all__ = ["COMPILER_OPTIONS", "CudaGpu", "Gpu", "header_options", "open_gpu", "sent", "source", "struct"]
 
@@ -145,16 +144,12 @@ def _send(gpu: Gpu, buffer: Any, values: NDArray, stream: Any) -> None:
 
     Several threads copy a large array through pinned memory, since the GPU receives faster than one thread copies.
     """
-    n = min(_MAXIMUM_SENDERS, _usable_cores(), values.nbytes // (2 * _STAGED_BYTES))
+    n = min(_MAXIMUM_SENDERS, available_threads(), values.nbytes // (2 * _STAGED_BYTES))
     if n < 2:
         gpu.upload(buffer, values, stream)
     else:
         gpu.wait(stream)  # the copies have streams of their own
         _senders(cast(Hashable, gpu)).send(buffer, values.reshape(-1).view(np.uint8), n)
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @lru_cache(maxsize=16)
