@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.score_statistics import SearchStatistics
@@ -100,7 +101,7 @@ def reported_hits(
     parameters : SequenceSearchParameters
         Parameters of the search.
     threads : int
-        Number of aligning threads.
+        Number of threads.
     progress : Progress
         Progress of the run.
     n_writers : int
@@ -111,10 +112,13 @@ def reported_hits(
     Cancelled
         If the user cancels.
     """
-    significant = [
-        _select_significant(queries.codes(query), row, database, statistics, parameters, progress)
-        for query, row in zip(batch.tolist(), scores, strict=True)
-    ]
+
+    def select(row: int) -> SignificantHits:
+        return _select_significant(queries.codes(batch[row]), scores[row], database, statistics, parameters)
+
+    longest_first = np.argsort(-queries.lengths[batch], kind="stable")
+    selected = run_on_threads(select, longest_first.tolist(), threads, progress, steps=lambda _: 0)
+    significant = [selected[place] for place in np.argsort(longest_first).tolist()]
     progress.stage("Aligning and writing hits", (1 + n_writers) * sum(len(hits.subjects) for hits in significant))
     columns = [
         1 + len(hits.subjects) * (length + _COLUMNS_OF_A_HIT) + int(database.lengths[hits.subjects].sum())
@@ -133,10 +137,8 @@ def _select_significant(
     database: SequenceDatabase,
     statistics: SearchStatistics,
     parameters: SequenceSearchParameters,
-    progress: Progress,
 ) -> SignificantHits:
     """Return the hits of a query, with the lowest E-value first."""
-    progress.check()
     hits = significant_hits(statistics.scores, statistics.adjustment, database, query, scores, parameters.maximum_e_value)
     order = np.lexsort((database.file_index[hits.subjects], -scores[hits.subjects], hits.e_values))
     return hits.take(order[: parameters.hits_per_query])

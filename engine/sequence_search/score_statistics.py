@@ -76,7 +76,10 @@ def search_statistics(
         is_chosen = parameters.statistics != "automatic"
         statistics, is_unreliable = _fit_statistics(scores, lengths, database, scheme, threads, progress, is_chosen=is_chosen)
         is_doubtful = is_doubtful or is_unreliable
-    adjustment = None if is_doubtful or not parameters.composition else CompositionAdjustment(database, scheme, threads, progress)
+    adjustment = None
+    if parameters.composition and not is_doubtful:
+        # `reported_hits` adjusts the scores of several queries at the same time.
+        adjustment = CompositionAdjustment(database, scheme, max(1, threads // len(lengths)), progress)
     return SearchStatistics(statistics, adjustment, is_doubtful)
 
 

@@ -38,7 +38,7 @@ _MASK = SYMBOLS.index("X")
 _PRIOR = 200.0 * BACKGROUND / BACKGROUND.sum()
 _MINIMUM_RATIO, _MAXIMUM_RATIO = 0.5, 1.05
 _EXPONENT = 3.0
-_BATCH_RESIDUES = 1 << 24
+_BATCH_RESIDUES = 1 << 21  # of subjects that a thread processes together, some 50 MB
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class CompositionAdjustment:
     scheme : ScoringScheme
         Matrix and gap costs; the matrix must have an ungapped lambda (see `ungapped_lambda`).
     threads : int
-        Number of threads that score masked pairs again.
+        Number of threads that score the masked pairs of a query again.
     progress : Progress
         Progress, which is checked for cancellation.
     """
@@ -171,7 +171,7 @@ class QueryAdjustment:
                 _MAXIMUM_RATIO * whole.ungapped_lambda,
                 lambdas[part],
             )
-            changes = np.concatenate(([0], np.cumsum(masked != codes)))
+            changes = np.concatenate(([0], np.cumsum(masked != codes, dtype=np.int32)))
             is_masked[part] = np.diff(changes[offsets]) > 0
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
 
