@@ -11,11 +11,14 @@ moves past `WINDOW` matches, in turns. Then the next step is in the group with t
 frontier moved past. A step therefore depends only on matches below the frontiers, whose labels are no longer counted, which is why the
 procedure controls the false discovery rate (Lei & Fithian 2018, AdaPT, J R Stat Soc B 80:649).
 
-Where groups are equally poor, the paper draws one at random. The choice may depend on anything but the labels above the frontiers: here it
-is the first group, so that results can be repeated. Matches of a group with equal scores are passed together.
+Of equally poor groups, one is drawn at random, as in the paper. The choice may depend on anything but the labels above the frontiers: here
+the probability of a group is proportional to its number of matches above the frontier, so that a small group is not passed as a whole while
+a large one begins. The draws are always the same, so that results can be repeated. Matches of a group with equal scores are passed together.
 
-The group with the most decoys moves on until another has more. The order in which all matches are passed is therefore that of the lowest
-number of decoys in any window up to each match, and is found by sorting.
+The group with the most decoys moves on until it has no more than another. The order in which all matches are passed is therefore that of the
+lowest number of decoys in any window up to each match. Among groups with the same lowest number, each next step of a group waits for a time
+of exponential distribution, shorter on average the more matches are above its frontier; the shortest time is the draw. All are found by
+sorting.
 """
 
 import numpy as np
@@ -23,10 +26,11 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import begins_run
 
-__all__ = ["WINDOW", "group_walk"]
+__all__ = ["WINDOW", "group_walk", "waiting_times"]
 
 WINDOW = 40
 """Number of passed matches that a step depends on: the value of the paper."""
+_SEED = 2022
 
 
 def group_walk(
@@ -110,9 +114,21 @@ def _walk(
     # The running minimum within each group: keys of different groups are apart by more than a window holds.
     apart = number * (window + 1)
     lowest = np.minimum.accumulate(np.where(is_walk, recent, window) - apart) + apart
+    # At its lowest number of decoys a group is drawn among equally poor ones; above it, the group continues.
+    is_drawn = is_step & is_walk & (recent == lowest)
+    n_above = np.bincount(number)[number] - place
+    waited = np.cumsum(np.where(is_drawn, waiting_times(n) / n_above, 0.0))
+    begins_level = is_drawn & (starts_group | begins_run(lowest) | ~np.concatenate(([False], is_walk[:-1])))
+    before = np.where(begins_level, np.concatenate(([0.0], waited[:-1])), 0.0)
+    time = waited - np.maximum.accumulate(before)
     turn = np.where(is_walk, window, place)
-    order = np.lexsort((np.arange(n), number, np.where(is_walk, -lowest, 0), turn))
+    order = np.lexsort((np.arange(n), number, np.where(is_walk, time, 0.0), np.where(is_walk, -lowest, 0), turn))
     return rows[order], is_step[order]
+
+
+def waiting_times(n: int) -> NDArray[np.float64]:
+    """Return the times, exponentially distributed with mean 1, of the draws at each match by group and ascending score, (n,)."""
+    return -np.log1p(-np.random.default_rng(_SEED).random(n))
 
 
 def _expected_above(expected: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from proteoscope.engine.statistics.group_walk import group_walk
+from proteoscope.engine.statistics.group_walk import group_walk, waiting_times
 from proteoscope.engine.statistics.target_decoy import q_values
 
 
 def walked_step_by_step(score, is_decoy, group, window, expected, at_once, decoy_ratio):
-    """Walk as in the paper, with the first of equally poor groups, and matches of equal score together."""
+    """Walk as in the paper, with matches of equal score together; of equally poor groups, that which waits for the shortest time."""
     groups = sorted(set(group))
+    first = {g: sum(other < g for other in group) for g in groups}
+    times, level, waited = waiting_times(len(score)), window + 1, dict.fromkeys(groups, 0.0)
     rows = {g: sorted((i for i in range(len(score)) if group[i] == g), key=lambda i: (score[i], i)) for g in groups}
     passed, q_value, lowest = dict.fromkeys(groups, 0), np.ones(len(score)), 1.0
     while active := [g for g in groups if passed[g] < len(rows[g])]:
@@ -21,7 +23,15 @@ def walked_step_by_step(score, is_decoy, group, window, expected, at_once, decoy
         if any(passed[g] < window for g in active):
             chosen = min(active, key=lambda g: (passed[g], g))
         else:
-            chosen = min(active, key=lambda g: (-sum(is_decoy[i] for i in rows[g][passed[g] - window : passed[g]]), g))
+            recent = {g: sum(is_decoy[i] for i in rows[g][passed[g] - window : passed[g]]) for g in active}
+            if max(recent.values()) < level:
+                level, waited = max(recent.values()), dict.fromkeys(groups, 0.0)
+            poorest = [g for g in active if recent[g] > level]
+            if not poorest:
+                ends = {g: waited[g] + times[first[g] + passed[g]] / (len(rows[g]) - passed[g]) for g in active if recent[g] == level}
+                poorest = [min(ends, key=ends.get)]
+                waited[poorest[0]] = ends[poorest[0]]
+            chosen = poorest[0]
         at = score[rows[chosen][passed[chosen]]]
         while passed[chosen] < len(rows[chosen]) and score[rows[chosen][passed[chosen]]] == at:
             q_value[rows[chosen][passed[chosen]]] = lowest
