@@ -2,8 +2,8 @@
 
     python -m benchmarks.class_rates --data FOLDER [--splits N] [--first-split N]
 
-The spectra are those of `known_ids` with high resolution, and those of two runs that a plain search accepts at 1 %; their peptides are
-taken as the truth, without homologous peptides. For each split, the peptides are divided at random into classes, and a database is written
+The spectra are those of `known_ids` with high resolution whose peptides have no modification but carbamidomethylation, and those of two
+runs that a plain search accepts at 1 %; their peptides are taken as the truth, without homologous peptides. For each split, the peptides are divided at random into classes, and a database is written
 in which the peptides of each class can be found only as members of the class:
 
 specific            between two cleavage sites
@@ -14,7 +14,7 @@ variant             a residue is exchanged, and the database annotates the pepti
 contaminant         in the contaminant file
 second pass         an aspartate is an asparagine, which only the second pass searches as deamidated
 
-Half of the peptides of each class but the first are shuffled, so that all matches of their spectra are false. Near-isobaric members are
+Half of the peptides of each class but the first are shuffled, so that all matches of their spectra are false; shuffles are no homologues. Near-isobaric members are
 added: for a quarter of the peptides in the database, a peptide with a residue or pair of residues exchanged by one whose mass differs by
 0.015 or 0.021 Da, or by 0.019 Da from that of an isotope, as semi-specific, variant or contaminant. 600 proteins of yeast without these
 peptides are searched in addition. Decoys are peptides reversed between cleavage sites: a shuffled peptide has the mass of its spectrum, and
@@ -77,7 +77,8 @@ def known_spectra(data: Path, folder: Path) -> list[Known]:
     """Return the spectra with a known tryptic peptide."""
     shared = data / "spectra" / "known_ids"
     table = existing(shared / "massivekb_selected_500.peprec").read_text().splitlines()[1:]
-    of_title = {fields[0]: fields[-2] for fields in map(str.split, table)}
+    unmodified = [fields for fields in map(str.split, table) if set(fields[1].split("|")[1::2]) <= {"Carbamidomethyl"}]
+    of_title = {fields[0]: fields[-2] for fields in unmodified}
     spectra = []
     for name in ("massivekb_selected_500.mgf", "proteometools_171_kuester_test.mgf"):
         for block in existing(shared / name).read_text().split("BEGIN IONS")[1:]:
@@ -150,8 +151,10 @@ def plant(spectra: Sequence[Known], chance: random.Random) -> Planted:
         if needs_aspartate and name != "specific":
             sequence = peptide[: position[peptide]] + "N" + peptide[position[peptide] + 1 :]
         if name != "specific" and chance.random() < _SHUFFLED:
-            order = chance.sample(range(len(peptide) - 1), len(peptide) - 1)
-            shuffled = "".join(sequence[i] for i in order) + sequence[-1]
+            order, shuffled = list[int](), sequence
+            while _are_alike(shuffled, sequence):
+                order = chance.sample(range(len(peptide) - 1), len(peptide) - 1)
+                shuffled = "".join(sequence[i] for i in order) + sequence[-1]
             members[name].append((shuffled, order.index(position[peptide]) if position[peptide] >= 0 else -1))
             written[peptide] = ""
             continue

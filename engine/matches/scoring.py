@@ -345,13 +345,17 @@ def plan_by_series(
 def _best_rows(
     index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings, resources: Resources
 ) -> dict[str, NDArray[Any]]:
-    """Return the best candidates of each spectrum over all charges, best first, at most `hits_per_spectrum`, with delta scores."""
+    """Return the best candidates of each spectrum over all charges, best first, at most `hits_per_spectrum`, with delta scores.
+
+    Of candidates with equal scores, those with the smaller isotope error are first.
+    """
     queries = index.queries
     kind = score_kind(parameters.score)[1]
     exponent = 1.0 / float(getattr(parameters, kind.tail_root)) if kind.tail_root else 1.0
     query, column = np.nonzero(hits.peptide >= 0)
     score = hits.score[query, column].astype(np.float64)
-    order = np.lexsort((column, query, -score, queries.spectrum[query]))
+    isotope_error = np.abs(hits.isotope_error[query, column].astype(np.int64))
+    order = np.lexsort((column, query, isotope_error, -score, queries.spectrum[query]))
     query, column, score = query[order], column[order], score[order]
     spectrum, peptide = queries.spectrum[query], hits.peptide[query, column]
     n = len(spectrum)

@@ -398,12 +398,16 @@ def _intensities(
 
 
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:
-    """Return the rows of each spectrum's better pass, by the best match; the first `n_first` rows are the first pass."""
-    best = np.full((2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
+    """Return the rows of each spectrum's better pass; the first `n_first` rows are the first pass.
+
+    The second pass is better if both the score and the score of the candidates of a spectrum (`Psms.score`) of its best match are higher.
+    The fewer candidates of the second pass alone raise the former, also for a match that explains the same peaks by more modifications.
+    """
+    best = np.full((2, 2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
     is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)
     ranked = psms.rank == 1
-    best[is_second[ranked], psms.spectrum[ranked]] = score[ranked]
-    return np.flatnonzero((best[1] > best[0])[psms.spectrum] == (is_second == 1))
+    best[:, is_second[ranked], psms.spectrum[ranked]] = score[ranked], psms.score[ranked]
+    return np.flatnonzero((best[:, 1] > best[:, 0]).all(axis=0)[psms.spectrum] == (is_second == 1))
 
 
 def identified_proteins(scored: ScoredMatches, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:

@@ -317,7 +317,7 @@ def test_second_pass_is_a_class_with_its_own_q_values(shared_data, tmp_path):
         for place, row in enumerate(of_class):
             assert float(row["q_value"]) >= min(1.0, *ratios[place:], 1.0) - 1e-9
         counts = next(counts for counts in summary.classes if counts.name == name)
-        assert (counts.method, counts.targets_of_any_score) == ("group-walk", targets)
+        assert (counts.method, counts.targets_of_any_score) == ("transferred" if targets < 100 else "group-walk", targets)
         assert counts.certainty["targets"] == len(accepted(of_class))
     assert accepted(of_class)  # the second pass finds more
     # Only proteins that the first pass found, and their decoys.
