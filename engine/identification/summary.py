@@ -33,8 +33,9 @@ class IdentificationSummary(MatchSummary):
     def lines(self) -> list[str]:
         """Return the lines of every spectrum search, followed by the best proteins."""
         lines = super().lines()
-        if self.classes:
-            lines += ["PSMs by class, each with its own false discovery rate:", *(counts.line(self.fdr) for counts in self.classes)]
+        listed = [counts.line(self.fdr) for counts in self.classes if counts.is_listed]
+        if listed:
+            lines += ["PSMs by class, each with its own false discovery rate:", *listed]
         for accession, description, n_peptides, coverage in self.top_proteins:
             lines.append(f"  {accession:<24.24} {counted(n_peptides, 'peptide'):>13} {coverage * 100:5.1f} %  {description:.70}")
         return lines

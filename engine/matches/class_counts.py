@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
-from proteoscope.engine.results.counts import Count
+from proteoscope.engine.results.counts import Count, counted
 
 __all__ = ["CLASSES", "FEWEST_TARGETS", "TRANSLATED", "ClassCounts", "ClassRate", "class_texts"]
 
@@ -60,6 +60,11 @@ class ClassCounts(NamedTuple):
         """Return the counts for ``run.json``."""
         return {"name": self.name, "method": self.method, "targets_of_any_score": self.targets_of_any_score, **self.certainty}
 
+    @property
+    def is_listed(self) -> bool:
+        """True if the class has a match, accepted or not; a class with decoys only is not worth a line."""
+        return self.targets_of_any_score > 0
+
     def line(self, fdr: float) -> str:
         """Return a line of text; `fdr` is the false discovery rate of the search."""
         return f"  {self.name}: {self.text(fdr)}"
@@ -67,13 +72,16 @@ class ClassCounts(NamedTuple):
     def text(self, fdr: float) -> str:
         """Return the accepted number with its uncertainty and the method, or why nothing is accepted."""
         if not self.certainty:
-            return f"no error rate: {self.targets_of_any_score} matches, fewer than {FEWEST_TARGETS}; none is accepted"
+            return f"no error rate: {counted(self.targets_of_any_score, 'match', 'matches')}, fewer than {FEWEST_TARGETS}; none is accepted"
         count = Count.from_acceptance(int(self.certainty["targets"]), "PSM", "PSMs", self.certainty, fdr)
+        if not count.number and not (count.certainty and count.certainty.nothing_accepted):
+            # An interval of the false fraction of no matches, 0 to 100 %, says nothing.
+            return f"none of {counted(self.targets_of_any_score, 'match', 'matches')} is accepted ({self.method})"
         return f"{count.line().strip()} ({self.method})"
 
 
 def class_texts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the name and the text of each class in a run's record, which may be untrusted; entries that are invalid are left out."""
+    """Return the name and the text of each class with matches in a run's record, which may be untrusted; invalid entries are left out."""
     methods: dict[str, ClassRate] = {method: method for method in get_args(ClassRate)}
     classes, parameters = record.get("classes"), record.get("parameters")
     fdr = parameters.get("fdr") if isinstance(parameters, Mapping) else None
@@ -87,5 +95,6 @@ def class_texts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
             continue
         if len(certainty) in (0, len(_CERTAINTY)):
             counts = ClassCounts(name[:_MAXIMUM], methods[method], n_targets, certainty)
-            result.append((counts.name, counts.text(float(fdr) if isinstance(fdr, int | float) else 0.01)))
+            if counts.is_listed:
+                result.append((counts.name, counts.text(float(fdr) if isinstance(fdr, int | float) else 0.01)))
     return result

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.matches.class_counts import ClassCounts, class_texts
 
 CERTAINTY = {"targets": 120, "decoys": 1, "false_share_low": 0.0002, "false_share_high": 0.05, "targets_at_5_percent": 150}
@@ -14,6 +15,28 @@ CLASSES = (
 )
 
 
+def summary_of(classes):
+    certainty = dict.fromkeys(("psms", "peptides", "proteins"), CERTAINTY)
+    return IdentificationSummary(
+        run_id=None,
+        folder=None,
+        seconds=1.0,
+        device="CPU",
+        stages={},
+        messages=(),
+        n_spectra=1000,
+        n_searched=900,
+        n_proteins_in_database=10,
+        n_peptides_in_index=100,
+        n_psms=120,
+        n_peptides=100,
+        n_sequences=90,
+        n_proteins=5,
+        certainty=certainty,
+        classes=classes,
+    )
+
+
 def test_class_texts_name_the_number_the_rate_and_the_method():
     record = json.loads(json.dumps({"classes": [counts.record() for counts in CLASSES], "parameters": {"fdr": 0.01}}))
     texts = class_texts(record)
@@ -22,6 +45,24 @@ def test_class_texts_name_the_number_the_rate_and_the_method():
     assert "few: 150 at 5 %" in texts[1][1] and "transferred" in texts[1][1]
     assert texts[2][1] == "no error rate: 12 matches, fewer than 20; none is accepted"
     assert CLASSES[2].line(0.01) == f"  variant: {texts[2][1]}"
+
+
+def test_class_texts_leave_out_classes_without_matches_and_intervals_of_nothing():
+    nothing = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 0}
+    unseen = ClassCounts("non-specific", "none", 0, {}), ClassCounts("isotope error", "own decoys", 0, nothing | {"decoys": 2})
+    seen = ClassCounts("variant", "transferred", 25, nothing), ClassCounts("contaminant", "none", 1, {})
+    looser = ClassCounts("second pass", "transferred", 40, nothing | {"targets_at_5_percent": 7})
+    classes = [CLASSES[0], *unseen, *seen, looser]
+    texts = dict(class_texts({"classes": [counts.record() for counts in classes], "parameters": {"fdr": 0.01}}))
+    assert texts == {
+        "specific": CLASSES[0].text(0.01),
+        "variant": "none of 25 matches is accepted (transferred)",
+        "contaminant": "no error rate: 1 match, fewer than 20; none is accepted",
+        "second pass": "PSMs: 0 at 1 % FDR; 7 at 5 % FDR (transferred)",
+    }
+    lines = [line.partition(":")[0].strip() for line in summary_of(tuple(classes)).lines()]
+    assert [name for name in lines if name in {counts.name for counts in classes}] == list(texts)
+    assert not any("by class" in line for line in summary_of(unseen).lines())
 
 
 @pytest.mark.parametrize(
