@@ -38,11 +38,15 @@ __all__ = [
     "AnnotatedSpectrum",
     "AnnotationChoice",
     "IonSettings",
+    "SelectedSite",
+    "SiteIons",
     "annotate_match",
     "annotate_peptidoform",
     "annotate_text",
     "ions_looked_for",
     "ions_to_show",
+    "moved",
+    "residue_name",
 ]
 
 SHOWN_SERIES = SERIES[:PRECURSOR]
@@ -84,6 +88,59 @@ class IonSettings:
 
 
 @dataclass(frozen=True)
+class SelectedSite:
+    """Modification of a peptide at its site, and the best other site.
+
+    Attributes
+    ----------
+    modification
+        Name of the modification.
+    position, alternative
+        Residue from 1; 0 for the N-terminus, length + 1 for the C-terminus; `alternative` equals None if no other site is possible.
+    probability, alternative_probability
+        Probabilities of both sites.
+    """
+
+    modification: str
+    position: int
+    probability: float
+    alternative: int | None = None
+    alternative_probability: float = 0.0
+
+    @property
+    def swapped(self) -> SelectedSite:
+        """The other site, with this site as its alternative; self without an alternative."""
+        if self.alternative is None:
+            return self
+        return SelectedSite(self.modification, self.alternative, self.alternative_probability, self.position, self.probability)
+
+
+@dataclass(frozen=True)
+class SiteIons:
+    """Peaks of ions that distinguish a site from the best other one.
+
+    Attributes
+    ----------
+    site, alternative
+        Display names of the sites, such as ``S3``.
+    peaks
+        Peaks that only an ion of this arrangement matches, (k,).
+    n_ions
+        Number of ions whose m/z differs between both arrangements, found or not.
+    """
+
+    site: str
+    alternative: str
+    peaks: NDArray[np.int64]
+    n_ions: int
+
+    @property
+    def text(self) -> str:
+        """Text for legends: the sites that the ions distinguish."""
+        return f"only with {self.site}, not {self.alternative}"
+
+
+@dataclass(frozen=True)
 class AnnotatedSpectrum:
     """Spectrum annotated with the fragment ions of one peptide.
 
@@ -103,6 +160,8 @@ class AnnotatedSpectrum:
         True for ions that match a peak, even if the peak is labelled with another ion, (ions,).
     shift
         Modification that was found as a mass shift, or None.
+    site
+        Ions that distinguish the selected site of a modification, or None.
     """
 
     title: str
@@ -114,6 +173,7 @@ class AnnotatedSpectrum:
     matches: Annotation
     is_matched: NDArray[np.bool_]
     shift: PlacedModification | None = None
+    site: SiteIons | None = None
 
     @cached_property
     def relative(self) -> NDArray[np.float64]:
@@ -215,7 +275,8 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
     Fragment charges are at most `settings.maximum_charge` and below the precursor's charge, as in the search. The precursor is matched
     only at its own charge.
 
-    If the row has a ``shift_position``, the modification at that position was found as a mass shift.
+    If the row has a ``shift_position``, the modification at that position was found as a mass shift. If it has a ``site``
+    (`SelectedSite`), ions that distinguish this site are marked.
 
     Raises
     ------
@@ -232,7 +293,43 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
     spectrum = annotate_peptidoform(peptidoform, float(row["precursor_mz"]), peaks, settings, title)
     at, name = row.get("shift_position"), row.get("modification")
     shift = next((modification for modification in placed if modification.position == at and modification.name == name), None)
-    return spectrum if shift is None else replace(spectrum, shift=shift)
+    spectrum = spectrum if shift is None else replace(spectrum, shift=shift)
+    site = row.get("site")
+    return replace(spectrum, site=_site_ions(spectrum, site)) if isinstance(site, SelectedSite) else spectrum
+
+
+def moved(peptidoform: Peptidoform, site: SelectedSite) -> Peptidoform:
+    """Return a peptidoform with the modification of a site at the alternative site."""
+    placed = list(peptidoform.modifications)
+    at = next((i for i, (position, name, _) in enumerate(placed) if (position, name) == (site.position, site.modification)), None)
+    if at is None or site.alternative is None:
+        return peptidoform
+    placed[at] = placed[at]._replace(position=site.alternative)
+    return replace(peptidoform, modifications=tuple(sorted(placed, key=lambda modification: modification.position)))
+
+
+def residue_name(sequence: str, position: int) -> str:
+    """Return the display name of a site in a peptide: ``S3``, ``N-term`` or ``C-term``."""
+    if position <= 0:
+        return "N-term"
+    return f"{sequence[position - 1]}{position}" if position <= len(sequence) else "C-term"
+
+
+def _site_ions(spectrum: AnnotatedSpectrum, site: SelectedSite) -> SiteIons | None:
+    """Return the ions that distinguish a site from its alternative, or None without an alternative."""
+    form = spectrum.peptidoform
+    other = moved(form, site)
+    if other == form or site.alternative is None:
+        return None
+    ions, (low, high) = spectrum.ions, sorted((site.position, site.alternative))
+    is_fragment = (ions.series != PRECURSOR) & (ions.series != IMMONIUM)
+    is_between = is_fragment & (low <= ions.position) & (ions.position < high)
+    # A peak proves nothing if an ion of the other arrangement has the same m/z, such as with a neutral loss of water in place of phosphate.
+    elsewhere = annotate_peptidoform(other, spectrum.precursor_mz, spectrum.peaks, spectrum.settings)
+    also = annotate(spectrum.peaks.mz, spectrum.peaks.intensity, elsewhere.ions, spectrum.settings.tolerance).peak
+    peaks = np.setdiff1d(spectrum.matches.peak[is_between[spectrum.matches.ion]], also)
+    here, there = (residue_name(form.sequence, position) for position in (site.position, site.alternative))
+    return SiteIons(here, there, peaks, int(np.count_nonzero(is_between)))
 
 
 def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, settings: IonSettings | None) -> AnnotatedSpectrum | None:

@@ -12,14 +12,22 @@ from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.spectra.ion_series import spectrum_ion_series
-from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
+from proteoscope.engine.views.annotation import (
+    AnnotatedSpectrum,
+    IonSettings,
+    SelectedSite,
+    annotate_match,
+    annotate_peptidoform,
+    moved,
+    residue_name,
+)
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import psm_name, read_psm_row
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["mirrored_with_other", "mirrored_with_prediction", "mirrored_with_psm", "spectral_cosine"]
+__all__ = ["mirrored_arrangements", "mirrored_with_other", "mirrored_with_prediction", "mirrored_with_psm", "spectral_cosine"]
 
 _PREDICTED = IonSettings(Tolerance(1, "ppm"), "by", 2, losses=(), shows_precursor=False)
 _OTHER_ACTIVATION = "Intensities are predicted of b and y ions, which this activation does not make."
@@ -67,6 +75,36 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
         float(weights / norm) if norm > 0 else 0.0,
         _doubt(row, settings.tolerance),
     )
+
+
+def mirrored_arrangements(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
+    """Mirror a spectrum with itself: above the best arrangement of a modification, below that with the best other site.
+
+    Parameters
+    ----------
+    row
+        Values of the PSM with its selected ``site`` (`proteoscope.engine.views.sites.with_site`).
+
+    Raises
+    ------
+    ProteoscopeError
+        If the mass of the peptide is undefined.
+    """
+    site: SelectedSite = row["site"]
+    upper = annotate_match(row, peaks, settings)
+    title = f"{psm_name(row)}, {site.modification}"
+    halves = [Half(_site_name(upper, site), peaks, upper)]
+    if site.alternative is not None:
+        other = moved(upper.peptidoform, site).modifications
+        columns = ("modification_positions", "modification_names", "modification_masses")
+        lower = annotate_match({**row, **dict(zip(columns, zip(*other, strict=True), strict=True)), "site": site.swapped}, peaks, settings)
+        halves.append(Half(_site_name(lower, site.swapped), peaks, lower))
+    note = "" if site.alternative is not None else "The peptide has no other possible site."
+    return MirroredSpectra(title, halves[0], halves[1] if len(halves) > 1 else None, settings.tolerance, note=note, is_one_spectrum=True)
+
+
+def _site_name(spectrum: AnnotatedSpectrum, site: SelectedSite) -> str:
+    return f"{residue_name(spectrum.peptidoform.sequence, site.position)}, prob. {site.probability:.3f}"
 
 
 def mirrored_with_psm(

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.views.annotation import AnnotatedSpectrum
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, SiteIons
 from proteoscope.engine.views.drawings import Axis, Label, Shape, Stroke, text_width
-from proteoscope.engine.views.figures import Corner, Figure, Mark, Names, Panel, Picked, Rule, Scatter, Spikes, Strip
+from proteoscope.engine.views.figures import Corner, Figure, LegendEntry, Mark, Names, Panel, Picked, Rule, Scatter, Spikes, Strip
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.palette import Ink, Ion
 from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
@@ -29,6 +29,8 @@ ErrorUnit = Literal["ppm", "Da"]
 
 _SPECTRUM_TOP, _MIRROR_TOP = 116.0, 134.0
 """Upper ends of the axes of single and mirrored spectra, percent of the base peak, to leave space for labels."""
+_SITE_SIZE = 5.0
+"""Diameter of the dots on peaks that distinguish a site, points."""
 _NEAR = 7.0
 """Maximum horizontal distance between the pointer and the selected peak, pixels."""
 _LEAST = (0.02, 0.01)
@@ -63,7 +65,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
     peaks = Panel(
         x,
         Axis(0.0, _SPECTRUM_TOP, _INTENSITY, short_titles=_SHORT_INTENSITY),
-        _peaks(shown),
+        (*_peaks(shown), *_site_marks(shown, spectrum.site, is_alone=True)),
         3.2,
         _LEAST,
         is_base_fixed=True,
@@ -77,6 +79,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
             Panel(x, Axis(-1.2 * reach, 1.2 * reach, f"Error ({unit})", short_titles=(unit,)), (*rules, *dots), 1.0, (_LEAST[0], None)),
         ),
         tuple(text for text in (str(peptidoform), spectrum.title) if text),
+        () if spectrum.site is None else (LegendEntry(f"Ions {spectrum.site.text}", "mark"),),
         size=(510.0, 360.0),
         strip=Strip(LADDER_LINES, partial(draw_ladder, spectrum)),
     )
@@ -86,8 +89,9 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
     """Return the figure of a spectrum and, if there is one, of the mirrored spectrum; a click on a mirrored peak gives ``~peak``."""
     is_alone = mirrored.lower is None
     marks: list[Mark] = [Rule(0.0, is_upright=False, width=0.5, is_dashed=False)]
-    for shown in mirrored.shown:
-        marks += _peaks(shown)
+    sites = [None if half.ions is None else half.ions.site for half in mirrored.halves]
+    for shown, site in zip(mirrored.shown, sites, strict=True):
+        marks += [*_peaks(shown), *_site_marks(shown, site)]
     if mirrored.similarity is not None:
         marks.append(Corner(f"{mirrored.similarity_name} {mirrored.similarity:.3f}", is_right=True))
     marks.append(Corner(mirrored.upper.name))
@@ -97,7 +101,8 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
         marks.append(Corner(f"{counted(mirrored.n_moved, 'peak')} moved by {mirrored.shift:.4f} Th", is_right=True, is_low=True))
     y = Axis(0.0 if is_alone else -_MIRROR_TOP, _MIRROR_TOP, _INTENSITY, is_mirrored=True, short_titles=_SHORT_INTENSITY)
     panel = Panel(_mz_axis(mirrored.shown), y, tuple(marks), smallest=_LEAST, is_base_fixed=True, pick=partial(_pick, mirrored.shown))
-    return Figure(mirrored.title, mirrored.title, (panel,), (mirrored.title,), size=(510.0, 320.0))
+    legend = (LegendEntry("Site-determining ions", "mark"),) if any(sites) else ()
+    return Figure(mirrored.title, mirrored.title, (panel,), (mirrored.title,), legend, size=(510.0, 320.0))
 
 
 def mirrored_peak(target: int) -> tuple[int, int]:
@@ -112,7 +117,7 @@ def peak_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
     if match is None:
         return f"{text}   not explained"
     error, error_ppm = float(spectrum.matches.error[match]), float(spectrum.matches.error_ppm[match])
-    return f"{text}   {spectrum.labels[match]}   {error_ppm:.2f} ppm   {error:.4f} Da"
+    return f"{text}   {spectrum.labels[match]}   {error_ppm:.2f} ppm   {error:.4f} Da{_site_text(spectrum.site, peak, '   ')}"
 
 
 def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
@@ -121,7 +126,8 @@ def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
     def described(at: int, peak: int) -> str:
         of = mirrored.halves[at]
         name = "" if of.ions is None or peak not in of.ions.match_of_peak else f"{of.ions.labels[of.ions.match_of_peak[peak]]}, "
-        return f"{name}m/z {of.peaks.mz[peak]:,.4f}, intensity {of.peaks.intensity[peak]:.4g} ({of.relative[peak]:.1f} %)"
+        site = _site_text(None if of.ions is None else of.ions.site, peak, ", ")
+        return f"{name}m/z {of.peaks.mz[peak]:,.4f}, intensity {of.peaks.intensity[peak]:.4g} ({of.relative[peak]:.1f} %){site}"
 
     partner = mirrored.partner(half, peak)
     side = ("above: ", "below: ") if mirrored.lower is not None else ("", "")
@@ -152,6 +158,19 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
     named = shown.named
     inks: list[Ink] = [Ion(kind) for kind in shown.kinds[named].tolist()]
     return (*marks, Names(shown.mz[named], y[named], shown.labels, shown.height[named], inks, shown.mz, y, shown.is_below))
+
+
+def _site_marks(shown: ShownPeaks, site: SiteIons | None, *, is_alone: bool = False) -> tuple[Mark, ...]:
+    """Return the marks on the peaks that distinguish a site, and their explanation; of mirrored spectra, each names only its own site."""
+    if site is None:
+        return ()
+    which = site.text if is_alone else f"only with {site.site}"
+    explanation = Corner(f"• {len(site.peaks)} of {site.n_ions} ions {which}", is_right=True, is_low=shown.is_below)
+    return explanation, Scatter(shown.mz[site.peaks], shown.side * shown.height[site.peaks], "mark", _SITE_SIZE)
+
+
+def _site_text(site: SiteIons | None, peak: int, between: str) -> str:
+    return "" if site is None or peak not in site.peaks else f"{between}{site.text}"
 
 
 def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, height: float) -> Picked | None:

@@ -35,15 +35,23 @@ class FilterBar(QWidget):
         Tooltip of the text field.
     reset_tip : str
         Tooltip of the Reset button.
+    has_shortcut : bool
+        True if Ctrl+F focuses the text field; only one visible bar may have the shortcut.
     """
 
     filterChanged = Signal()
 
-    def __init__(self, searched_texts: str, text_tip: str, reset_tip: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, searched_texts: str, text_tip: str, reset_tip: str, parent: QWidget | None = None, *, has_shortcut: bool = True
+    ) -> None:
         super().__init__(parent)
         self._later = delayed(self, self.filterChanged, _TYPING_MS)
         self._resized = delayed(self, lambda: self.updateGeometry())
-        self.text = described(QLineEdit(placeholderText=searched_texts, clearButtonEnabled=True), "Filter by text", f"{text_tip} (Ctrl+F)")
+        self.text = described(
+            QLineEdit(placeholderText=searched_texts, clearButtonEnabled=True),
+            "Filter by text",
+            f"{text_tip}{' (Ctrl+F)' if has_shortcut else ''}",
+        )
         self.text.setMinimumWidth(80)
         self.text.textChanged.connect(self._later.start)
         self.text.returnPressed.connect(self._now)
@@ -59,10 +67,11 @@ class FilterBar(QWidget):
         """Values of the fields after the last recorded change."""
         self._marks: list[Callable[[], None]] = []
         self._cells: list[_Cell] = []
-        find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
-        find.setWhatsThis("Find in the tables")
-        find.setContext(Qt.ShortcutContext.WindowShortcut)
-        find.activated.connect(self._take_focus)
+        if has_shortcut:
+            find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
+            find.setWhatsThis("Find in the tables")
+            find.setContext(Qt.ShortcutContext.WindowShortcut)
+            find.activated.connect(self._take_focus)
         self.filterChanged.connect(self._record)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from proteoscope.engine.entry import Search
 from proteoscope.engine.identification.entry import IDENTIFICATION
 from proteoscope.engine.matches.fixed_modifications import FixedModifications
+from proteoscope.engine.matches.site_tables import PROTEIN_SITES, PSM_SITES
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import ions_to_show
 from proteoscope.engine.views.coverage import Coverage
@@ -34,9 +35,10 @@ from proteoscope.engine.views.identification import (
 )
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
-from proteoscope.engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
+from proteoscope.engine.views.psm_mirrors import mirrored_arrangements, mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
+from proteoscope.engine.views.sites import LinkedSite, has_sites, link_site, select_psm_sites, why_no_sites, with_site
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.layouts import make_tabs
+from proteoscope.gui.layouts import add_tabs, make_tabs
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.plots.histogram import HistogramPlot
@@ -44,8 +46,9 @@ from proteoscope.gui.results.facts import files_facts, passes_facts, time_facts
 from proteoscope.gui.results.identification_filter import IdentificationFilter
 from proteoscope.gui.results.matches import show_summary, spectrum_title
 from proteoscope.gui.results.row_marker import RowMarker
+from proteoscope.gui.results.sites_page import SitesPage
 from proteoscope.gui.results.spectra_run_view import SpectraRunView
-from proteoscope.gui.spectrum.match_pane import MatchPane, ShownMatch
+from proteoscope.gui.spectrum.match_pane import Below, MatchPane, ShownMatch
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.tables.panel import TablePanel
@@ -54,6 +57,7 @@ _PARTS = (9, 11)
 """Relative widths of the tables and of the figures."""
 _NO_PROTEIN = "Select a protein to see its coverage."
 _NO_PSM = "Select a PSM to see its spectrum."
+_NO_SITE = "Select a site to see its best spectrum."
 
 
 class _Overview(NamedTuple):
@@ -95,7 +99,18 @@ class IdentificationView(SpectraRunView):
         )
         down = split(Qt.Orientation.Vertical, {Pane(panel.title, panel): 1 for panel in self.panels.values()})
         self.lists = make_tabs((down, "Identifications", "Proteins, their peptides, and their spectra"))
+        self.sites: SitesPage | None = None
+        """Page of modification sites; None if the search does not write their tables."""
+        self._site: tuple[int, Mapping[str, Any]] | None = None
+        """Row of the PSM of the selected PSM site, and the values of the site."""
+        self._linked: LinkedSite | None = None
+        self._other_below: Below = "site"
+        """Choice of the lower spectrum for the page of sites, or, while this page is shown, for the other lists."""
+        self._shows_sites = False
         self._add_spectra(self.lists, self.tabs)
+        if PROTEIN_SITES.name in {table.name for table in search.all_tables}:
+            self.sites = SitesPage()
+            add_tabs(self.lists, (self.sites, "Sites", "Modified residues of the proteins, with the probabilities of their sites"))
         parts = Pane("Tables", self.lists), Pane("Figures", self.tabs, is_picture=True)
         across = split(Qt.Orientation.Horizontal, dict(zip(parts, _PARTS, strict=True)))
         self._arrange({"across": across, "down": down}, (self.spectrum, self.pane, self.coverage, self.scores, self.mass_errors))
@@ -134,6 +149,14 @@ class IdentificationView(SpectraRunView):
         self.psms.view.add_action(self.pane.marks.star_action)
         self.coverage.peptideChosen.connect(partial(self._choose_row, self.peptides))
         self._offer_structures(self.psms, self.peptides)
+        if self.sites is not None:
+            self.sites.siteChosen.connect(self._show_site)
+            self.sites.psmSiteChosen.connect(self._show_psm_site)
+            self.sites.choiceLost.connect(self._lose_site)
+            self._offer_structure(self.sites.sites, self._show_site_on_structure)
+            for panel in self.sites.panels.values():
+                self._connect_table(panel)
+                panel.view.add_action(self.export_action)
         for panel, use in ((self.psms, self.show_protein_of_psm), (self.peptides, self.show_protein_of_peptide)):
             action = QAction(
                 "Show its &protein", panel.view, shortcut=QKeySequence("Alt+Up"), shortcutContext=Qt.ShortcutContext.WidgetShortcut
@@ -143,6 +166,9 @@ class IdentificationView(SpectraRunView):
 
     def _forget(self) -> None:
         self._wanted.clear()
+        self._site = self._linked = None
+        if self.sites is not None:
+            self.sites.close_tables()
         super()._forget()
         # This also stores the last comment.
         self.pane.forget()
@@ -174,6 +200,89 @@ class IdentificationView(SpectraRunView):
             )
 
         self._statistician.submit("overview", read_overview, self._show_overview, self._fail_overview)
+        self._open_sites(run)
+
+    def _open_sites(self, run: FinishedRun) -> None:
+        page = self.sites
+        if page is None:
+            return
+        if not has_sites(run):
+            page.close_tables(why_no_sites(run))
+            return
+
+        def read() -> list[TableSource]:
+            sources = [run.tables.source(name) for name in (PROTEIN_SITES.name, PSM_SITES.name)]
+            for source in sources:
+                # Compute and cache the row count here, in the thread, for the panel.
+                _ = source.total
+            return sources
+
+        def show(sources: list[TableSource]) -> None:
+            page.open_tables(sources[0], sources[1], run.fdr)
+
+        self._statistician.submit("sites", read, show, lambda error: page.close_tables(str(error)))
+
+    def _show_site(self, values: Mapping[str, Any]) -> None:
+        """Show the best spectrum of a protein site, its peptide, and its residue in the coverage of the protein."""
+        source, page = self._statistics, self.sites
+        if source is None or page is None:
+            return
+        name = f"{values['protein']}, {values['residue']}{values['position']}"
+
+        def show(linked: LinkedSite) -> None:
+            self._linked = linked
+            # Without a previous selection, selecting the same row again emits a signal, which updates the spectrum.
+            page.psm_sites.view.forget_choice()
+            page.psm_sites.show_rows(
+                scope=select_psm_sites(linked.psm), scope_text=f"of the best spectrum of {name}", wanted=linked.psm_site, takes_first=True
+            )
+            if linked.protein is not None:
+                self._cover(linked.protein)
+
+        self._statistician.submit("locate", lambda: link_site(source, values), show, self._fail_softly)
+
+    def _show_psm_site(self, values: Mapping[str, Any]) -> None:
+        self._site = int(values["psm"]), values
+        if self._shows_sites:
+            self._show_match(self._site[0])
+
+    def _lose_site(self) -> None:
+        self._site = None
+        if self._shows_sites:
+            self._show_no_spectrum()
+
+    def _show_site_on_structure(self) -> None:
+        if self._linked is None:
+            self.message.emit("Select a row first.")
+        else:
+            self._request_peptide(self._linked.name)
+
+    @property
+    def _shows_matches(self) -> bool:
+        return super()._shows_matches and not self._shows_sites
+
+    @property
+    def _all_panels(self) -> Mapping[str, TablePanel]:
+        return self.panels if self.sites is None else {**self.panels, **self.sites.panels}
+
+    def _show_of_list(self) -> None:
+        shows_sites = self.sites is not None and self._lists.currentWidget() is self.sites
+        if shows_sites != self._shows_sites:
+            # The page of sites has its own choice of the lower spectrum.
+            self._shows_sites, below = shows_sites, self._other_below
+            self._other_below = self.pane.below
+            self.pane.choose_below(below)
+        if not shows_sites:
+            super()._show_of_list()
+        elif self._site is None:
+            self._show_no_spectrum()
+        else:
+            self._show_match(self._site[0])
+
+    def _show_no_spectrum(self) -> None:
+        super()._show_no_spectrum()
+        if self._shows_sites and self.sites is not None:
+            self._show_no_spectrum_text(_NO_SITE if self.sites.sites.total else "There are no sites.")
 
     def _show_overview(self, overview: _Overview) -> None:
         assert self._finished is not None
@@ -242,13 +351,18 @@ class IdentificationView(SpectraRunView):
         if run is None:
             return
         choice, below, reference = self.spectrum.annotation.choice, self.pane.below, self.pane.reference
+        site = self._site[1] if self._shows_sites and self._site is not None and self._site[0] == row else None
 
         def read() -> ShownMatch:
             matches = self._table(run, "psms")
             details, peaks = read_psm_row(matches, row, run)
+            if site is not None:
+                details = with_site(details, site)
             run_ions = ions_to_show(run.parameters)
             shown = ShownMatch(row, details, peaks, run_ions, spectrum_title(details))
             ions = choice.settings(run_ions)
+            if below == "site" and site is not None:
+                return replace(shown, mirrored=mirrored_arrangements(details, peaks, ions))
             if below == "prediction":
                 return replace(shown, mirrored=mirrored_with_prediction(details, peaks, ions))
             if below == "other":
@@ -288,7 +402,11 @@ class IdentificationView(SpectraRunView):
     def _show_coverage(self, coverage_and_quantities: tuple[Coverage, PeptideQuantities | None]) -> None:
         coverage, quantities = coverage_and_quantities
         self.coverage.show_coverage(coverage, quantities=quantities)
-        self.coverage.mark(self.peptides.view.chosen)
+        linked = self._linked if self._shows_sites else None
+        if linked is None:
+            self.coverage.mark(self.peptides.view.chosen)
+        else:
+            self.coverage.mark(linked.peptide, () if linked.residue is None else (linked.residue,))
 
     def _go_to(self, positions: tuple[int | None, int | None], psm: int | None) -> None:
         protein, peptide = positions
@@ -307,7 +425,7 @@ class IdentificationView(SpectraRunView):
     @property
     def is_busy(self) -> bool:
         """True while data are being read or a mark is being written."""
-        return super().is_busy or self.marker.is_busy
+        return super().is_busy or self.marker.is_busy or (self.sites is not None and self.sites.is_busy)
 
     @staticmethod
     def _values(panel: TablePanel) -> dict[str, Any] | None:

@@ -170,7 +170,7 @@ class RunView(PaneView):
         return json.dumps(
             {
                 "version": _STATE_VERSION,
-                "hidden": {name: panel.hidden_columns() for name, panel in self.panels.items()},
+                "hidden": {name: panel.hidden_columns() for name, panel in self._all_panels.items()},
                 **self._panes_state(),
                 "about": self.header.about_button.isChecked(),
                 **({} if self._annotated is None else {"annotation": self._annotated.annotation.choice.model_dump(mode="json")}),
@@ -186,7 +186,7 @@ class RunView(PaneView):
             hidden = dict(state["hidden"])
         except (ValueError, KeyError, TypeError):
             return
-        for name, panel in self.panels.items():
+        for name, panel in self._all_panels.items():
             columns = hidden.get(name)
             if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
                 panel.remember_columns(columns)
@@ -194,6 +194,11 @@ class RunView(PaneView):
         self.header.about_button.setChecked(state.get("about") is True)
         if self._annotated is not None:
             self._annotated.show_choice(AnnotationChoice.restored(state.get("annotation")))
+
+    @property
+    def _all_panels(self) -> Mapping[str, TablePanel]:
+        """Tables whose hidden columns are stored."""
+        return self.panels
 
     def show_all(self, name: str) -> None:
         """Show all rows of the table `name` regardless of selections in other tables; its selected row is retained."""
@@ -269,29 +274,35 @@ class RunView(PaneView):
     def _offer_structures(self, *panels: TablePanel) -> None:
         """Add an action to tables that shows the selected peptide in the newest run that maps these peptides onto structures."""
         for panel in panels:
-            action = make_action(
-                panel.view,
-                "Show on its str&ucture",
-                partial(self._request_structure, panel),
-                tip="Show the peptide on the structure of its protein, if a run of the project has mapped it",
-            )
-            panel.view.add_action(action)
+            self._offer_structure(panel, partial(self._request_structure, panel))
+
+    def _offer_structure(self, panel: TablePanel, use: Callable[[], None]) -> None:
+        action = make_action(
+            panel.view,
+            "Show on its str&ucture",
+            use,
+            tip="Show the peptide on the structure of its protein, if a run of the project has mapped it",
+        )
+        panel.view.add_action(action)
 
     def _request_structure(self, panel: TablePanel) -> None:
-        run, row = self._finished, panel.view.chosen
+        row = panel.view.chosen
         position = None if row is None else panel.model.position_of(row)
-        if run is None or position is None:
+        if self._finished is None or position is None:
             self.message.emit("Select a row first.")
             return
+        panel.model.when_loaded(position, lambda values: self._request_peptide(str(values["peptide"])))
 
-        def on_selected(values: dict[str, Any]) -> None:
-            runs = following_runs(run.project, run.run.id, "evidence")
-            if runs:
-                self.peptideRequested.emit(runs[0], str(values["peptide"]))
-            else:
-                self.message.emit("No run of this project maps these peptides onto structures yet: use Map onto structures… first.")
-
-        panel.model.when_loaded(position, on_selected)
+    def _request_peptide(self, peptide: str) -> None:
+        """Request a peptide in the newest run that maps the peptides of the shown run onto structures."""
+        run = self._finished
+        if run is None:
+            return
+        runs = following_runs(run.project, run.run.id, "evidence")
+        if runs:
+            self.peptideRequested.emit(runs[0], peptide)
+        else:
+            self.message.emit("No run of this project maps these peptides onto structures yet: use Map onto structures… first.")
 
     def _request_search(self, kind: str) -> None:
         if self._finished is not None:
@@ -367,9 +378,7 @@ class RunView(PaneView):
         self.filter_bar.filterChanged.connect(self._filter)
         for name, panel in self.panels.items():
             panel.allRequested.connect(partial(self.show_all, name))
-            panel.view.columnsChanged.connect(partial(self._store_columns, panel))
-            panel.view.message.connect(self.message)
-            panel.view.failed.connect(self.failed)
+            self._connect_table(panel)
             panel.view.set_empty_text(partial(self._why_empty, panel))
             panel.wantedHidden.connect(partial(self._report_hidden, panel))
         for plot in plots:
@@ -377,6 +386,12 @@ class RunView(PaneView):
             if isinstance(plot, SpectrumView):
                 self._annotated = plot
                 plot.choiceChanged.connect(self.stateChanged)
+
+    def _connect_table(self, panel: TablePanel) -> None:
+        """Store hidden columns of a table, and forward its messages."""
+        panel.view.columnsChanged.connect(partial(self._store_columns, panel))
+        panel.view.message.connect(self.message)
+        panel.view.failed.connect(self.failed)
 
     def _fail(self, error: Exception) -> None:
         self._show_text(str(error))

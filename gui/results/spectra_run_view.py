@@ -80,9 +80,9 @@ class SpectraRunView(RunView):
         for tabs in (lists, figures):
             tabs.currentChanged.connect(lambda _: self._read_if_visible())
         lists.currentChanged.connect(lambda _: self._show_of_list())
-        self._match_panel.rowChosen.connect(lambda row, _: None if self._shows_listed_spectrum else self._show_match(row))
+        self._match_panel.rowChosen.connect(lambda row, _: self._show_match(row) if self._shows_matches else None)
         self._match_panel.model.busyChanged.connect(self._check_matches)
-        self._match_panel.choiceLost.connect(lambda: None if self._shows_listed_spectrum else self._show_no_spectrum())
+        self._match_panel.choiceLost.connect(lambda: self._show_no_spectrum() if self._shows_matches else None)
         self.spectra.rowChosen.connect(self._show_listed)
         self.spectra.panel.table.choiceLost.connect(self._show_of_list)
         self.spectra.panel.table.view.message.connect(self.message)
@@ -112,6 +112,11 @@ class SpectraRunView(RunView):
     def _shows_listed_spectrum(self) -> bool:
         """True if the figure shows a row of the list of all spectra instead of the selected match."""
         return self._lists.currentWidget() is self.spectra.panel
+
+    @property
+    def _shows_matches(self) -> bool:
+        """True if the figure shows the selected match."""
+        return not self._shows_listed_spectrum
 
     def _read_if_visible(self) -> None:
         """Read the list of spectra if the list or one of its figures is visible."""
@@ -160,7 +165,7 @@ class SpectraRunView(RunView):
 
     def _check_matches(self, is_busy: bool) -> None:
         """Show the text for a missing spectrum if the table of matches is empty."""
-        if not (is_busy or self._shows_listed_spectrum or self._finished is None or self._match_panel.model.rowCount()):
+        if self._shows_matches and not (is_busy or self._finished is None or self._match_panel.model.rowCount()):
             self._show_no_spectrum()
 
     def _fail_spectrum(self, error: Exception) -> None:

@@ -18,13 +18,14 @@ from proteoscope.gui.spectrum.mark_bar import MarkBar
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 
-Below = Literal["nothing", "prediction", "other", "reference"]
+Below = Literal["nothing", "prediction", "other", "reference", "site"]
 """Type of the lower spectrum in a mirrored figure."""
 _TITLES: dict[Below, tuple[str, str]] = {
     "nothing": ("&Nothing", "Show the spectrum with its ions and their errors"),
     "prediction": ("The &predicted intensities", "Mirror with the b and y ions predicted by the shipped model"),
     "other": ("The best &other PSM of the peptide", "Mirror with the best other spectrum of the same peptide"),
     "reference": ("The re&ference spectrum", "Mirror with the spectrum chosen as reference"),
+    "site": ("The &second-best site", "Mirror with the ions of the best other arrangement of the selected modification site"),
 }
 
 
@@ -84,6 +85,7 @@ class MatchPane(QWidget):
         for below, (_, tip) in _TITLES.items():
             self.below_actions[below].setToolTip(tip)
         self.below_actions["reference"].setEnabled(False)
+        self.below_actions["site"].setEnabled(False)
         menu.addSeparator()
         self.reference_action = menu.addAction("&Use this spectrum as reference")
         self.reference_action.setToolTip("Mirror other spectra with this one")
@@ -110,6 +112,10 @@ class MatchPane(QWidget):
     def row(self) -> int | None:
         """Row of the shown PSM in the table of PSMs, or None."""
         return None if self._shown is None else self._shown.row
+
+    def choose_below(self, below: Below) -> None:
+        """Choose the type of the lower spectrum for the PSMs shown next."""
+        self.below_actions[below].setChecked(True)
 
     def set_reference(self) -> None:
         """Make the shown PSM the reference, with which the PSMs selected next are mirrored."""
@@ -162,6 +168,7 @@ class MatchPane(QWidget):
 
     def _take(self, match: ShownMatch | None, mark: RowMark | None = None) -> None:
         self._shown = match
+        self.below_actions["site"].setEnabled(match is not None and "site" in match.details)
         for button in self._below_buttons:
             button.setEnabled(match is not None)
         self.marks.show_mark(None if match is None else match.row, mark)

@@ -1,0 +1,145 @@
+"""Tests of the page of modification sites with real input events, compared with the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.results.sites_page import SitesPage
+from proteoscope.gui.theme import Theme
+from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.site_projects import project_with_sites
+from tests.gui.result_views import click_row, corner_texts, cut_off, opened, overlapping, settle, shown
+
+
+@pytest.fixture
+def view(qtbot: QtBot, theme: Theme) -> Iterator[IdentificationView]:
+    view = IdentificationView()
+    yield view
+    view.clear()
+
+
+def show_page(view: IdentificationView, qtbot: QtBot) -> SitesPage:
+    assert view.sites is not None
+    view.lists.setCurrentWidget(view.sites)
+    settle(view, qtbot)
+    return view.sites
+
+
+@pytest.fixture
+def sites(view: IdentificationView, qtbot: QtBot, tmp_path: Path) -> tuple[SitesPage, Any]:
+    results = project_with_sites(tmp_path / "project")
+    opened(view, results[0], qtbot)
+    return show_page(view, qtbot), results
+
+
+def test_a_selected_site_shows_its_best_spectrum_mirrored(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+    page, (_, psms, psm_sites, rows) = sites
+    page.filters.q_value.setValue(1)
+    qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(rows) - 1)  # without the decoy
+    settle(view, qtbot)
+    position = next(at for at, row in enumerate(rows) if row["has_alternative"])
+    click_row(page.sites, position, qtbot)
+    qtbot.waitUntil(lambda: view.pane.row == rows[position]["best_psm"])
+    settle(view, qtbot)
+    psm = rows[position]["best_psm"]
+    of_psm = [row for row in psm_sites if row["psm"] == psm]
+    assert shown(page.psm_sites, "peptide") == [row["peptide"] for row in of_psm]
+    mirrored = view.pane.mirror.spectra
+    assert mirrored is not None and mirrored.is_one_spectrum and mirrored.lower is not None
+    site = of_psm[0]
+    best = max((p, -at) for at, p in zip(site["possible_positions"], site["probabilities"], strict=True) if at != site["position"])
+    names = [f"{site['residue']}{site['position']}, prob. {site['site_probability']:.3f}"]
+    names.append(f"{psms[psm]['sequence'][-best[1] - 1]}{-best[1]}, prob. {best[0]:.3f}")
+    assert corner_texts(view.pane.mirror.plot)[-2:] == names
+    view.pane.below_actions["nothing"].trigger()
+    settle(view, qtbot)
+    spectrum = view.spectrum.spectrum
+    assert spectrum is not None and spectrum.site is not None and view.pane.mirror.spectra is None
+    assert any(
+        text.endswith(f"only with {spectrum.site.site}, not {spectrum.site.alternative}") for text in corner_texts(view.spectrum.plot)
+    )
+
+
+def test_a_selected_site_is_marked_in_the_coverage(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+    page, (_, _, _, rows) = sites
+    page.filters.q_value.setValue(1)
+    qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(rows) - 1)
+    settle(view, qtbot)
+    with open_run(view._project) as run:  # type: ignore[arg-type]
+        groups = run.tables.source("proteins").query("SELECT accessions FROM proteins WHERE NOT is_decoy")["accessions"].to_pylist()
+    firsts = {group[0] for group in groups}
+    position = next(at for at, row in enumerate(rows) if row["protein"] in firsts)
+    click_row(page.sites, position, qtbot)
+    qtbot.waitUntil(lambda: view.coverage.residues == (rows[position]["position"] - 1,))
+    coverage = view.coverage.coverage
+    assert coverage is not None and coverage.accession == rows[position]["protein"]
+
+
+def test_the_other_lists_show_their_own_match_and_comparison(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+    page, _ = sites
+    assert view.pane.below == "site" and view.pane.row is None
+    click_row(page.sites, 0, qtbot)
+    qtbot.waitUntil(lambda: view.pane.row is not None)
+    settle(view, qtbot)
+    of_site = view.pane.row
+    view.lists.setCurrentIndex(0)
+    settle(view, qtbot)
+    assert view.pane.below == "nothing" and view.pane.row == view.psms.view.chosen
+    assert view.spectrum.spectrum is not None and view.spectrum.spectrum.site is None
+    assert not view.pane.below_actions["site"].isEnabled()
+    view.filters.q_value.setValue(0.5)
+    show_page(view, qtbot)
+    assert view.pane.row == of_site and view.pane.below_actions["site"].isEnabled()
+
+
+def test_the_filter_hides_sites_and_says_so(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+    page, (_, _, _, rows) = sites
+    accepted = [row for row in rows if not row["is_decoy"] and (row["localisation_q_value"] or 0) <= 0.01]
+    assert len(page.sites.model.rows) == len(accepted)
+    page.filters.q_value.setValue(1)
+    page.filters.decoys.click()
+    qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(rows))
+    page.filters.text.setText("no such site")
+    qtbot.waitUntil(lambda: len(page.sites.model.rows) == 0)
+    settle(view, qtbot)
+    assert f"No site of {len(rows)} passes the filter" in page._why_empty(page.sites)
+    page.filters.reset()
+    qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(accepted))
+
+
+def test_sites_of_all_spectra_can_be_shown(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+    page, (_, _, psm_sites, _) = sites
+    click_row(page.sites, 0, qtbot)
+    qtbot.waitUntil(lambda: page.psm_sites.scope_text != "")
+    settle(view, qtbot)
+    qtbot.mouseClick(page.psm_sites.all_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(page.psm_sites.model.rows) == len(psm_sites))
+    last = len(psm_sites) - 1
+    page.psm_sites.view.choose(last)
+    qtbot.waitUntil(lambda: view.pane.row == psm_sites[last]["psm"])
+
+
+def test_runs_without_sites_explain_how_to_get_them(view: IdentificationView, qtbot: QtBot, tmp_path: Path) -> None:
+    project, _ = project_with_results(tmp_path / "project")
+    opened(view, project, qtbot)
+    page = show_page(view, qtbot)
+    assert "“Variable modifications”" in page._why_empty(page.sites) and page.psm_sites.isHidden()
+    assert not page.filters.isEnabled()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 700), (760, 620)])
+def test_no_text_of_the_page_is_cut(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot, size: tuple[int, int]) -> None:
+    page, _ = sites
+    view.resize(*size)
+    settle(view, qtbot)
+    qtbot.wait(50)
+    assert overlapping(page.filters) == []
+    assert cut_off(page) == []
