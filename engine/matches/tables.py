@@ -407,7 +407,8 @@ def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -
     is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)
     ranked = psms.rank == 1
     best[:, is_second[ranked], psms.spectrum[ranked]] = score[ranked], psms.score[ranked]
-    return np.flatnonzero((best[:, 1] > best[:, 0]).all(axis=0)[psms.spectrum] == (is_second == 1))
+    is_better = (best[0, 1] > best[0, 0]) & (best[1, 1] > best[1, 0])
+    return np.flatnonzero(is_better[psms.spectrum] == (is_second == 1))
 
 
 def identified_proteins(scored: ScoredMatches, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:

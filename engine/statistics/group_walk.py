@@ -13,12 +13,12 @@ procedure controls the false discovery rate (Lei & Fithian 2018, AdaPT, J R Stat
 
 Of equally poor groups, one is drawn at random, as in the paper. The choice may depend on anything but the labels above the frontiers: here
 the probability of a group is proportional to its number of matches above the frontier, so that a small group is not passed as a whole while
-a large one begins. The draws are always the same, so that results can be repeated. Matches of a group with equal scores are passed together.
+a large one begins. The draws are always the same, so that results can be repeated. Matches of equal score in a group are passed together.
 
-The group with the most decoys moves on until it has no more than another. The order in which all matches are passed is therefore that of the
-lowest number of decoys in any window up to each match. Among groups with the same lowest number, each next step of a group waits for a time
-of exponential distribution, shorter on average the more matches are above its frontier; the shortest time is the draw. All are found by
-sorting.
+The group with the most decoys moves on until it has no more than another. The order in which all matches are passed is therefore that of
+the lowest number of decoys in any window up to each match. Among groups with the same lowest number, each next step of a group waits for a
+time of exponential distribution, shorter on average the more matches are above its frontier; the shortest time is the draw. All are found
+by sorting.
 """
 
 import numpy as np
