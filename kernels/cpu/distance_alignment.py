@@ -7,6 +7,7 @@ extending it costs nothing (TM-align, Zhang & Skolnick, Nucleic Acids Research 3
 
 Cells of an antidiagonal are independent: a register of them is computed in parallel, in integers. The residues of x are divided into strips
 of two registers, whose cells stay in registers from one antidiagonal to the next; the last row of a strip is stored for the next strip.
+The way of a cell is two bits, so that the ways of most pairs of chains fit in the first cache.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from proteoscope.kernels.cpu.vectors import (
     REGISTER_BYTES,
     add,
     aligned,
+    bits_of_greater,
     load,
     load_anywhere,
     maximum,
     shifted_down,
     spread,
     store,
-    store_anywhere,
     store_first,
     where_equal,
     where_greater,
@@ -39,6 +40,8 @@ __all__ = ["UNIT", "AlignmentWorkspace", "align", "alignment_workspace", "place_
 
 LANES = REGISTER_BYTES // 4  # number of matrix cells computed by one vector instruction
 STRIP = 2 * LANES  # number of residues of x in a strip
+_BITS = np.uint16 if LANES == 16 else np.uint8  # one bit for each lane
+_WAYS = 4  # bit sets per antidiagonal of a strip
 UNIT = 1 << 15
 """Integer score of two residues at the same position."""
 _FAR = 1e30  # squared distance at which a pair scores 0
@@ -49,7 +52,8 @@ class AlignmentWorkspace(NamedTuple):
 
     Residue i of x is at index `_place_of` (i), where the residues of a register are in reverse order; residue j of y is at ``STRIP + j``.
     So both ascend along an antidiagonal, and the first lane of a register has the last row. The last row of the strip before, at residue j
-    of y, is at ``STRIP + j`` of `edge_best` and `edge_after`.
+    of y, is at ``STRIP + j`` of `edge_best` and `edge_after`. An antidiagonal of a strip has `_WAYS` sets of bits in `ways`: the lanes of
+    both registers that end in a gap, and the lanes whose gap would skip a residue of x.
     """
 
     x: NDArray[np.int32]
@@ -60,14 +64,14 @@ class AlignmentWorkspace(NamedTuple):
     edge_after: NDArray[np.int32]
     costs: NDArray[np.int32]
     last: NDArray[np.int32]
-    ways: NDArray[np.int8]
+    ways: NDArray[np.uint8] | NDArray[np.uint16]
 
 
 def alignment_workspace(m: int, n: int) -> AlignmentWorkspace:
     """Return a workspace for aligning chains of up to m residues with chains of up to n residues, m <= n."""
     row, columns = _width(m), _width(n) + 3 * STRIP
     lengths = (4 * row, 4 * columns, row, columns, columns, columns, 3 * STRIP, STRIP)
-    ways = aligned(row * (n + STRIP), np.int8)
+    ways = aligned(row // STRIP * (n + STRIP) * _WAYS, _BITS)
     workspace = AlignmentWorkspace._make([*(aligned(length, np.int32) for length in lengths), ways])
     # Before the first residue of y, pairs score 0; after the last one nothing depends on their scores.
     scores = workspace.y[3 * columns :].view(np.float32)
@@ -159,7 +163,7 @@ def align(workspace, m, n, gap, by_states, by_distance):
     row, columns = len(px) // 4, len(py) // 4
     fraction = np.array([by_distance * UNIT], np.float32).view(np.int32)[0]
     state_share = np.int64(by_states * UNIT)
-    axis_0, axis_1, axis_2 = spread(px, 0), spread(px, 1), spread(px, 2)
+    zero = spread(px, 0)
     unit, reward_of_state = spread(px, np.int64(fraction)), spread(px, state_share)
     edge_best[: n + 2 * STRIP] = edge_after[: n + 2 * STRIP] = 0
     costs[:STRIP] = 0  # before the first residue of y, where terminal gaps are free
@@ -170,8 +174,8 @@ def align(workspace, m, n, gap, by_states, by_distance):
         q0, q1, q2, q3 = load(px, second), load(px, row + second), load(px, 2 * row + second), load(px, 3 * row + second)
         p_states, q_states = load(states_x, first), load(states_x, second)
         # Of the registers p and q: best scores of the last two antidiagonals, and those after which a gap may continue.
-        p_best = q_best = p_earlier = q_earlier = p_after = q_after = axis_0
-        to = first * (n + STRIP)
+        p_best = q_best = p_earlier = q_earlier = p_after = q_after = zero
+        to = first // STRIP * (n + STRIP) * _WAYS
         for k in range(n - 1 + min(STRIP, m - first)):
             # Row i of the strip is at residue k - i of y; lanes outside the matrix affect no cell of it.
             i, j, ramp = k + LANES + 1, k + 1, min(k, STRIP)
@@ -198,24 +202,22 @@ def align(workspace, m, n, gap, by_states, by_distance):
                 unit,
             )
             if state_share:
-                p_reward = add(p_reward, where_equal(p_states, load_anywhere(states_y, i), reward_of_state, axis_0))
-                q_reward = add(q_reward, where_equal(q_states, load_anywhere(states_y, j), reward_of_state, axis_0))
+                p_reward = add(p_reward, where_equal(p_states, load_anywhere(states_y, i), reward_of_state, zero))
+                q_reward = add(q_reward, where_equal(q_states, load_anywhere(states_y, j), reward_of_state, zero))
             q_straight = add(shifted_down(q_earlier, p_earlier), q_reward)
             p_straight = add(shifted_down(p_earlier, spread(px, edge_best[STRIP - 1 + k])), p_reward)
             q_from_x, p_from_x = shifted_down(q_after, p_after), shifted_down(p_after, spread(px, edge_after[STRIP + k]))
             p_gapped, q_gapped = maximum(p_from_x, p_after), maximum(q_from_x, q_after)
             p_earlier, q_earlier = p_best, q_best
             p_best, q_best = maximum(p_straight, p_gapped), maximum(q_straight, q_gapped)
-            p_way = where_greater(p_from_x, p_after, axis_2, axis_1)
-            q_way = where_greater(q_from_x, q_after, axis_2, axis_1)
-            store_anywhere(ways, to, where_greater(p_gapped, p_straight, p_way, axis_0))
-            store_anywhere(ways, to + LANES, where_greater(q_gapped, q_straight, q_way, axis_0))
+            ways[to], ways[to + 1] = bits_of_greater(p_gapped, p_straight), bits_of_greater(q_gapped, q_straight)
+            ways[to + 2], ways[to + 3] = bits_of_greater(p_from_x, p_after), bits_of_greater(q_from_x, q_after)
             p_cost, q_cost = load_anywhere(costs, ramp + LANES + 1), load_anywhere(costs, ramp + 1)
-            p_after = add(p_best, where_greater(p_gapped, p_straight, axis_0, p_cost))
-            q_after = add(q_best, where_greater(q_gapped, q_straight, axis_0, q_cost))
+            p_after = add(p_best, where_greater(p_gapped, p_straight, zero, p_cost))
+            q_after = add(q_best, where_greater(q_gapped, q_straight, zero, q_cost))
             store_first(edge_best, k + 1, q_best)
             store_first(edge_after, k + 1, q_after)
-            to += STRIP
+            to += _WAYS
         store(last, 0, p_best)
         store(last, LANES, q_best)
     return last[_place_of((m - 1) % STRIP)]
@@ -231,14 +233,15 @@ def trace(workspace, m, n, pairs):
     i, j, position = m - 1, n - 1, len(pairs)
     while i >= 0 and j >= 0:
         row = i % STRIP
-        way = ways[(i - row) * (n + STRIP) + (j + row) * STRIP + _place_of(row)]
-        if way == 0:
+        at = ((i // STRIP) * (n + STRIP) + j + row) * _WAYS + row // LANES
+        lane = LANES - 1 - row % LANES
+        if not ways[at] >> lane & 1:
             position -= 1
             pairs[position, 0], pairs[position, 1] = i, j
             i -= 1
             j -= 1
-        elif way == 1:
-            j -= 1
-        else:
+        elif ways[at + 2] >> lane & 1:
             i -= 1
+        else:
+            j -= 1
     return len(pairs) - position

@@ -57,19 +57,23 @@ def nearest_residues(y):
         p, q, r = np.int64((y[0, j] - low[0]) / cell), np.int64((y[1, j] - low[1]) / cell), np.int64((y[2, j] - low[2]) / cell)
         for a in range(max(0, p - reach), min(counts[0], p + reach + 1)):
             da = low[0] + (a + 0.5) * cell - y[0, j]
+            if da * da >= _REACH * _REACH:
+                continue
             for b in range(max(0, q - reach), min(counts[1], q + reach + 1)):
                 db = low[1] + (b + 0.5) * cell - y[1, j]
+                if da * da + db * db >= _REACH * _REACH:  # no cell of the row can be nearer
+                    continue
                 for c in range(max(0, r - reach), min(counts[2], r + reach + 1)):
                     dc = low[2] + (c + 0.5) * cell - y[2, j]
                     distance, at = np.float32(da * da + db * db + dc * dc), (a * counts[1] + b) * counts[2] + c
-                    if distance < apart[at]:
-                        apart[at], residues[at] = distance, j
+                    is_nearer = distance < apart[at]  # without a branch, which would be mispredicted often
+                    apart[at], residues[at] = distance if is_nearer else apart[at], j if is_nearer else residues[at]
     return NearestResidues(residues, low, counts, cell)
 
 
-@njit(nogil=True, cache=True)
-def nearness(nearest, x, y, move, scale, every):
-    """Return the sum of 1 / (1 + (d / scale)^2) for every n-th residue of x, moved, d being its distance to the residue of y in the table.
+@njit(nogil=True, cache=True, error_model="numpy")
+def nearness(nearest, x, y, move, scale, cells, squares):
+    """Return the sum of 1 / (1 + (d / scale)^2) over x, moved, d being the distance of a residue to the residue of y in the table.
 
     Parameters
     ----------
@@ -79,18 +83,49 @@ def nearness(nearest, x, y, move, scale, every):
         Coordinates in Å.
     move : (12,) float64
         Superposition that moves x onto y.
+    cells : (m,) int64
+        Workspace.
+    squares : (m,) float64
+        Workspace.
     """
     residues, low, counts, cell = nearest
     total, inverse = 0.0, 1.0 / (scale * scale)
-    for i in range(0, x.shape[1], every):
-        p, q, r = x[0, i], x[1, i], x[2, i]
-        a = move[0] * p + move[1] * q + move[2] * r + move[9]
-        b = move[3] * p + move[4] * q + move[5] * r + move[10]
-        c = move[6] * p + move[7] * q + move[8] * r + move[11]
-        u, v, w = (a - low[0]) / cell, (b - low[1]) / cell, (c - low[2]) / cell
-        if u >= 0.0 and v >= 0.0 and w >= 0.0 and u < counts[0] and v < counts[1] and w < counts[2]:
-            j = residues[(np.int64(u) * counts[1] + np.int64(v)) * counts[2] + np.int64(w)]
+    low_0, low_1, low_2, count_0, count_1, count_2 = low[0], low[1], low[2], counts[0], counts[1], counts[2]
+    m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11 = (
+        move[0],
+        move[1],
+        move[2],
+        move[3],
+        move[4],
+        move[5],
+        move[6],
+        move[7],
+        move[8],
+        move[9],
+        move[10],
+        move[11],
+    )
+    x0, x1, x2, y0, y1, y2 = x[0], x[1], x[2], y[0], y[1], y[2]
+    # Loops without branches, which compilers translate into vector instructions, around one that looks up the residues.
+    for i in range(x.shape[1]):
+        p, q, r = x0[i], x1[i], x2[i]
+        u = (m0 * p + m1 * q + m2 * r + m9 - low_0) / cell
+        v = (m3 * p + m4 * q + m5 * r + m10 - low_1) / cell
+        w = (m6 * p + m7 * q + m8 * r + m11 - low_2) / cell
+        is_inside = (u >= 0.0) & (v >= 0.0) & (w >= 0.0) & (u < count_0) & (v < count_1) & (w < count_2)
+        cells[i] = (np.int64(u) * count_1 + np.int64(v)) * count_2 + np.int64(w) if is_inside else -1
+    n_near = 0
+    for i in range(x.shape[1]):
+        if cells[i] >= 0:
+            j = residues[cells[i]]
             if j >= 0:
-                d, e, f = a - y[0, j], b - y[1, j], c - y[2, j]
-                total += share_of(d * d + e * e + f * f, inverse)
+                p, q, r = x0[i], x1[i], x2[i]
+                a = m0 * p + m1 * q + m2 * r + m9
+                b = m3 * p + m4 * q + m5 * r + m10
+                c = m6 * p + m7 * q + m8 * r + m11
+                d, e, f = a - y0[j], b - y1[j], c - y2[j]
+                squares[n_near] = d * d + e * e + f * f
+                n_near += 1
+    for k in range(n_near):
+        total += share_of(squares[k], inverse)
     return total

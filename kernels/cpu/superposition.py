@@ -88,14 +88,15 @@ def _thread(workspace, x, y, scale, near, pairs):
 
 
 @njit(nogil=True, cache=True)
-def _fragments(workspace, x, y, scale, every, moves, scores):
+def _fragments(workspace, x, y, scale, some_x, moves, scores):
     """Superpose short and long fragments of both chains; write the best superpositions to the rows of `moves`, and their `scores`.
 
-    A score is the nearness of every n-th residue of x to y.
+    A score is the nearness of `some_x`, residues of x, to y.
     """
     m, n = x.shape[1], y.shape[1]
     scores[:] = -1.0
     half, nearest = len(scores) // 2, nearest_residues(y)
+    cells, squares = np.empty(some_x.shape[1], np.int64), np.empty(some_x.shape[1])
     for kind in range(2):
         length = min(m, 20) if kind == 0 else min(m, max(30, m // 2))
         jump = max(5, length // 3)
@@ -112,7 +113,7 @@ def _fragments(workspace, x, y, scale, every, moves, scores):
             rotations(workspace.sums, workspace.lengths, workspace.moves, workspace.state)
             for k in range(min(BATCH, places_x * places_y - begin)):
                 move = workspace.moves[k : MOVE * BATCH : BATCH]
-                total = nearness(nearest, x, y, move, scale, every)
+                total = nearness(nearest, some_x, y, move, scale, cells, squares)
                 if total > scores[last - 1]:
                     place = last - 1
                     while place > first and scores[place - 1] < total:
@@ -214,7 +215,7 @@ def _best_fragments(workspace, sparse, met, x, y, guide, near, steps, pairs):
     every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
     some_x, some_y = x[:, ::every].copy(), y[:, ::every].copy()
     scores, moves = np.empty(steps.n_fragments), np.empty((steps.n_fragments, MOVE))
-    _fragments(workspace, x, y, guide, every, moves, scores)
+    _fragments(workspace, x, y, guide, some_x, moves, scores)
     place_y(sparse, some_y, guide)
     forget(met)
     for k in range(steps.n_fragments):

@@ -25,6 +25,7 @@ __all__ = [
     "add",
     "add_saturated",
     "aligned",
+    "bits_of_greater",
     "gather",
     "gathered",
     "lanes_of",
@@ -186,6 +187,18 @@ def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp, vector), code
+
+
+@intrinsic
+def bits_of_greater(typing: Any, left: Any, right: Any) -> Any:
+    """Return an integer whose k-th bit is set if lane k of `left` is greater than lane k of `right`."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        is_greater = builder.icmp_signed(">", *arguments)
+        bits = builder.bitcast(is_greater, ir.IntType(left.count))
+        return builder.zext(bits, ir.IntType(64)) if left.count < 64 else bits
+
+    return types.int64(left, right), code
 
 
 @intrinsic

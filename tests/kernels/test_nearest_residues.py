@@ -27,4 +27,19 @@ def test_table_of_a_chain_of_any_extent_has_a_bounded_number_of_cells(extent):
     table = nearest_residues(chain)
     assert (table.counts >= 1).all()
     assert len(table.residues) == table.counts.prod() <= MAXIMUM_CELLS
-    assert 0.0 <= nearness(table, chain, chain, UNMOVED, 5.0, 1) <= 50.0
+    assert 0.0 <= nearness(table, chain, chain, UNMOVED, 5.0, np.empty(50, np.int64), np.empty(50)) <= 50.0
+
+
+def test_nearness_equals_its_definition():
+    rng = np.random.default_rng(3)
+    x, y = (np.ascontiguousarray((chain - chain.mean(axis=0)).T) for chain in (random_chain(rng, 61), random_chain(rng, 90)))
+    table, rotation, shift = nearest_residues(y), np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([4.0, -3.0, 2.0])
+    moved = rotation @ x + shift[:, None]
+    cells = np.floor((moved - table.low[:, None]) / table.cell).astype(np.int64)
+    is_inside = ((cells >= 0) & (cells < table.counts[:, None])).all(axis=0)
+    residues = np.full(61, -1)
+    residues[is_inside] = table.residues[np.ravel_multi_index(cells[:, is_inside], table.counts)]
+    expected = (1 / (1 + ((moved - y[:, residues]) ** 2).sum(axis=0) / 25))[residues >= 0].sum()
+    assert 0 < (residues >= 0).sum() < 61  # residues near y and residues far from it
+    actual = nearness(table, x, y, np.concatenate([rotation.ravel(), shift]), 5.0, np.empty(61, np.int64), np.empty(61))
+    assert actual == pytest.approx(expected, abs=1e-6)
