@@ -125,14 +125,11 @@ class SiteIons:
         Display names of the sites, such as ``S3``.
     peaks
         Peaks that only an ion of this arrangement matches, (k,).
-    n_ions
-        Number of ions whose m/z differs between both arrangements, found or not.
     """
 
     site: str
     alternative: str
     peaks: NDArray[np.int64]
-    n_ions: int
 
     @property
     def text(self) -> str:
@@ -329,7 +326,7 @@ def _site_ions(spectrum: AnnotatedSpectrum, site: SelectedSite) -> SiteIons | No
     also = annotate(spectrum.peaks.mz, spectrum.peaks.intensity, elsewhere.ions, spectrum.settings.tolerance).peak
     peaks = np.setdiff1d(spectrum.matches.peak[is_between[spectrum.matches.ion]], also)
     here, there = (residue_name(form.sequence, position) for position in (site.position, site.alternative))
-    return SiteIons(here, there, peaks, int(np.count_nonzero(is_between)))
+    return SiteIons(here, there, peaks)
 
 
 def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, settings: IonSettings | None) -> AnnotatedSpectrum | None:

@@ -95,9 +95,10 @@ def mirrored_arrangements(row: Mapping[str, Any], peaks: Peaks, settings: IonSet
     title = f"{psm_name(row)}, {site.modification}"
     halves = [Half(_site_name(upper, site), peaks, upper)]
     if site.alternative is not None:
-        other = moved(upper.peptidoform, site).modifications
+        placed = moved(upper.peptidoform, site).modifications
         columns = ("modification_positions", "modification_names", "modification_masses")
-        lower = annotate_match({**row, **dict(zip(columns, zip(*other, strict=True), strict=True)), "site": site.swapped}, peaks, settings)
+        arrangement = {column: [modification[at] for modification in placed] for at, column in enumerate(columns)}
+        lower = annotate_match({**row, **arrangement, "site": site.swapped}, peaks, settings)
         halves.append(Half(_site_name(lower, site.swapped), peaks, lower))
     note = "" if site.alternative is not None else "The peptide has no other possible site."
     return MirroredSpectra(title, halves[0], halves[1] if len(halves) > 1 else None, settings.tolerance, note=note, is_one_spectrum=True)

@@ -79,7 +79,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
             Panel(x, Axis(-1.2 * reach, 1.2 * reach, f"Error ({unit})", short_titles=(unit,)), (*rules, *dots), 1.0, (_LEAST[0], None)),
         ),
         tuple(text for text in (str(peptidoform), spectrum.title) if text),
-        () if spectrum.site is None else (LegendEntry(f"Ions {spectrum.site.text}", "mark"),),
+        () if spectrum.site is None else (LegendEntry(f"Peaks {spectrum.site.text}", "mark"),),
         size=(510.0, 360.0),
         strip=Strip(LADDER_LINES, partial(draw_ladder, spectrum)),
     )
@@ -101,7 +101,7 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
         marks.append(Corner(f"{counted(mirrored.n_moved, 'peak')} moved by {mirrored.shift:.4f} Th", is_right=True, is_low=True))
     y = Axis(0.0 if is_alone else -_MIRROR_TOP, _MIRROR_TOP, _INTENSITY, is_mirrored=True, short_titles=_SHORT_INTENSITY)
     panel = Panel(_mz_axis(mirrored.shown), y, tuple(marks), smallest=_LEAST, is_base_fixed=True, pick=partial(_pick, mirrored.shown))
-    legend = (LegendEntry("Site-determining ions", "mark"),) if any(sites) else ()
+    legend = (LegendEntry("Peaks of only one site", "mark"),) if any(sites) else ()
     return Figure(mirrored.title, mirrored.title, (panel,), (mirrored.title,), legend, size=(510.0, 320.0))
 
 
@@ -165,7 +165,7 @@ def _site_marks(shown: ShownPeaks, site: SiteIons | None, *, is_alone: bool = Fa
     if site is None:
         return ()
     which = site.text if is_alone else f"only with {site.site}"
-    explanation = Corner(f"• {len(site.peaks)} of {site.n_ions} ions {which}", is_right=True, is_low=shown.is_below)
+    explanation = Corner(f"• {counted(len(site.peaks), 'peak')} {which}", is_right=True, is_low=shown.is_below)
     return explanation, Scatter(shown.mz[site.peaks], shown.side * shown.height[site.peaks], "mark", _SITE_SIZE)
 
 

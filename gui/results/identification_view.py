@@ -272,12 +272,22 @@ class IdentificationView(SpectraRunView):
             self._shows_sites, below = shows_sites, self._other_below
             self._other_below = self.pane.below
             self.pane.choose_below(below)
+            self._cover_of_list()
         if not shows_sites:
             super()._show_of_list()
         elif self._site is None:
             self._show_no_spectrum()
         else:
             self._show_match(self._site[0])
+
+    def _cover_of_list(self) -> None:
+        """Show the coverage of the protein that is selected in the visible list."""
+        linked = None if self._linked is None else self._linked.protein
+        row = linked if self._shows_sites else self.proteins.view.chosen
+        if row is not None:
+            self._cover(row)
+        elif not self._shows_sites:
+            self.coverage.show_coverage(None, _NO_PROTEIN)
 
     def _show_no_spectrum(self) -> None:
         super()._show_no_spectrum()

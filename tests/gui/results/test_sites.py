@@ -14,9 +14,11 @@ from proteoscope.engine.views.finished_run import open_run
 from proteoscope.gui.results.identification_view import IdentificationView
 from proteoscope.gui.results.sites_page import SitesPage
 from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.site_projects import project_with_sites
-from tests.gui.result_views import click_row, corner_texts, cut_off, opened, overlapping, settle, shown
+from tests.gui.result_views import click_row, corner_texts, cut_off, opened, overlapping, place_of, settle, shown
+from tests.gui.x_events import Hand
 
 
 @pytest.fixture
@@ -93,6 +95,7 @@ def test_the_other_lists_show_their_own_match_and_comparison(view: Identificatio
     view.lists.setCurrentIndex(0)
     settle(view, qtbot)
     assert view.pane.below == "nothing" and view.pane.row == view.psms.view.chosen
+    assert view.coverage.coverage is None and "Select a protein" in view.coverage.text
     assert view.spectrum.spectrum is not None and view.spectrum.spectrum.site is None
     assert not view.pane.below_actions["site"].isEnabled()
     view.filters.q_value.setValue(0.5)
@@ -133,6 +136,27 @@ def test_runs_without_sites_explain_how_to_get_them(view: IdentificationView, qt
     page = show_page(view, qtbot)
     assert "“Variable modifications”" in page._why_empty(page.sites) and page.psm_sites.isHidden()
     assert not page.filters.isEnabled()
+
+
+def test_sites_are_found_and_read_with_the_mouse(window: MainWindow, hand: Hand, qtbot: QtBot, tmp_path: Path) -> None:
+    project, _, _, _ = project_with_sites(tmp_path / "project")
+    window.resize(1024, 700)
+    window.open_project(project.folder)
+    view = window.searches["identify"].results
+    assert isinstance(view, IdentificationView) and view.sites is not None
+    qtbot.waitUntil(lambda: view.run is not None)
+    settle(view, qtbot)
+    bar = view.lists.tabBar()
+    hand.click(bar, bar.tabRect(view.lists.indexOf(view.sites)).center())
+    qtbot.waitUntil(view.sites.isVisible)
+    settle(view, qtbot)
+    hand.click(*place_of(view.sites.sites, 1))
+    qtbot.waitUntil(lambda: view.pane.row is not None)
+    settle(view, qtbot)
+    hand.press("down")
+    qtbot.waitUntil(lambda: view.sites is not None and view.sites.sites.view.chosen == view.sites.sites.model.rows[2])
+    settle(view, qtbot)
+    assert view.pane.below == "site" and cut_off(view.sites) == []
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 700), (760, 620)])
