@@ -17,9 +17,9 @@ second pass         an aspartate is an asparagine, which only the second pass se
 Half of the peptides of each class but the first are shuffled, so that all matches of their spectra are false; shuffles are no homologues of
 their peptides. Near-isobaric members are added: for a quarter of the peptides in the database, a peptide with a residue or pair of residues
 exchanged by one whose mass differs by 0.015 or 0.021 Da, or by 0.019 Da from that of an isotope, as semi-specific, variant or contaminant.
-600 proteins of yeast without these peptides are searched in addition. Decoys are peptides reversed between cleavage sites: a shuffled peptide
-has the mass of its spectrum, and only these decoys have it too. A match is false if its sequence (I = L) is not that of its spectrum; `near`
-counts the false matches of near-isobaric members.
+600 proteins of yeast without these peptides are searched in addition. Decoys are peptides reversed between cleavage sites: a shuffled
+peptide has the mass of its spectrum, and only these decoys have it too. A match is false if its sequence (I = L) is not that of its
+spectrum; `near` counts the false matches of near-isobaric members.
 
 A JSON line for each split with accepted and false PSMs by class, and one for each class with the sums of all splits. `in_one_list` are the
 matches that one list of all classes accepts at 1 %, with the same scores.
