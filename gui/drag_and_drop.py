@@ -8,6 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from proteoscope.engine.entry import FileContent
 from proteoscope.engine.escaped_names import escape_unprintable
@@ -129,7 +130,8 @@ class DropHandler(QObject):
         if not taker.form.isVisible():
             # The form is not visible: do not add the files to content that the user does not see.
             taker.form.begin_anew()
-        taker.form.take(inspection, target)
+        # The widget under the pointer may have gone while the files were inspected.
+        taker.form.take(inspection, target if target is not None and isValid(target) else None)
         self.page_requested.emit(taker.form)
 
     def _report_others(self, taker: SearchPages, inspection: FileInspection) -> None:

@@ -40,8 +40,7 @@ __all__ = ["UNIT", "AlignmentWorkspace", "align", "alignment_workspace", "place_
 
 LANES = REGISTER_BYTES // 4  # number of matrix cells computed by one vector instruction
 STRIP = 2 * LANES  # number of residues of x in a strip
-_BITS = np.uint16 if LANES == 16 else np.uint8  # one bit for each lane
-_WAYS = 4  # bit sets per antidiagonal of a strip
+_WAYS = 4  # bit sets per antidiagonal of a strip, of up to 16 lanes on every CPU, so that kernels have the same argument types
 UNIT = 1 << 15
 """Integer score of two residues at the same position."""
 _FAR = 1e30  # squared distance at which a pair scores 0
@@ -64,14 +63,14 @@ class AlignmentWorkspace(NamedTuple):
     edge_after: NDArray[np.int32]
     costs: NDArray[np.int32]
     last: NDArray[np.int32]
-    ways: NDArray[np.uint8] | NDArray[np.uint16]
+    ways: NDArray[np.uint16]
 
 
 def alignment_workspace(m: int, n: int) -> AlignmentWorkspace:
     """Return a workspace for aligning chains of up to m residues with chains of up to n residues, m <= n."""
     row, columns = _width(m), _width(n) + 3 * STRIP
     lengths = (4 * row, 4 * columns, row, columns, columns, columns, 3 * STRIP, STRIP)
-    ways = aligned(row // STRIP * (n + STRIP) * _WAYS, _BITS)
+    ways = aligned(row // STRIP * (n + STRIP) * _WAYS, np.uint16)
     workspace = AlignmentWorkspace._make([*(aligned(length, np.int32) for length in lengths), ways])
     # Before the first residue of y, pairs score 0; after the last one nothing depends on their scores.
     scores = workspace.y[3 * columns :].view(np.float32)

@@ -228,6 +228,10 @@ def spectrum_in_sight(view: SpectraRunView, matches: TablePanel, rows: list[Row]
         assert match is None or rows[match]["spectrum"] == spectrum
         return spectrum, match
     match = chosen_row(matches)
+    sites = getattr(view, "sites", None)
+    if sites is not None and view._lists.currentWidget() is sites:
+        site = chosen_row(sites.psm_sites)
+        match = None if site is None else int(values_at(sites.psm_sites, sites.psm_sites.model.position_of(site) or 0)["psm"])
     return (None, None) if match is None else (int(rows[match]["spectrum"]), match)
 
 
