@@ -33,6 +33,7 @@ __all__ = [
     "known_peptides",
     "made_spectrum",
     "make_spectra",
+    "noisy_peaks",
     "residue_masses",
 ]
 
@@ -209,6 +210,17 @@ def _noisy(
     number: int, mz: NDArray[np.float64], height: NDArray[np.float64], mass: float, charge: int, generator: np.random.Generator
 ) -> str:
     """Return one spectrum in MGF."""
+    all_mz, heights = noisy_peaks(mz, height, mass, generator)
+    precursor = mass * (1.0 + (_SYSTEMATIC_PPM + generator.normal(0.0, _PRECURSOR_PPM)) * 1e-6) / charge + PROTON_MASS
+    lines = ["BEGIN IONS", f"TITLE={number}", f"PEPMASS={precursor:.8f}", f"CHARGE={charge}+"]
+    lines += [f"{m:.6f} {value:.6g}" for m, value in zip(all_mz.tolist(), heights.tolist(), strict=True)]
+    return "\n".join([*lines, "END IONS", "", ""])
+
+
+def noisy_peaks(
+    mz: NDArray[np.float64], height: NDArray[np.float64], mass: float, generator: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the peaks of a peptide of a mass, in dalton, as a spectrum shows them: some missing, others stray, all with errors."""
     is_retained = generator.random(len(mz)) >= DROPPED
     stray = generator.uniform(110.0, max(mass, 200.0), _STRAY)
     all_mz = np.concatenate((mz[is_retained], stray))
@@ -216,7 +228,4 @@ def _noisy(
     heights = np.concatenate((height[is_retained], generator.lognormal(np.log(0.02), 1.0, _STRAY)))
     heights = heights * np.exp(generator.normal(0.0, INTENSITY_NOISE, len(heights)))
     order = np.argsort(all_mz)
-    precursor = mass * (1.0 + (_SYSTEMATIC_PPM + generator.normal(0.0, _PRECURSOR_PPM)) * 1e-6) / charge + PROTON_MASS
-    lines = ["BEGIN IONS", f"TITLE={number}", f"PEPMASS={precursor:.8f}", f"CHARGE={charge}+"]
-    lines += [f"{m:.6f} {value:.6g}" for m, value in zip(all_mz[order].tolist(), (1e5 * heights[order]).tolist(), strict=True)]
-    return "\n".join([*lines, "END IONS", "", ""])
+    return all_mz[order], 1e5 * heights[order]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,14 +119,18 @@ def spectrum_text(
     intensity: NDArray,
     precursor: Planted | None = None,
     more: Mapping[str, NDArray] | None = None,
+    *,
+    is_compact: bool = False,
 ) -> str:
-    """Return a spectrum as mzML; `more` holds further arrays by their terms."""
+    """Return a spectrum as mzML; `more` holds further arrays by their terms. Compact arrays have 32 bits per value and are compressed."""
+    kind = '"MS:1000521" name="32-bit float"' if is_compact else '"MS:1000523" name="64-bit float"'
+    compression = '"MS:1000574" name="zlib compression"' if is_compact else '"MS:1000576" name="no compression"'
     arrays = "".join(
-        f'<binaryDataArray encodedLength="{len(text)}"><cvParam accession="MS:1000523" name="64-bit float"/>'
-        f'<cvParam accession="MS:1000576" name="no compression"/><cvParam accession="{term}" name="array"/>'
+        f'<binaryDataArray encodedLength="{len(text)}"><cvParam accession={kind}/>'
+        f'<cvParam accession={compression}/><cvParam accession="{term}" name="array"/>'
         f"<binary>{text}</binary></binaryDataArray>"
         for term, values in (("MS:1000514", mz), ("MS:1000515", intensity), *(more or {}).items())
-        for text in (base64.b64encode(np.asarray(values, "<f8").tobytes()).decode(),)
+        for text in (_encoded(values, is_compact=is_compact),)
     )
     ion = (
         ""
@@ -143,6 +148,11 @@ def spectrum_text(
         f'<scanList count="1"><scan><cvParam accession="MS:1000016" name="scan start time" value="{time}" unitAccession="UO:0000010"/>'
         f'</scan></scanList>{ion}<binaryDataArrayList count="2">{arrays}</binaryDataArrayList></spectrum>'
     )
+
+
+def _encoded(values: NDArray, *, is_compact: bool) -> str:
+    data = np.asarray(values, "<f4" if is_compact else "<f8").tobytes()
+    return base64.b64encode(zlib.compress(data) if is_compact else data).decode()
 
 
 def mzml_text(spectra: Sequence[str]) -> str:
