@@ -79,6 +79,10 @@ class ExplanationView(MirroredRunView):
             raise
         return result
 
+    def _why_not(self, kind: str) -> str:
+        # Follow-up searches also use the matches of the identification, without which nothing can be explained.
+        return ""
+
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         super()._begin(run, source)
         self.filters.open(run.fdr)

@@ -106,6 +106,7 @@ class RunView(PaneView):
         """Action that exports the results of the run."""
         self.follow_ups: dict[str, QAction] = {}
         """Actions that start follow-up searches, by kind."""
+        self._follow_up_tips: dict[str, str] = {}
         self._make_export_action()
         self.header = SummaryHeader()
         self.header.details_requested.connect(lambda: self.detailsRequested.emit(self.run))
@@ -262,14 +263,13 @@ class RunView(PaneView):
 
     def offer_search(self, search: Search, text: str) -> None:
         """Add a follow-up search of the shown run to the context menu of every table, and as a button in the header."""
-        action = make_action(
-            self, text, lambda: self._request_search(search.kind), tip=f"{search.purpose}, using this run", icon=search.icon
-        )
+        tip = f"{search.purpose}, using this run"
+        action = make_action(self, text, lambda: self._request_search(search.kind), tip=tip, icon=search.icon)
         for panel in self.panels.values():
             panel.view.add_action(action)
         self.header.offer(action)
-        self.follow_ups[search.kind] = action
-        action.setEnabled(self._finished is not None)
+        self.follow_ups[search.kind], self._follow_up_tips[search.kind] = action, tip
+        self._enable_follow_up(search.kind, self._finished is not None)
 
     def _offer_structures(self, *panels: TablePanel) -> None:
         """Add an action to tables that shows the selected peptide in the newest run that maps these peptides onto structures."""
@@ -328,8 +328,17 @@ class RunView(PaneView):
 
     def _enable_actions(self, is_shown: bool) -> None:
         self.export_action.setEnabled(is_shown and bool(self.search.exports))
-        for action in self.follow_ups.values():
-            action.setEnabled(is_shown)
+        for kind in self.follow_ups:
+            self._enable_follow_up(kind, is_shown)
+
+    def _enable_follow_up(self, kind: str, is_shown: bool) -> None:
+        why_not = self._why_not(kind) if is_shown else ""
+        self.follow_ups[kind].setEnabled(is_shown and not why_not)
+        self.follow_ups[kind].setToolTip(why_not or self._follow_up_tips[kind])
+
+    def _why_not(self, kind: str) -> str:
+        """Return why no follow-up search of this kind can use the shown run, or '' if one can."""
+        return ""
 
     def _make_export_action(self) -> None:
         """Add the export to the context menu of every table, and as a button above one table."""

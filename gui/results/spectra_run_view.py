@@ -20,6 +20,8 @@ from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.tables.panel import TablePanel
 
+_FROM_MATCHES = frozenset({"explain", "quantify", "evidence"})
+"""Follow-up searches that need matches. The open modification search is not one: it searches the spectra without a match."""
 _NO_SPECTRUM_OF_LIST = "Select a spectrum of the list to see it."
 _NO_MATCHES = "No match is shown. The tab “All spectra” lists all spectra of the run."
 
@@ -88,6 +90,11 @@ class SpectraRunView(RunView):
         self.spectra.panel.table.view.message.connect(self.message)
         self.spectra.pointed.connect(self._show_pointed)
         self.spectra.message.connect(self.message)
+
+    def _why_not(self, kind: str) -> str:
+        if kind in _FROM_MATCHES and not self._match_panel.total:
+            return f"Not possible: this run found no {self._match_panel.plural}"
+        return super()._why_not(kind)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.spectra.open(run)

@@ -20,11 +20,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
@@ -33,7 +34,9 @@ from proteoscope.gui.results.identification_view import IdentificationView
 from proteoscope.gui.settings import SettingsFile
 from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
-from tests.engine.views.compared_projects import project_with_runs
+from tests.engine.identification_tables import identification
+from tests.engine.views.compared_projects import add_run, project_with_runs
+from tests.engine.views.result_projects import spectra_table
 from tests.gui.result_views import SharedView, place_of, settle, shown
 from tests.gui.x_events import Hand, at_hand
 
@@ -179,6 +182,38 @@ def test_results_are_continued_by_another_search(
         qtbot.waitUntil(lambda search=search: search.made_form is not None and window.pages.currentWidget() is search.made_form)
         assert results.run is not None and search.form.project_folder() == project.folder
         assert search.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
+
+
+def test_run_without_psms_is_not_continued_by_searches_that_need_some(
+    window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
+) -> None:
+    base = identification(20)
+    nothing = replace(base, psms=base.psms.slice(0, 0), peptides=base.peptides.slice(0, 0), proteins=base.proteins.slice(0, 0))
+    empty = add_run(project, nothing, spectra_table(base))
+    window.open_project(project.folder)
+    qtbot.waitUntil(lambda: results.run is not None and results.run.id == empty)
+    settle(results, qtbot)
+
+    def button_of(action: QAction) -> QToolButton:
+        return next(widget for widget in action.associatedObjects() if isinstance(widget, QToolButton) and widget.isVisible())
+
+    for kind in ("explain", "quantify", "evidence"):
+        assert not results.follow_ups[kind].isEnabled()
+        assert results.follow_ups[kind].toolTip() == "Not possible: this run found no PSMs"
+    hand.click(button_of(results.follow_ups["quantify"]))
+    qtbot.wait(100)
+    assert window.pages.currentWidget() is results
+    # The open search needs spectra only.
+    assert results.follow_ups["modified"].isEnabled()
+
+    pane = window.project_pane
+    other = next(i for i in range(pane.runs.count()) if pane.records[i].id != empty)
+    hand.click(pane.runs.viewport(), pane.runs.visualItemRect(pane.runs.item(other)).center())
+    qtbot.waitUntil(lambda: results.run is not None and results.run.id == pane.records[other].id)
+    settle(results, qtbot)
+    assert results.follow_ups["quantify"].isEnabled() and "Not possible" not in results.follow_ups["quantify"].toolTip()
+    hand.click(button_of(results.follow_ups["quantify"]))
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.searches["quantify"].made_form)
 
 
 def test_another_run_is_shown_with_its_parameters_in_three_actions(
