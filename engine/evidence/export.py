@@ -25,7 +25,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.results.reader import read_stored, stored_table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structures.building import structure_files
@@ -48,17 +48,30 @@ _MAXIMUM_CHARACTERS = 40
 _REASONS_SHOWN, _NAMES_SHOWN, _FOLDERS_SHOWN = 10, 10, 3
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
 """Pattern of names that are not PyMOL keywords (no digit), numbers (digits only) or names that Windows reserves (``com1``)."""
-_OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
+_OF_SITES = (
+    "accession",
+    "position",
+    "modification",
+    "q_value",
+    "n_psms",
+    "site_probability",
+    "is_alternative",
+    "place",
+    "chain",
+    "chain_kind",
+)
 
 
 def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     """Export the tables of a run (see `proteoscope.engine.entry.Search.export`)."""
     written = []
     for table in TABLES:
-        result = read_stored(project, request.run_id, table, table.saved)
+        with stored_table(project, request.run_id, table, table.saved) as source:
+            columns = [column for column in table.saved_columns if column.name in source.columns]
+            result = source.read([column.name for column in columns])
         progress.stage(f"Exporting {table.title.lower()}", len(result))
         written.append(request.target / text_file_name(table))
-        write_separated(written[-1], result, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
+        write_separated(written[-1], result, columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return written
 
 
@@ -80,6 +93,10 @@ def export_gff3(project: Project, request: ExportRequest, progress: Progress) ->
             reported = (
                 f"ID=site{number};Name={quote(site['modification'], safe=_IN_ATTRIBUTES)};psms={site['n_psms']};place={site['place']}"
             )
+            if site["site_probability"] is not None:
+                reported += f";site_probability={site['site_probability']:.4f}"
+            if site["is_alternative"]:
+                reported += ";alternative=true"
             if site["chain"] is not None:
                 reported += f";structure={quote(site['chain'], safe=_IN_ATTRIBUTES)};structure_kind={site['chain_kind']}"
             _write_line(file.write, site["accession"], "modified_residue", site["position"], site["position"], site["q_value"], reported)

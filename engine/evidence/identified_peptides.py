@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.evidence.localised_sites import LocalisedSites
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
+from proteoscope.engine.matches.site_tables import PSM_SITES
 from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, accepted_targets, explained_run, explained_spectra, identified_run
 from proteoscope.engine.peptides.database_decoys import find_database_decoys
 from proteoscope.engine.project import Project
@@ -53,7 +55,7 @@ _POSITIONS = 1 << 20  # above the length of any peptide
 class SourceTables(NamedTuple):
     """Tables of the identification `run` and, if requested, of a later search that explains its unidentified spectra.
 
-    `fixed` contains the fixed modifications in the parameters of the run.
+    `fixed` contains the fixed modifications in the parameters of the run. `sites` is the table of PSM sites, if the run has one.
     """
 
     run: str
@@ -62,6 +64,7 @@ class SourceTables(NamedTuple):
     spectra: Path
     fixed: FixedModifications
     explained: Path | None = None
+    sites: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,9 @@ class Modifications:
     mass : ndarray of float64, shape (m,)
         Mass in dalton.
     probability : ndarray of float64, shape (m,)
-        Highest localisation probability over the spectra; NaN if not computed.
+        Highest localisation probability over the spectra, for alternatives the lowest; NaN if not computed.
+    is_alternative : ndarray of bool, shape (m,)
+        True if the peptidoform has the modification at another, more likely site.
     names : tuple of str
         Names of the modifications, sorted.
     """
@@ -89,11 +94,18 @@ class Modifications:
     name: NDArray[np.int64]
     mass: NDArray[np.float64]
     probability: NDArray[np.float64]
+    is_alternative: NDArray[np.bool_]
     names: tuple[str, ...]
 
     @classmethod
     def from_columns(
-        cls, lengths: NDArray[np.int64], position: ArrayLike, names: Sequence[str], mass: ArrayLike, probability: ArrayLike | None = None
+        cls,
+        lengths: NDArray[np.int64],
+        position: ArrayLike,
+        names: Sequence[str],
+        mass: ArrayLike,
+        probability: ArrayLike | None = None,
+        is_alternative: ArrayLike | None = None,
     ) -> Modifications:
         """Return modifications from the number of modifications of each peptidoform, (n,), and concatenated columns, (m,) each."""
         unique, codes = np.unique(np.array(names, np.str_), return_inverse=True)
@@ -104,16 +116,17 @@ class Modifications:
             codes.astype(np.int64).reshape(-1),
             np.asarray(mass, np.float64),
             unknown if probability is None else np.asarray(probability, np.float64),
+            np.zeros(len(names), np.bool_) if is_alternative is None else np.asarray(is_alternative, np.bool_),
             tuple(unique.tolist()),
         )
 
     def followed_by(self, other: Modifications) -> Modifications:
         """Return these modifications followed by those of the peptidoforms in `other`."""
         names = [source.names[code] for source in (self, other) for code in source.name.tolist()]
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
-        position, mass, probability = (np.concatenate(pair) for pair in pairs)
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability", "is_alternative"))
+        position, mass, probability, is_alternative = (np.concatenate(pair) for pair in pairs)
         return Modifications.from_columns(
-            np.concatenate((np.diff(self.offsets), np.diff(other.offsets))), position, names, mass, probability
+            np.concatenate((np.diff(self.offsets), np.diff(other.offsets))), position, names, mass, probability, is_alternative
         )
 
 
@@ -135,6 +148,8 @@ class IdentifiedPeptides:
         Minimum q-value of the spectra.
     intensity : ndarray of float64, shape (n,)
         Sum of the known precursor intensities, NaN if all are unknown.
+    are_localised : bool
+        True if the run localised modifications.
     """
 
     peptides: tuple[str, ...]
@@ -143,6 +158,7 @@ class IdentifiedPeptides:
     n_psms: NDArray[np.int64]
     q_value: NDArray[np.float64]
     intensity: NDArray[np.float64]
+    are_localised: bool = False
 
     def __len__(self) -> int:
         return len(self.peptides)
@@ -150,8 +166,10 @@ class IdentifiedPeptides:
     def carried_by_all(self) -> FixedModifications:
         """Return the modifications from sample preparation that every residue of their type has."""
         carried = self.modifications
-        names = [carried.names[code] for code in carried.name.tolist()]
-        return on_all_residues(self.sequences, np.diff(carried.offsets), carried.position, names)
+        chosen = ~carried.is_alternative
+        lengths = np.diff(np.concatenate(([0], np.cumsum(chosen)))[carried.offsets])
+        names = [carried.names[code] for code in carried.name[chosen].tolist()]
+        return on_all_residues(self.sequences, lengths, carried.position[chosen], names)
 
 
 class ProteinEntry(NamedTuple):
@@ -179,11 +197,15 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     result = identified_run(folder, run, SHOWN_TOO)
     if result.proteins is None:
         raise InputError(folder, f"run '{result.run}' has no table of proteins", remedy=_REMEDY)
-    return SourceTables(result.run, result.psms, result.proteins, result.spectra, fixed_of_parameters(result.parameters), explained)
+    has_sites = any(stored.name == PSM_SITES.name for stored in project.results(result.run))
+    sites = project.table(PSM_SITES.name, result.run) if has_sites else None
+    return SourceTables(result.run, result.psms, result.proteins, result.spectra, fixed_of_parameters(result.parameters), explained, sites)
 
 
 def identified_peptides(tables: SourceTables, maximum_q_value: float) -> IdentifiedPeptides:
     """Return the peptidoforms of target matches with rank 1 and at most the given q-value.
+
+    If the run localised modifications, they are at the most likely sites instead of those of the search.
 
     Raises
     ------
@@ -193,7 +215,13 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     intensities = _precursor_intensities(tables.spectra)
     with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
         shifts = [name for name in _SHIFTS if name in source.columns]
-        table = accepted_targets(source.read([*_PSMS, *shifts]), maximum_q_value)
+        table = source.read([*_PSMS, *shifts])
+    n_psms = len(table)
+    table = accepted_targets(table.append_column("row", pa.array(np.arange(n_psms))), maximum_q_value)
+    row, localised = table["row"].to_numpy(), None
+    if tables.sites is not None:
+        localised = LocalisedSites.read(tables.sites, n_psms)
+        table = table.set_column(table.column_names.index("peptide"), "peptide", localised.peptides(row, table["peptide"]))
     encoded = in_one(table["peptide"]).dictionary_encode()
     # Peptidoforms are numbered by first occurrence.
     form = encoded.indices.to_numpy().astype(np.int64)
@@ -201,16 +229,20 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     some = table.take(first).combine_chunks()
     lengths = pa.compute.list_value_length(some[_MODIFICATIONS[0]]).to_numpy().astype(np.int64)
     position, names, mass = (in_one(pa.compute.list_flatten(some[name])) for name in _MODIFICATIONS)
-    position = position.to_numpy().astype(np.int64)
-    probability = None
-    if len(shifts) == len(_SHIFTS):
-        owner = np.repeat(np.arange(len(first)), lengths)
+    position, mass, names = position.to_numpy().astype(np.int64), mass.to_numpy(), names.to_pylist()
+    owner = np.repeat(np.arange(len(first)), lengths)
+    probability = is_alternative = None
+    if localised is not None:
+        owner, position, names, mass, probability, is_alternative = localised.place(row, form, owner, position, names, mass)
+        lengths = np.bincount(owner, minlength=len(first))
+    elif len(shifts) == len(_SHIFTS):
         probability = _best_probabilities(owner, position, form, *(_numbers(table[name]) for name in _SHIFTS))
     result = IdentifiedPeptides(
         tuple(encoded.dictionary.to_pylist()),
         tuple(some["sequence"].to_pylist()),
-        Modifications.from_columns(lengths, position, names.to_pylist(), mass.to_numpy(), probability),
+        Modifications.from_columns(lengths, position, names, mass, probability, is_alternative),
         *_summarise_forms(form, len(first), _numbers(table["q_value"]), intensities[table["spectrum"].to_numpy()]),
+        are_localised=localised is not None,
     )
     return result if tables.explained is None else _with_explained(result, tables.explained, intensities, maximum_q_value)
 
@@ -328,6 +360,7 @@ def _with_explained(
         n_psms,
         q_value,
         np.where(np.isnan(before), intensity, before + np.nan_to_num(intensity)),
+        identified.are_localised,
     )
 
 

@@ -100,6 +100,8 @@ class Sites:
         Minimum q-value of these spectra.
     probability : ndarray of float64, shape (n,)
         Highest localisation probability, NaN if not computed.
+    is_alternative : ndarray of bool, shape (n,)
+        True if all peptidoforms have the modification at another, more likely site.
     intensity : ndarray of float64, shape (n,)
         Sum of precursor intensities, NaN if unknown.
     names : tuple of str
@@ -114,11 +116,16 @@ class Sites:
     n_peptides: NDArray[np.int64]
     q_value: NDArray[np.float64]
     probability: NDArray[np.float64]
+    is_alternative: NDArray[np.bool_]
     intensity: NDArray[np.float64]
     names: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.protein)
+
+    def residues_in(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the residue of each site that is not an alternative, among those of all proteins, whose first residues are `offsets`."""
+        return (offsets[self.protein] + self.position)[~self.is_alternative]
 
 
 def find_peptide_positions(
@@ -206,7 +213,12 @@ def find_modified_residues(
         rows[retained],
         positions.peptide[index[retained]],
     )
-    order = np.lexsort((peptide, name, position, protein))
+    is_alternative = carried.is_alternative[rows]
+    order = np.lexsort((peptide, is_alternative, name, position, protein))
+    is_first = begins_run(protein[order], position[order], name[order])
+    # A site of one peptidoform may be an alternative in another, whose evidence for the site is not counted.
+    of_alternative = is_alternative[order][np.flatnonzero(is_first)][np.cumsum(is_first) - 1]
+    order = order[is_alternative[order] == of_alternative]
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]
     is_first = begins_run(protein, position, name)
     # A peptidoform may carry the same modification at a terminus and at its residue.
@@ -224,6 +236,7 @@ def find_modified_residues(
         np.bincount(new, minlength=len(begins)),
         np.minimum.reduceat(peptides.q_value[peptide], begins) if len(begins) else np.zeros(0),
         np.fmax.reduceat(carried.probability[rows], begins) if len(begins) else np.zeros(0),
+        carried.is_alternative[rows[begins]],
         sums,
         carried.names,
     )

@@ -141,7 +141,7 @@ def mapped_sites(
     n = len(sites)
     nearest, apart, to_ligand = np.full(n, -1, np.int64), np.full(n, np.nan), np.full(n, np.nan)
     ligand = [""] * n
-    is_site = true_at(len(residues.residue), position)
+    is_site = true_at(len(residues.residue), sites.residues_in(residues.offsets))
     placed = np.flatnonzero(row >= 0)
     chain = rows.chain[row[placed]]
     progress.stage("Measuring what lies near sites", len(np.unique(chain)))
@@ -246,7 +246,7 @@ def near_pairs(
     -------
     Pairs
     """
-    is_site = true_at(len(residues.residue), residues.offsets[sites.protein] + sites.position)
+    is_site = true_at(len(residues.residue), sites.residues_in(residues.offsets))
     is_wanted = (residues.residue == ord("K")) | is_site
     nearest = [number for number, chain in enumerate(mapped) if chain.near.rank == 1]
     parts, n_cut = [], 0

@@ -130,9 +130,8 @@ def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | N
         if table is None:
             with TableFile(run.folder / f"{described_table.name}.parquet", described_table, described_table.saved) as file:
                 table = file.read(described_table.saved)
-        write_separated(
-            run.folder / EXPORTS / described.text_file_name(described_table), table, described_table.saved_columns, progress, DIGITS
-        )
+        columns = [column for column in described_table.saved_columns if column.name in table.column_names]
+        write_separated(run.folder / EXPORTS / described.text_file_name(described_table), table, columns, progress, DIGITS)
     if out is not None:
         write_separated(Path(out), tables[described.PROTEINS.name], described.PROTEINS.saved_columns, progress, DIGITS)
     progress.check()
@@ -234,7 +233,9 @@ def _proteins(evidence: Evidence, columns: _Columns) -> pa.Table:
             "n_peptides": np.bincount(forms[:, 0], minlength=n),
             "n_psms": np.bincount(forms[:, 0], evidence.peptides.n_psms[forms[:, 1]], minlength=n).astype(np.int64),
             "coverage": evidence.residues.share_of(is_covered),
-            "n_sites": np.bincount(np.unique(np.stack([evidence.sites.protein, evidence.sites.position]), axis=1)[0], minlength=n),
+            "n_sites": np.bincount(
+                evidence.residues.protein[np.unique(evidence.sites.residues_in(evidence.residues.offsets))], minlength=n
+            ),
             "n_chains": np.bincount(np.array([chain.near.protein for chain in evidence.mapped], np.int64), minlength=n),
             "chain": taken(columns.chain, nearest),
             "identity": finite_or_null(identities[nearest]),
@@ -281,6 +282,7 @@ def _sites(evidence: Evidence, columns: _Columns, surface: float) -> pa.Table:
     position = evidence.residues.offsets[sites.protein] + sites.position
     chain = np.append(rows.chain, -1)[placed.row]
     exposure = np.append(rows.exposure, np.nan)[placed.row]
+    marks = {"is_alternative": sites.is_alternative} if evidence.peptides.are_localised else {}
     return described.SITES.arrow(
         {
             "protein": sites.protein,
@@ -307,7 +309,9 @@ def _sites(evidence: Evidence, columns: _Columns, surface: float) -> pa.Table:
             "ligand": _texts(placed.ligand),
             "ligand_distance": finite_or_null(placed.ligand_distance),
             "chain_row": pa.array(chain, mask=chain < 0),
-        }
+            **marks,
+        },
+        without=() if marks else ("is_alternative",),
     )
 
 
@@ -391,8 +395,8 @@ def _peptide_positions(evidence: Evidence, columns: _Columns) -> pa.Table:
 def _residues(evidence: Evidence) -> pa.Table:
     residues, sites = evidence.residues, evidence.sites
     # Sites are ordered by residue.
-    n_carried = np.bincount(residues.offsets[sites.protein] + sites.position, minlength=len(residues.residue))
-    carried = taken(sites.names, sites.name)
+    n_carried = np.bincount(sites.residues_in(residues.offsets), minlength=len(residues.residue))
+    carried = taken(sites.names, sites.name[~sites.is_alternative])
     return described.RESIDUES.arrow(
         {
             "protein": residues.protein,

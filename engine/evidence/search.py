@@ -95,6 +95,7 @@ def _spec(request: SearchRequest, tables: SourceTables, source: ChainInput) -> R
         "project_psms": [tables.psms],
         "project_proteins": [tables.proteins],
         "project_explained": [tables.explained] if tables.explained else [],
+        "project_sites": [tables.sites] if tables.sites else [],
         "structures": list(source.paths),
         "homologues": list(request.files("homologues")),
     }
@@ -135,8 +136,8 @@ def _open_chains(source: ChainInput, parameters: EvidenceParameters, run: Search
 def _summary(evidence: Evidence, tables: SourceTables, parameters: EvidenceParameters, run: SearchRun[Any]) -> EvidenceSummary:
     """Write the record of the run, and return its summary."""
     # A residue with several alternative modifications counts once.
-    residues, first = np.unique(np.stack([evidence.sites.protein, evidence.sites.position]), axis=1, return_index=True)
-    placed = evidence.placed.row[first]
+    residues, first = np.unique(evidence.sites.residues_in(evidence.residues.offsets), return_index=True)
+    placed = evidence.placed.row[~evidence.sites.is_alternative][first]
     where = burial_names(evidence.rows.exposure[placed[placed >= 0]], parameters.surface_exposure).tolist()
     proteins = {chain.near.protein for chain in evidence.mapped}
     counts = {
@@ -144,7 +145,7 @@ def _summary(evidence: Evidence, tables: SourceTables, parameters: EvidenceParam
         "on_structures": len(proteins),
         "chains": len(evidence.chain_names),
         "peptides": len(np.unique(evidence.peptide_positions.peptide)),
-        "sites": residues.shape[1],
+        "sites": len(residues),
         "placed_sites": int((placed >= 0).sum()),
         "homologues": int(evidence.conservation.n_of_protein.sum()),
         "remote_chains": sum(chain.near.through >= 0 for chain in evidence.mapped),

@@ -243,6 +243,14 @@ SITES = Table.from_columns(
         _INTENSITY,
         _Q,
         SHIFTED_PSMS.by_name["site_probability"],
+        Column(
+            "is_alternative",
+            "Alternative",
+            "True for a site that is less likely than another one of the same modification; its PSMs are not counted as modified residues",
+            "truth",
+            9,
+            is_optional=True,
+        ),
         _CONSERVATION,
         _CHAIN,
         replace(_KIND, name="chain_kind", title="Kind of chain", is_nullable=True),
@@ -289,11 +297,11 @@ SITES = Table.from_columns(
         ),
         _CHAIN_ROW,
     ),
-    shown="accession position residue modification place exposure n_psms n_covering site_probability author_number secondary_structure "
-    "chain chain_kind conservation intensity nearest_site site_distance ligand ligand_distance mass n_peptides q_value",
+    shown="accession position residue modification place exposure n_psms n_covering site_probability is_alternative author_number "
+    "secondary_structure chain chain_kind conservation intensity nearest_site site_distance ligand ligand_distance mass n_peptides q_value",
     links="protein chain_row",
-    saved="accession position residue modification mass n_psms n_covering n_peptides intensity q_value site_probability conservation chain "
-    "chain_kind author_number secondary_structure exposure place nearest_site site_distance ligand ligand_distance",
+    saved="accession position residue modification mass n_psms n_covering n_peptides intensity q_value site_probability is_alternative "
+    "conservation chain chain_kind author_number secondary_structure exposure place nearest_site site_distance ligand ligand_distance",
 )
 MISSED = Table.from_columns(
     "missed",

@@ -5,7 +5,7 @@ chain residues.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -111,6 +111,10 @@ class ProteinEvidence:
         Number of PSMs that cover each residue, shape (r,).
     is_modified
         True for modified residues, shape (r,).
+    probabilities
+        Highest site probability of modified residues whose sites were localised, by index of the residue, from 0.
+    alternatives
+        Probabilities of sites that are less likely than another one, by index of the residue, from 0.
     conservation
         Conservation of each residue among homologues, 0 to 1, NaN if unknown, shape (r,).
     quantities
@@ -130,6 +134,8 @@ class ProteinEvidence:
     sites: Mapping[int, int]
     folds: tuple[NearFold, ...]
     quantities: PeptideQuantities | None = None
+    probabilities: Mapping[int, float] = field(default_factory=dict)
+    alternatives: Mapping[int, float] = field(default_factory=dict)
 
     @cached_property
     def quantity(self) -> NDArray[np.float64] | None:
@@ -142,6 +148,13 @@ class ProteinEvidence:
     def name_of(self, position: int) -> str:
         """Return the name of the residue with index `position`, such as ``K45``."""
         return f"{self.coverage.sequence[position]}{position + 1}"
+
+    def site_text(self, position: int) -> str:
+        """Return the name of a modified residue, followed by the probability of the site if known."""
+        for chances, text in ((self.probabilities, "site probability"), (self.alternatives, "alternative site, probability")):
+            if position in chances:
+                return f"{self.name_of(position)}, {text} {chances[position]:.2f}"
+        return self.name_of(position)
 
     def first_over(self, position: int) -> PlacedPeptide | None:
         """Return the peptide with the lowest row index among those that cover the residue with index `position`, or None."""
@@ -180,10 +193,15 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     is_there = (position >= 1) & (position <= n)
     n_psms = _scattered(n, position[is_there] - 1, residues["n_psms"].to_numpy()[is_there], 0)
     conservation = _scattered(n, position[is_there] - 1, residues["conservation"].to_numpy()[is_there], np.nan)
-    rows = source.query(
-        "SELECT file_row_number AS row, position, mass FROM sites WHERE protein = ? ORDER BY row DESC", [protein]
+    # Runs whose sites were not localised have no alternatives.
+    column = "is_alternative" if "is_alternative" in source.sibling("sites").types else "FALSE"
+    every = source.query(
+        f"SELECT file_row_number AS row, position, mass, site_probability, {column} AS is_alternative FROM sites WHERE protein = ? "
+        "ORDER BY row DESC",
+        [protein],
     ).to_pylist()
-    rows = [row for row in rows if 1 <= row["position"] <= n]
+    every = [row for row in every if 1 <= row["position"] <= n]
+    rows = [row for row in every if not row["is_alternative"]]
     is_modified = _scattered(n, np.array([row["position"] - 1 for row in rows], np.int64), True, False)
     # Modifications without a site, such as fixed ones, are not marked.
     carried: dict[int, list[float]] = {}
@@ -194,9 +212,22 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
         return any(abs(mass - modification.mass) <= _SAME_MASS for mass in carried.get(modification.residue, ()))
 
     coverage = covered_by(accession, sequence, positions, result[0]["description"], makes_a_site)
-    sites = {row["position"] - 1: row["row"] for row in rows}
+    sites = {row["position"] - 1: row["row"] for row in (*(row for row in every if row["is_alternative"]), *rows)}
     folds = tuple(_folds(source, protein, n))
-    return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, folds, quantities)
+    probabilities = _best_probabilities(rows)
+    alternatives = {at: chance for at, chance in _best_probabilities(every).items() if not is_modified[at]}
+    return ProteinEvidence(
+        protein, accession, coverage, n_psms, is_modified, conservation, sites, folds, quantities, probabilities, alternatives
+    )
+
+
+def _best_probabilities(rows: list[dict[str, Any]]) -> dict[int, float]:
+    """Return the highest known site probability of each residue, from 0."""
+    result: dict[int, float] = {}
+    for row in rows:
+        if row["site_probability"] is not None:
+            result[row["position"] - 1] = max(row["site_probability"], result.get(row["position"] - 1, 0.0))
+    return result
 
 
 def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:

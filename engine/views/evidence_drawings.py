@@ -53,9 +53,15 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
     top += _STEP + 3
     if protein.is_modified.any():
         shapes.append(Label(0, top + _BAR, "modified"))
-        for position in np.flatnonzero(protein.is_modified)[:_MAXIMUM_SITES].tolist():
-            x = _LEFT + (position + 0.5) * scale
-            shapes += [Stroke(x, top, x, top + _BAR, "text", 0.5), Bar(x - 2, top, 4, 4, _MODIFIED, True, tip=protein.name_of(position))]
+        # Alternatives are paler, and below the sites.
+        dots = [(position, chance) for position, chance in sorted(protein.alternatives.items())[:_MAXIMUM_SITES]]
+        dots += [(position, 1.0) for position in np.flatnonzero(protein.is_modified)[:_MAXIMUM_SITES].tolist()]
+        for position, opacity in dots:
+            x, tip = _LEFT + (position + 0.5) * scale, protein.site_text(position)
+            shapes += [
+                Stroke(x, top, x, top + _BAR, "text", 0.5),
+                Bar(x - 2, top, 4, 4, _MODIFIED, True, tip=tip, opacity=opacity),
+            ]
         top += _STEP + 3
     for near in protein.folds[:_MAXIMUM_CHAINS]:
         shapes.append(Label(0, top + _BAR, shortened(near.name, _LEFT - 6, 8)))
@@ -102,9 +108,11 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
         shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]
     modified = np.flatnonzero(evidence.is_modified[:n] & is_place)
     names = [protein.name_of(int(position)) for position in evidence.position[modified].tolist()]
-    for row, name in zip(modified.tolist(), names, strict=True):
-        x, y = flat[row].tolist()
-        shapes.append(Bar(x - 3, y - 3, 6, 6, _MODIFIED, True, tip=f"{name}, {trace.label(row)} of {trace.name}"))
+    is_alternative = np.isin(evidence.position[:n], list(protein.alternatives)) & is_place
+    for row in (*np.flatnonzero(is_alternative).tolist(), *modified.tolist()):
+        (x, y), at = flat[row].tolist(), int(evidence.position[row])
+        tip = f"{protein.site_text(at)}, {trace.label(row)} of {trace.name}"
+        shapes.append(Bar(x - 3, y - 3, 6, 6, _MODIFIED, True, tip=tip, opacity=protein.alternatives.get(at, 1.0)))
     shapes += _place_names(flat[modified], names, height - 30)
     reported: tuple[tuple[str, Ink], ...] = (
         ("covered", _SEEN),
