@@ -3,6 +3,7 @@ from . import calibration as calibration
 from . import command_line as command_line
 from . import cost_model as cost_model
 from . import estimates as estimates
+from . import experiments as experiments
 from . import files as files
 from . import parameters as parameters
 from . import resumption as resumption

@@ -48,6 +48,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "files",
         "databases",
         "projects",
+        "experiments",
         "gpu",
         "cluster",
         "pipelines",

@@ -26,6 +26,7 @@ from proteoscope.engine.command_line.compare import add_compare
 from proteoscope.engine.command_line.convert import add_convert
 from proteoscope.engine.command_line.devices import add_compile, add_cost_model, add_devices
 from proteoscope.engine.command_line.estimate import add_estimate
+from proteoscope.engine.command_line.experiment import add_experiment
 from proteoscope.engine.command_line.export import add_export
 from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status
 from proteoscope.engine.command_line.report import add_report
@@ -247,6 +248,7 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
         "devices": add_devices,
         "estimate": partial(add_estimate, parse=lambda arguments: build_parser(arguments).parse_args(arguments)),
         "cost-model": add_cost_model,
+        "experiment": partial(add_experiment, explains="experiment" in arguments[:1]),
         "runs": add_runs,
         "resume": add_resume,
         "export": add_export,

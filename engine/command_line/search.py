@@ -33,7 +33,17 @@ from proteoscope.engine.summary import Summary
 if TYPE_CHECKING:
     from proteoscope.engine.parameters import SearchParameters
 
-__all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "build_request", "run_search", "summary_lines", "thread_count"]
+__all__ = [
+    "add_demo",
+    "add_input",
+    "add_search",
+    "add_search_options",
+    "begin_gpus",
+    "build_request",
+    "run_search",
+    "summary_lines",
+    "thread_count",
+]
 
 _DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates it, in the same project."
 PUBLISHED = "published"
@@ -54,7 +64,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
     )
     positional = [search_input for search_input in search.inputs if not search_input.option]
     for search_input in search.inputs:
-        _add_input(
+        add_input(
             parser, search_input, takes_several=search_input.several and (bool(search_input.option) or search_input is positional[-1])
         )
     if search.writes == "project":
@@ -114,7 +124,8 @@ def _run_command(command: Command, options: argparse.Namespace) -> None:
     show_result(options, {**record, **written, "messages": progress.messages})
 
 
-def _add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_several: bool) -> None:
+def add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_several: bool) -> None:
+    """Add an input of a search to a parser, with several files if `takes_several`."""
     if search_input.option:
         is_required = not (search_input.instead or search_input.is_optional)
         repeated: dict[str, Any] = {"action": "extend", "nargs": "+"} if search_input.in_a_row else {"action": "append"}

@@ -2,6 +2,7 @@ from . import cache as cache
 from . import checkpoint_store as checkpoint_store
 from . import index_store as index_store
 from . import outputs as outputs
+from . import paths as paths
 from .database import gone_error as gone_error
 from .project import Project as Project
 from .project import is_project as is_project

@@ -15,6 +15,7 @@ from proteoscope.engine.files import storage_error
 
 __all__ = [
     "DATABASE",
+    "EXPERIMENT",
     "EXPORTS",
     "LOCK",
     "OWN_NAMES",
@@ -30,8 +31,8 @@ __all__ = [
 ]
 
 DATABASE, LOCK, RESULTS = "project.sqlite", "project.lock", "results"
-EXPORTS, RUN_JSON = "exports", "run.json"
-OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, EXPORTS, RUN_JSON)
+EXPORTS, RUN_JSON, EXPERIMENT = "exports", "run.json", "experiment.tsv"
+OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, EXPORTS, RUN_JSON, EXPERIMENT)
 """Names of the files and folders that the program reads or writes in a project's folder."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")

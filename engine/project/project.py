@@ -7,6 +7,7 @@
     PROJECT/results/RUN/NAME.parquet immutable tables
     PROJECT/exports/NAME.tsv         exported tables of the last run that has exports
     PROJECT/run.json                 record of this run
+    PROJECT/experiment.tsv           runs of an experiment with their samples, if the project has one
 
 The files of a run are written and flushed first and registered last, in the transaction that also marks the run as done. Thus a kill of the
 process at any moment leaves either the whole result or none; leftovers are removed when the project is next opened or written. Intermediate
@@ -581,11 +582,7 @@ class Project:
         Cancelled
             If the user cancels.
         """
-        self._refuse_reading_only()
-        lock = FileLock(self.folder / LOCK)
-        try:
-            if not lock.acquire(f"advice on {run}", _MESSAGE_SECONDS, progress):
-                raise _busy(self.folder, lock)
+        with self.writing(f"advice on {run}", progress):
             path, record = self.table("run", run), self.record(run)
             before, done = record.get("messages"), record.get("steps")
             record["messages"] = [*(before if isinstance(before, list) else ()), *map(without_folders, messages)]
@@ -602,6 +599,29 @@ class Project:
                 with atomic_file(path) as file:
                     file.write(content)
             show_record(self.folder, run)
+
+    @contextmanager
+    def writing(self, purpose: str, progress: Progress | None = None) -> Iterator[None]:
+        """Hold the lock of the project during a `with` block that writes for a moment.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose, shown to processes that wait.
+        progress : Progress, optional
+            Progress, which is checked for cancellation while waiting for other processes.
+
+        Raises
+        ------
+        StorageError
+            If the project is read-only, or another process is writing for longer than a minute.
+        """
+        self._refuse_reading_only()
+        lock = FileLock(self.folder / LOCK)
+        try:
+            if not lock.acquire(purpose, _MESSAGE_SECONDS, progress):
+                raise _busy(self.folder, lock)
+            yield
         finally:
             lock.release()
 

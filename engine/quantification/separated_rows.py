@@ -8,9 +8,10 @@ from pathlib import Path
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.sources import ByteSource
 
-__all__ = ["separated_rows"]
+__all__ = ["MAXIMUM_BYTES", "MAXIMUM_ROWS", "separated_rows"]
 
-_MAXIMUM_BYTES, _MAXIMUM_ROWS = 1 << 22, 20_000
+MAXIMUM_BYTES, MAXIMUM_ROWS = 1 << 22, 20_000
+"""Maximum size of a table."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -30,17 +31,17 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
         If the file is missing, too large, not text, or not a table.
     """
     with ByteSource(path) as source:
-        data = source.read(_MAXIMUM_BYTES + 1)
-    if len(data) > _MAXIMUM_BYTES:
-        raise InputError(path, f"is larger than the {_MAXIMUM_BYTES >> 20} MB of such a table", remedy=remedy)
+        data = source.read(MAXIMUM_BYTES + 1)
+    if len(data) > MAXIMUM_BYTES:
+        raise InputError(path, f"is larger than the {MAXIMUM_BYTES >> 20} MB of such a table", remedy=remedy)
     try:
         lines = _LINE_END.split(data.decode(_encoding(data)))
     except UnicodeDecodeError:
         raise InputError(path, "expected text in UTF-8, or in UTF-16 with a byte order mark", remedy=remedy) from None
     if lines[-1] == "":
         del lines[-1]
-    if not lines or len(lines) > _MAXIMUM_ROWS or "\0" in lines[0]:
-        raise InputError(path, "is empty" if not lines else f"expected a table of at most {_MAXIMUM_ROWS:,} rows", remedy=remedy)
+    if not lines or len(lines) > MAXIMUM_ROWS or "\0" in lines[0]:
+        raise InputError(path, "is empty" if not lines else f"expected a table of at most {MAXIMUM_ROWS:,} rows", remedy=remedy)
     return [_cells(path, line, number, remedy) for number, line in enumerate(lines, 1)]
 
 

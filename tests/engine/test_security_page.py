@@ -32,7 +32,7 @@ PAGE = " ".join(TEXT.split())
 _BOUND = re.compile(r"\| ([^|]+) \| ([^|]+) \| ([\d,]+) \| ([\d.]+) \|")
 SENTENCES = (
     f"a preset has up to {parameters._MAXIMUM_PRESET_BYTES:,} bytes",
-    f"a table of samples {separated_rows._MAXIMUM_BYTES >> 20} MB and {separated_rows._MAXIMUM_ROWS:,} rows",
+    f"a table of samples {separated_rows.MAXIMUM_BYTES >> 20} MB and {separated_rows.MAXIMUM_ROWS:,} rows",
     f"a structure {reading.MAXIMUM_BYTES >> 20} MB",
     f"a peptide {noted_peptides._MAXIMUM_CHARACTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
     f"a Parquet report {table_formats._MAXIMUM_ROWS:,} rows",

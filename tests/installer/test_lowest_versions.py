@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "devices": ("devices --calibrate --json",),
     "estimate": (f"estimate {IDENTIFY} --out PLACE/estimated",),
     "cost-model": ("cost-model report --device cpu --out PLACE/cost_model.html --quiet",),
+    "experiment": ("experiment create PLACE/experiment SAMPLES/BSA1.mzML.gz SAMPLES/BSA2.mzML.gz",),
     "runs": ("runs PROJECT --json",),
     "resume": ("resume PLACE/stopped --device cpu",),
     "convert": tuple(f"convert SAMPLES/BSA1.mzML.gz --out PLACE/converted.{ending}" for ending in ("mzML", "mgf", "ms2")),

@@ -52,6 +52,11 @@ COMMANDS = {
     "parameters": ("parameters", "identify", "--preset", "tmt"),
     "devices": ("devices",),
     "estimate": ("estimate", "align", QUERIES, QUERIES, "--device", "cpu", "--out", "hits.tsv"),
+    "experiment create": ("experiment", "create", "created", SPECTRA),
+    "experiment add": ("experiment", "add", "EXPERIMENT", DOMAIN),
+    "experiment remove": ("experiment", "remove", "EXPERIMENT", SPECTRA),
+    "experiment list": ("experiment", "list", "EXPERIMENT"),
+    "experiment run": ("experiment", "run", "EXPERIMENT", "--database", PROTEINS, *ION_TRAP, *CPU),
     "runs": ("runs", "PROJECT"),
     "export": ("export", "PROJECT", "--format", "tsv", "--out", "exported"),
     "convert": ("convert", SPECTRA, "--out", "spectra.mgf"),
@@ -92,6 +97,14 @@ def identified(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Project with an experiment of one run."""
+    folder = tmp_path_factory.mktemp("experiment") / "project"
+    assert main(["experiment", "create", str(folder), SPECTRA, "--quiet"]) == 0
+    return str(folder)
+
+
+@pytest.fixture
 def stopped(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
     """Project with a stopped run."""
     folder = tmp_path_factory.mktemp("stopped")
@@ -109,7 +122,7 @@ def _measure_little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def arguments_of(name: str, request: pytest.FixtureRequest) -> list[str]:
     """Return the arguments of a command, with the projects that it reads, which are made when they are first needed."""
-    fixtures = {"PROJECT": "aligned", "TWO_RUNS": "two_runs", "IDENTIFIED": "identified", "STOPPED": "stopped"}
+    fixtures = {"PROJECT": "aligned", "TWO_RUNS": "two_runs", "IDENTIFIED": "identified", "STOPPED": "stopped", "EXPERIMENT": "experiment"}
     return [str(request.getfixturevalue(fixtures[argument])) if argument in fixtures else argument for argument in COMMANDS[name]]
 
 

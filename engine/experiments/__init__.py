@@ -1,0 +1,5 @@
+"""Experiments: many runs in one project, each searched alone with the same parameters."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

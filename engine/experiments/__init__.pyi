@@ -1,0 +1,2 @@
+from . import running as running
+from . import table as table

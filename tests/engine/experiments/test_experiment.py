@@ -1,0 +1,211 @@
+"""``proteoscope experiment``: tables of runs, and the search of each run with the tables that it has alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.project import Project
+from tests.stopped_runs import tables
+
+SAMPLES = ("BSA1.mzML.gz", "BSA2.mzML.gz")
+DATABASE = str(resources.path("samples", "albumin_proteins.fasta.gz"))
+SEARCH = ("--database", DATABASE, "--preset", "low-resolution", "--device", "cpu", "--advice", "none")
+IDENTIFIED = ("psms", "peptides", "proteins", "spectra")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    return [str(shutil.copy(resources.path("samples", name), tmp_path / name)) for name in SAMPLES]
+
+
+@pytest.fixture
+def plain_files(tmp_path: Path) -> list[str]:
+    """Files that no test searches."""
+    for name in ("control_1.mgf", "control_2.mgf", "treated_1.mgf"):
+        (tmp_path / name).write_text(name)
+    return [str(tmp_path / name) for name in ("control_1.mgf", "control_2.mgf", "treated_1.mgf")]
+
+
+def listed(project: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert main(["experiment", "list", str(project), "--json"]) == 0
+    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return rows
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    capsys.readouterr()
+    assert main(["experiment", *map(str, arguments), "--quiet"]) == 2
+    output, errors = capsys.readouterr()
+    assert output == "" and errors.count("\n") == 1
+    return errors
+
+
+def test_pattern_gives_conditions_and_replicates(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = r"(?P<condition>[a-z]+)_(?P<replicate>\d)"
+    assert main(["experiment", "create", str(tmp_path / "x"), *plain_files, "--pattern", pattern]) == 0
+    rows = listed(tmp_path / "x", capsys)
+    assert [(row["run"], row["sample"], row["condition"], row["replicate"]) for row in rows] == [
+        ("control_1", "control_1", "control", 1),
+        ("control_2", "control_2", "control", 2),
+        ("treated_1", "treated_1", "treated", 1),
+    ]
+    assert [row["sha256"] for row in rows] == [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in plain_files]
+
+
+def test_table_gives_fractions_and_labels(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "runs.tsv"
+    table.write_text(
+        "File\tsample\tfraction\tlabel\ncontrol_1.mgf\ta\t1\t126\ncontrol_1.mgf\tb\t1\t127N\n\ncontrol_2.mgf\ta\t2\t126\n", "utf-16"
+    )
+    assert main(["experiment", "create", str(tmp_path / "x"), "--runs", str(table)]) == 0
+    rows = listed(tmp_path / "x", capsys)
+    assert [(row["run"], row["sample"], row["fraction"], row["label"], row["file"]) for row in rows] == [
+        ("control_1", "a", 1, "126", plain_files[0]),
+        ("control_1", "b", 1, "127N", plain_files[0]),
+        ("control_2", "a", 2, "126", plain_files[1]),
+    ]
+
+
+def test_copies_are_named_and_left_out(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "copy.mgf").write_bytes(Path(plain_files[0]).read_bytes())
+    assert main(["experiment", "create", str(tmp_path / "x"), *plain_files, str(tmp_path / "copy.mgf")]) == 0
+    assert "copy.mgf is byte for byte the same as control_1.mgf: it is left out" in capsys.readouterr().err
+    assert main(["experiment", "add", str(tmp_path / "x"), str(tmp_path / "copy.mgf"), plain_files[1]]) == 0
+    assert "control_2.mgf is already in the experiment" in capsys.readouterr().err
+    assert [row["file"] for row in listed(tmp_path / "x", capsys)] == plain_files
+
+
+def test_files_of_one_name_get_distinct_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [tmp_path / "a" / "RUN.mgf", tmp_path / "b" / "run.mgf", tmp_path / "b" / "con.mgf", tmp_path / "b" / "試料.mgf"]
+    for path in names:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(str(path))
+    assert main(["experiment", "create", str(tmp_path / "x"), *map(str, names)]) == 0
+    assert [row["run"] for row in listed(tmp_path / "x", capsys)] == ["RUN", "run_2", "run_con", "run_3"]
+
+
+def test_removed_run_can_be_added_again(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "create", str(tmp_path / "x"), *plain_files]) == 0
+    before = (tmp_path / "x" / "experiment.tsv").read_bytes()
+    assert main(["experiment", "remove", str(tmp_path / "x"), "treated_1.mgf"]) == 0
+    assert [row["run"] for row in listed(tmp_path / "x", capsys)] == ["control_1", "control_2"]
+    assert main(["experiment", "add", str(tmp_path / "x"), plain_files[2]]) == 0
+    assert (tmp_path / "x" / "experiment.tsv").read_bytes() == before
+    assert "nosuch: is not in the experiment" in refusal(capsys, "remove", tmp_path / "x", "nosuch")
+
+
+WRONG_TABLES = {
+    "no file": ("sample\tcondition\na\tb\n", "has no column 'file'"),
+    "unknown column": ("file\tcolour\ncontrol_1.mgf\tred\n", "has an unknown column 'colour'"),
+    "digest": ("file\tsha256\ncontrol_1.mgf\t00\n", "has an unknown column 'sha256'"),
+    "column twice": ("file\tfile\ncontrol_1.mgf\tx\n", "has the column 'file' twice"),
+    "file twice": ("file\ncontrol_1.mgf\n\ncontrol_1.mgf\n", "line 4: names file 'control_1.mgf' twice, as in line 2"),
+    "replicate": ("file\treplicate\ncontrol_1.mgf\t-1\n", "line 2: '-1' is not a replicate number"),
+    "two conditions": ("file\tsample\tcondition\ncontrol_1.mgf\ta\tb\ncontrol_2.mgf\ta\tc\n", "gives sample 'a' two conditions"),
+    "cells": ("file\ncontrol_1.mgf\ta\n", "line 2: has 2 cells, but 1 columns"),
+    "unprintable": ("file\tsample\ncontrol_1.mgf\ta\x1bb\n", "unprintable"),
+    "missing file": ("file\nnone.mgf\n", "does not exist"),
+    "many rows": ("file\n" + "control_1.mgf\n" * 100_000, "expected a table of at most 20,000 rows"),
+    "empty": ("file\n", "names no file"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_TABLES)
+def test_create_refuses_wrong_table(case: str, plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content, message = WRONG_TABLES[case]
+    (tmp_path / "runs.tsv").write_text(content)
+    assert message in refusal(capsys, "create", tmp_path / "x", "--runs", tmp_path / "runs.tsv")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("change", ["link", "relative path", "run name", "digest", "two files of one run"])
+def test_untrusted_experiment_is_refused(change: str, plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "create", str(tmp_path / "x"), *plain_files]) == 0
+    table = tmp_path / "x" / "experiment.tsv"
+    content = table.read_text()
+    if change == "link":
+        table.rename(tmp_path / "elsewhere.tsv")
+        table.symlink_to(tmp_path / "elsewhere.tsv")
+    else:
+        old, new = {
+            "relative path": (plain_files[0], "../control_1.mgf"),
+            "run name": ("\ncontrol_1\t", "\n../../control_1\t"),
+            "digest": (hashlib.sha256(b"control_1.mgf").hexdigest(), "0"),
+            "two files of one run": ("\ncontrol_2\t", "\nCONTROL_1\t"),
+        }[change]
+        assert old in content
+        table.write_text(content.replace(old, new))
+    assert ("link" if change == "link" else "experiment.tsv") in refusal(capsys, "list", tmp_path / "x")
+
+
+def test_each_run_has_the_tables_that_it_has_alone(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.mzML").write_text("junk")
+    (tmp_path / "changed.mgf").write_text("before")
+    project = tmp_path / "x"
+    bad, changed = str(tmp_path / "bad.mzML"), str(tmp_path / "changed.mgf")
+    assert main(["experiment", "create", str(project), files[0], bad, changed, files[1]]) == 0
+    (tmp_path / "changed.mgf").write_text("after")
+    capsys.readouterr()
+    assert main(["experiment", "run", str(project), *SEARCH]) == 2
+    output = capsys.readouterr().out
+    assert "bad failed: " in output and "changed.mgf: has changed since it was added" in output
+    assert output.endswith("2 searched, 0 were finished before, 2 failed\n")
+
+    for file, run in zip(files, ("BSA1", "BSA2"), strict=True):
+        alone = tmp_path / f"{run}_alone"
+        assert main(["identify", file, "--out", str(alone), *SEARCH, "--quiet"]) == 0
+        assert tables(project, run) == tables(alone, "identify-0001")
+        assert tables(project, run).keys() >= set(IDENTIFIED)
+
+    finished = {run.id: run.finished for run in Project.open(project).runs() if run.status == "done"}
+    assert main(["experiment", "remove", str(project), "bad", "changed"]) == 0
+    capsys.readouterr()
+    assert main(["experiment", "run", str(project), *SEARCH]) == 0
+    assert capsys.readouterr().out == "0 searched, 2 were finished before, 0 failed\n"
+    assert {run.id: run.finished for run in Project.open(project).runs() if run.status == "done"} == finished
+
+    other = refusal(capsys, "run", project, *SEARCH, "--set", "missed_cleavages=0")
+    assert "BSA1 (missed_cleavages); BSA2 (missed_cleavages)" in other
+    other = refusal(capsys, "run", project, *SEARCH, "--database", resources.path("samples", "lambda_phage.fasta.gz"))
+    assert "BSA1 (database); BSA2 (database)" in other
+
+
+def test_finished_run_joins_the_experiment(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = tmp_path / "x"
+    assert main(["experiment", "create", str(project), files[0]]) == 0
+    assert main(["identify", files[1], "--out", str(project), *SEARCH, "--run-name", "by_hand", "--quiet"]) == 0
+    assert "does not exist" in refusal(capsys, "add", project, "nosuch")
+    assert main(["experiment", "add", str(project), "by_hand"]) == 0
+    assert [(row["run"], row["status"]) for row in listed(project, capsys)] == [("BSA1", "not searched"), ("by_hand", "done")]
+    assert main(["experiment", "run", str(project), *SEARCH]) == 0
+    assert capsys.readouterr().out == "1 searched, 1 were finished before, 0 failed\n"
+
+
+@pytest.mark.parametrize("line", ["Run 2 of 2", "Scoring spectra"])
+def test_killed_experiment_continues_with_the_same_tables(line: str, files: list[str], tmp_path: Path) -> None:
+    project, whole = tmp_path / "x", tmp_path / "whole"
+    for folder in (project, whole):
+        assert main(["experiment", "create", str(folder), *files, "--quiet"]) == 0
+    command = [sys.executable, "-m", "proteoscope", "experiment", "run", str(project), *SEARCH]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=dict(os.environ)) as process:
+        assert process.stderr is not None
+        reached = any(text.startswith(line) for text in process.stderr)
+        process.kill()
+    assert reached
+    assert len([run for run in Project.open(project).runs() if run.status == "done"]) == (line == "Run 2 of 2")
+    for folder in (project, whole):
+        assert main(["experiment", "run", str(folder), *SEARCH, "--quiet"]) == 0
+    for run in ("BSA1", "BSA2"):
+        assert tables(project, run) == tables(whole, run)
