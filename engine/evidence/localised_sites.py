@@ -129,8 +129,10 @@ class LocalisedSites:
             raise InputError(self.path, reason, place="column modification", remedy=_REMEDY)
         chosen, best = _extreme(group, table["position"].to_numpy(), table["site_probability"].to_numpy(), np.fmax)
         lengths = pa.compute.list_value_length(table["possible_positions"]).to_numpy().astype(np.int64)
-        listed = (in_one(pa.compute.list_flatten(table[name])).to_numpy() for name in ("possible_positions", "probabilities"))
-        possible, least = _extreme(np.repeat(group, lengths), *listed, np.fmin)
+        listed, probabilities = (
+            in_one(pa.compute.list_flatten(table[name])).to_numpy() for name in ("possible_positions", "probabilities")
+        )
+        possible, least = _extreme(np.repeat(group, lengths), listed, probabilities, np.fmin)
         others = np.flatnonzero((least >= MINIMUM_ALTERNATIVE) & ~np.isin(possible, chosen))
         moved = np.concatenate((chosen, possible[others]))
         of_moved, stays = moved // _POSITIONS, np.flatnonzero(~np.isin(carried, group))
