@@ -74,6 +74,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compile": ("--processes", "1", "--quiet"),
     "samples": ("OUT/samples",),
     "workers": ("certificates", "--out", "OUT/certificates"),
+    "experiment": ("create", "OUT/p", "IN/spectra.mgf"),
     "demo": ("align", "--out", "OUT/demo", *_SEARCH),
 }
 """Arguments of each command; IN is a folder of inputs, OUT an empty folder, PROJECT a copy of a project with an identification."""
