@@ -332,7 +332,7 @@ def read_experiment(data: Path, n_runs: int, n_spectra: int, seed: int) -> Exper
 
 
 def main() -> None:
-    """See the head."""
+    """Write the runs, and print how long it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)

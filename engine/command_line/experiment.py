@@ -15,6 +15,7 @@ from proteoscope.engine.command_line.terminal import command_progress, show_resu
 from proteoscope.engine.entry import DATABASE_INPUT
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.project.outputs import folder_name
+from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
     from proteoscope.engine.experiments.running import RunOutcome
@@ -95,7 +96,7 @@ def _create(options: argparse.Namespace) -> None:
         new = _given_rows(options, None)
         project = project_package.Project.create_or_open(folder)
         count = _change(project, lambda _: experiments.table.add_rows([], new, project, progress), progress, is_new=True)
-    show_result(options, {"added": count}, [f"The experiment has {_runs_text(count)}"])
+    show_result(options, {"added": count}, [f"The experiment has {counted(count, 'run')}"])
 
 
 def _add(options: argparse.Namespace) -> None:
@@ -103,7 +104,7 @@ def _add(options: argparse.Namespace) -> None:
     with command_progress(options) as progress:
         new = _given_rows(options, project)
         count = _change(project, lambda rows: experiments.table.add_rows(rows, new, project, progress), progress)
-    show_result(options, {"added": count}, [f"Added {_runs_text(count)}"])
+    show_result(options, {"added": count}, [f"Added {counted(count, 'run')}"])
 
 
 def _remove(options: argparse.Namespace) -> None:
@@ -115,7 +116,7 @@ def _remove(options: argparse.Namespace) -> None:
 
     with command_progress(options) as progress:
         count = _change(project, remove, progress)
-    show_result(options, {"removed": count}, [f"Removed {_runs_text(count)}; results remain in the project"])
+    show_result(options, {"removed": count}, [f"Removed {counted(count, 'run')}; results remain in the project"])
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -172,17 +173,13 @@ def _change(
     return count
 
 
-def _runs_text(count: int) -> str:
-    return f"{count:,} {'run' if count == 1 else 'runs'}"
-
-
 def _lines(rows: Sequence[ExperimentRow], status: dict[str, str]) -> Iterator[str]:
     width = max((len(row.run) for row in rows), default=0)
     for row in rows:
         of = "  ".join(filter(None, (row.sample, row.condition, f"fraction {row.fraction}", f"replicate {row.replicate}", row.label)))
         yield f"{row.run:<{width}}  {status[row.run]:<12}  {of}  {row.file}"
     counts = Counter(status.values())
-    yield f"{_runs_text(len(status))}: {', '.join(f'{count:,} {name}' for name, count in sorted(counts.items()))}"
+    yield f"{counted(len(status), 'run')}: {', '.join(f'{count:,} {name}' for name, count in sorted(counts.items()))}"
 
 
 def _outcome_lines(outcomes: Sequence[RunOutcome]) -> Iterator[str]:
