@@ -32,7 +32,7 @@ from proteoscope.gui.scrolling_layout import scaled_pixels
 from proteoscope.gui.structure.camera import Camera, Sphere, sphere_around
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer, offscreen_surface
-from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
+from proteoscope.gui.structure.overlay import OverlayChoice, best_corner, paint_overlay
 from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer, RenderingError
 from proteoscope.gui.structure.scene import Pick, Scene
 from proteoscope.gui.undo import Change, forget_changes, record, take_back_last
@@ -531,4 +531,7 @@ class StructureCanvas(QWidget):
     def _paint_overlay(self, painter: QPainter, width: float, height: float) -> None:
         painter.setFont(self.font())
         legend = self._making().legend
+        if self._pressed is None and not self.is_spinning:
+            # The legend would distract if it moved during a rotation.
+            self.overlay.corner = best_corner(legend, self.font(), self.scene, self.camera, width, height, self.overlay.corner)
         paint_overlay(painter, self.scene, legend, self.camera, self.overlay, self.background_colour, width, height)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QSize, qAddPostRoutine
+from PySide6.QtCore import QSize, Qt, qAddPostRoutine
 from PySide6.QtGui import (
     QColor,
     QGuiApplication,
@@ -46,7 +46,8 @@ _SAMPLES = 4
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "software", "gdi generic")
 _MAXIMUM_TRIANGLES, _MAXIMUM_IN_SOFTWARE = 1_000_000, 110_000
 """Maximum number of triangles with a GPU and with software rendering, which draws 96,000 triangles in 24 ms on two cores."""
-_LARGEST_PICTURE = 8192
+_LARGEST_PICTURE, _LARGEST_DOUBLED = 8192, 4096
+"""Maximum pixels on a side of a picture, and of a smooth picture that software draws at twice its size."""
 
 _COLOUR_BUFFER, _DEPTH_BUFFER, _DEPTH_TEST, _CULL_FACE, _TRIANGLES = 0x4000, 0x100, 0x0B71, 0x0B44, 0x0004
 _LESS, _LESS_OR_EQUAL = 0x0201, 0x0203
@@ -190,10 +191,17 @@ class OpenGLRenderer:
                 raise RenderingError("OpenGL reported an error")
             image = frame.toImage()
             frame.release()
-        return image
+        return image if image.size() == size else image.scaled(size, mode=Qt.TransformationMode.SmoothTransformation)
 
     def _drawn_whole(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
-        frame = self._bound("smooth", seen.size)
+        """Return an antialiased picture: multisampled, or of twice the size, to be scaled down.
+
+        Software takes long to resolve its first multisampled picture, since it then compiles code for reading such pictures.
+        """
+        is_doubled = self._is_software and max(seen.size.width(), seen.size.height()) <= _LARGEST_DOUBLED
+        if is_doubled:
+            seen = seen._replace(size=2 * seen.size)
+        frame = self._bound("smooth", seen.size, 0 if is_doubled else _SAMPLES)
         self._draw([(body, None) for body in bodies], seen)
         return frame
 
@@ -239,8 +247,8 @@ class OpenGLRenderer:
         if version < _OLDEST and not self._context.isOpenGLES():
             raise RenderingError(f"this display has OpenGL {version[0]}.{version[1]}, but {_OLDEST[0]}.{_OLDEST[1]} is required")
         self.name = f"OpenGL, {self._functions.glGetString(_RENDERER)}"
-        is_software = any(word in self.name.lower() for word in _SOFTWARE)
-        self.maximum_triangles = _MAXIMUM_IN_SOFTWARE if is_software else _MAXIMUM_TRIANGLES
+        self._is_software = any(word in self.name.lower() for word in _SOFTWARE)
+        self.maximum_triangles = _MAXIMUM_IN_SOFTWARE if self._is_software else _MAXIMUM_TRIANGLES
         self._program = QOpenGLShaderProgram()
         kinds = QOpenGLShader.ShaderTypeBit
         is_made = (
@@ -260,7 +268,7 @@ class OpenGLRenderer:
         finally:
             self._context.doneCurrent()
 
-    def _bound(self, name: str, size: QSize) -> QOpenGLFramebufferObject:
+    def _bound(self, name: str, size: QSize, n_samples: int = 0) -> QOpenGLFramebufferObject:
         """Return the frame buffer of this name, bound for drawing; it is cached until another size is requested.
 
         Raises
@@ -272,7 +280,7 @@ class OpenGLRenderer:
         if frame is None or frame.size() != size:
             wanted = QOpenGLFramebufferObjectFormat()
             wanted.setAttachment(QOpenGLFramebufferObject.Attachment.Depth)
-            wanted.setSamples(_SAMPLES if name == "smooth" else 0)
+            wanted.setSamples(n_samples)
             self._frames.pop(name, None)
             frame = self._frames[name] = QOpenGLFramebufferObject(size, wanted)
         if not frame.isValid() or not frame.bind():

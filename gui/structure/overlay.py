@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QLinearGradient, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QLinearGradient, QPainter, QPen
 
 from proteoscope.engine.structures.colouring import Legend
 from proteoscope.gui.structure.camera import Camera
@@ -18,13 +18,20 @@ _WIDEST_LEGEND, _HIGHEST_LEGEND = 0.4, 0.4
 """Maximum width and height of the legend, as fractions of the picture."""
 
 
+CORNERS = ((False, True), (True, True), (False, False), (True, False))
+"""Corners for the legend in order of preference: True if it is right, and True if it is low."""
+_GAIN = 0.02
+"""Minimum share of all Cα that another corner must leave uncovered, for the legend to move there."""
+
+
 @dataclass
 class OverlayChoice:
-    """Parts of the overlay that are drawn: names of picked residues, chain ends (N, C), legend."""
+    """Parts of the overlay that are drawn: names of picked residues, chain ends (N, C), legend; and the corner of the legend."""
 
     residues: bool = True
     ends: bool = True
     legend: bool = True
+    corner: tuple[bool, bool] = CORNERS[0]
 
 
 def distance_text(pick: Pick, other: Pick) -> str:
@@ -69,7 +76,21 @@ def paint_overlay(
     for pick, at in picks if choice.residues else ():
         write(pick.label, at + QPointF(_RING + 4, -_RING - 2))
     if choice.legend:
-        _paint_legend(painter, legend, text, halo, width, height)
+        _paint_legend(painter, _LegendLayout(legend, painter.font(), width, height), choice.corner, text, halo)
+
+
+def best_corner(
+    legend: Legend, font: QFont, scene: Scene, camera: Camera, width: float, height: float, current: tuple[bool, bool]
+) -> tuple[bool, bool]:
+    """Return the corner in which the legend covers the fewest Cα of a scene; the current corner if others are hardly better."""
+    layout = _LegendLayout(legend, font, width, height)
+    x, y, depth = camera.projected(scene.points(), width, height).T
+    covered = {}
+    for corner in CORNERS:
+        box = layout.box(corner).adjusted(-_MARGIN, -_MARGIN, _MARGIN, _MARGIN)  # ribbons and side chains extend beyond their Cα
+        covered[corner] = int(np.sum((x > box.left()) & (x < box.right()) & (y > box.top()) & (y < box.bottom()) & (depth > 0)))
+    best = min(CORNERS, key=covered.__getitem__)
+    return best if covered[best] < covered[current] - _GAIN * len(x) else current
 
 
 class _Writer:
@@ -125,30 +146,46 @@ def _paint_ends(write: _Writer, scene: Scene, camera: Camera, width: float, heig
                 write(name, at, is_centred=True)
 
 
-def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor, width: float, height: float) -> None:
-    """Paint the legend in the lower left corner: title, colour scales with their end values, named colours, and a note."""
-    metrics = QFontMetricsF(painter.font())
-    line, side = metrics.height() * 1.15, metrics.height() * 0.7
-    widest = max(width * _WIDEST_LEGEND, 60.0)
-    n_fixed = 1 + 2 * len(legend.scales)
-    most = max(1, int((height * _HIGHEST_LEGEND) // line) - n_fixed)
-    entries = list(legend.entries)
-    if len(entries) > most:
-        entries = entries[: max(most - 1, 0)]
-    n_more = len(legend.entries) - len(entries)
-    names = [metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, widest) for _, name in entries]
-    if n_more:
-        names.append(f"and {n_more} more")
-    ends = [f"{scale.low_text}    {scale.high_text}" for scale in legend.scales]
-    space = max(metrics.horizontalAdvance(label) for label in [legend.title, *ends, *names]) + side + 8
-    space = max(space, min(widest, metrics.horizontalAdvance(legend.note)))
-    notes = _wrapped(legend.note, metrics, space)
-    n_lines = n_fixed + len(names) + len(notes)
-    box = QRectF(_MARGIN - 5, height - _MARGIN - n_lines * line - 3, space + 10, n_lines * line + 6)
+class _LegendLayout:
+    """Texts of a legend, shortened and wrapped for a picture of `width` x `height` painter units, and their size."""
+
+    def __init__(self, legend: Legend, font: QFont, width: float, height: float) -> None:
+        metrics = QFontMetricsF(font)
+        self.legend, self._width, self._height = legend, width, height
+        self.line, self.side = metrics.height() * 1.15, metrics.height() * 0.7
+        widest = max(width * _WIDEST_LEGEND, 60.0)
+        n_fixed = 1 + 2 * len(legend.scales)
+        most = max(1, int((height * _HIGHEST_LEGEND) // self.line) - n_fixed)
+        self.entries = list(legend.entries)
+        if len(self.entries) > most:
+            self.entries = self.entries[: max(most - 1, 0)]
+        n_more = len(legend.entries) - len(self.entries)
+        self.names = [metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, widest) for _, name in self.entries]
+        if n_more:
+            self.names.append(f"and {n_more} more")
+        ends = [f"{scale.low_text}    {scale.high_text}" for scale in legend.scales]
+        space = max(metrics.horizontalAdvance(label) for label in [legend.title, *ends, *self.names]) + self.side + 8
+        self.space = max(space, min(widest, metrics.horizontalAdvance(legend.note)))
+        self.notes = _wrapped(legend.note, metrics, self.space)
+        self._n_lines = n_fixed + len(self.names) + len(self.notes)
+
+    def box(self, corner: tuple[bool, bool]) -> QRectF:
+        """Return the area of the legend in a corner of the picture."""
+        box = QRectF(_MARGIN - 5, _MARGIN - 3, self.space + 10, self._n_lines * self.line + 6)
+        is_right, is_low = corner
+        return box.translated(
+            self._width - 2 * box.left() - box.width() if is_right else 0.0, self._height - 2 * box.top() - box.height() if is_low else 0.0
+        )
+
+
+def _paint_legend(painter: QPainter, layout: _LegendLayout, corner: tuple[bool, bool], text: QColor, halo: QColor) -> None:
+    """Paint the legend in a corner: title, colour scales with their end values, named colours, and a note."""
+    legend, line, side, space = layout.legend, layout.line, layout.side, layout.space
+    box = layout.box(corner)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(halo)
     painter.drawRoundedRect(box, 4, 4)
-    left, top = _MARGIN, box.top() + 3
+    left, top = box.left() + 5, box.top() + 3
     at_left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     at_right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -170,14 +207,14 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
         draw_text(scale.low_text)
         painter.drawText(QRectF(left, top, space, line), at_right, scale.high_text)
         top += line
-    for i, name in enumerate(names):
-        if i < len(entries):
+    for i, name in enumerate(layout.names):
+        if i < len(layout.entries):
             painter.setPen(QPen(text, 0.6))
-            painter.setBrush(QColor(*entries[i][0]))
+            painter.setBrush(QColor(*layout.entries[i][0]))
             painter.drawRect(QRectF(left, top + (line - side) / 2, side, side))
         draw_text(name, side + 6)
         top += line
-    for note in notes:
+    for note in layout.notes:
         draw_text(note)
         top += line
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QSize
-from PySide6.QtGui import QFontInfo, QGuiApplication
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFontInfo, QGuiApplication, QImage
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.errors import StorageError
@@ -88,6 +88,41 @@ def test_exported_image_shows_the_scene_when_it_was_requested(canvas: StructureC
     assert (pixels(tmp_path / "0.png") == pixels(tmp_path / "1.png")).all()
     PictureTask(SceneSnapshot.from_canvas(canvas, has_text=False), QSize(320, 240), tmp_path / "2.png").run(Progress())
     assert (pixels(tmp_path / "0.png") != pixels(tmp_path / "2.png")).any()
+
+
+def legend_area(canvas: StructureCanvas) -> tuple[slice, slice]:
+    """Return the rows and columns of the picture that the legend changes."""
+    images = []
+    for canvas.overlay.legend in (False, True):
+        image = canvas.image(canvas.size()).convertToFormat(QImage.Format.Format_RGB888)
+        lines = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
+        images.append(lines[:, : 3 * image.width()].reshape(image.height(), image.width(), 3).astype(int))
+    rows, columns = np.nonzero((images[0] != images[1]).any(axis=2))
+    return slice(int(rows.min()), int(rows.max()) + 1), slice(int(columns.min()), int(columns.max()) + 1)
+
+
+@pytest.mark.parametrize(("right", "down"), [(-70, 60), (70, 60), (-70, -60), (70, -60), (0, 0)])
+def test_legend_lies_in_the_corner_with_the_fewest_residues(canvas: StructureCanvas, right: int, down: int) -> None:
+    canvas._take(canvas.camera.zoomed(0.6).panned(right, down, canvas.height()))
+    rows, columns = legend_area(canvas)
+    x, y, _ = canvas.camera.projected(canvas.scene.points(), canvas.width(), canvas.height()).T
+    mirrored = [(x, y), (canvas.width() - x, y), (x, canvas.height() - y), (canvas.width() - x, canvas.height() - y)]
+    covered = [np.sum((at >= columns.start) & (at < columns.stop) & (up >= rows.start) & (up < rows.stop)) for at, up in mirrored]
+    assert covered[0] <= min(covered) + 0.05 * len(x) < len(x) / 2
+    assert canvas.width() // 2 < columns.start or columns.stop < canvas.width() * 0.6
+
+
+def test_legend_keeps_its_corner_during_a_rotation(canvas: StructureCanvas, qtbot: QtBot) -> None:
+    canvas.image(canvas.size())
+    is_right, is_low = before = canvas.overlay.corner
+    moved = canvas.camera.zoomed(0.6).panned(70 if is_right else -70, 60 if is_low else -60, canvas.height())
+    qtbot.mousePress(canvas, Qt.MouseButton.LeftButton)
+    canvas._take(moved)
+    canvas.image(canvas.size())
+    assert canvas.overlay.corner == before
+    qtbot.mouseRelease(canvas, Qt.MouseButton.LeftButton)
+    canvas.image(canvas.size())
+    assert canvas.overlay.corner != before
 
 
 def test_export_of_structure_image_with_too_many_pixels_is_rejected(canvas: StructureCanvas, tmp_path: Path) -> None:

@@ -50,6 +50,21 @@ def drawn(
     return pixels(renderer.picture(bodies, camera, scene.sphere(), Backdrop(QColor(background), fog), SIZE, is_smooth=is_smooth))
 
 
+@pytest.mark.parametrize("is_software", [False, True])
+def test_smooth_pictures_of_software_and_gpus_have_antialiased_edges(
+    opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch, is_software: bool
+) -> None:
+    scene = scene_of(1)
+    rough = drawn(opengl, scene, is_smooth=False)
+    monkeypatch.setattr(opengl, "_is_software", is_software)
+    smooth = drawn(opengl, scene)
+    # Resolving a multisampled picture takes software long the first time.
+    assert (opengl._frames["smooth"].format().samples() == 0) == is_software
+    assert smooth.shape == rough.shape and abs(smooth.mean() - rough.mean()) < 1
+    steps = [np.abs(np.diff(picture, axis=1)).max(axis=2) for picture in (rough, smooth)]
+    assert np.quantile(steps[1], 0.99) < 0.8 * np.quantile(steps[0], 0.99)
+
+
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("is_perspective", [True, False])
 def test_opengl_and_engine_renderers_draw_the_same_image(opengl: OpenGLRenderer, style: str, is_perspective: bool) -> None:
