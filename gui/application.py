@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QLocale, QObject, Signal
 from PySide6.QtWidgets import QApplication
 
 from proteoscope.engine.version import VERSION
@@ -20,9 +20,16 @@ from proteoscope.gui.theme import Theme, scale_font
 from proteoscope.gui.window import MainWindow
 
 
+def set_locale() -> None:
+    """Use British English if the system has no language (locale C), whose numbers would have no thousands separators."""
+    if QLocale().language() == QLocale.Language.C:
+        QLocale.setDefault(QLocale(QLocale.Language.English, QLocale.Country.UnitedKingdom))
+
+
 def run_window(files: Sequence[Path] = ()) -> int:
     """Open the window, optionally with files or a project, and return the exit status once it is closed."""
     application = QApplication(sys.argv[:1])
+    set_locale()
     application.setApplicationName("proteoscope")
     application.setApplicationDisplayName("Proteoscope")
     application.setApplicationVersion(VERSION)

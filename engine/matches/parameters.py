@@ -352,6 +352,7 @@ DEVICE_MEMORY = parameter(
     le=1048576,
     title="GPU memory",
     unit="MB",
+    zero="all free",
     group=RESOURCES,
     advanced=True,
     help="Maximum memory that the search allocates on each GPU; 0 allows all free memory. CUDA itself needs several hundred"

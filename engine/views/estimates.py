@@ -49,8 +49,8 @@ def memory_text(estimate: Estimate) -> str:
 def sureness_text(estimate: Estimate) -> str:
     """Return the basis and the uncertainty of an estimate as text."""
     if not estimate.n_runs:
-        calibrated = "" if estimate.is_measured else ", and the device is not calibrated"
-        return f"rough: no run like it here yet (the first compiles, if need be: up to a minute more){calibrated}"
+        calibrated = "" if estimate.is_measured else "; not calibrated"
+        return f"rough: no similar run yet; compilation may add up to a minute{calibrated}"
     runs = f"corrected by {counted(estimate.n_runs, 'earlier run')} of this machine"
     return runs if estimate.typical_error is None else f"{runs}, typical error {max(1.0, 100 * estimate.typical_error):.0f} %"
 

@@ -166,11 +166,10 @@ def run_account(project: Project, run: RunRecord, search: Search | None) -> RunA
 
 
 def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
-    """Return the title of a run, such as ``2 · BSA1 · low-resolution · 40 PSMs``."""
+    """Return the title of a run, such as ``2 · BSA1 · low-resolution``."""
     preset = nearest_preset(search, run.parameters)
-    result = run.message.split(",")[0].split(" at ")[0] if run.status == "done" else run.status
     kind = "" if search is None else search.name
-    return " · ".join(part[:_MAXIMUM_NAME] for part in (run.label, _searched(project, run), preset.name or kind, result) if part)
+    return " · ".join(part[:_MAXIMUM_NAME] for part in (run.label, _searched(project, run), preset.name or kind) if part)
 
 
 def _searched(project: Project, run: RunRecord) -> str:

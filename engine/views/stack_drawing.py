@@ -89,7 +89,7 @@ class StackSheet(Sheet):
         columns = slice(start, min(stop + 1, len(self.stack.columns)))
         first, last = int(top // line), int((region.bottom - self.head) // line)
         rows = slice(first + 1, min(last + 1, len(self.stack.stack) - 1) + 1)
-        foot = region.bottom - self.foot
+        foot = min(region.bottom, self.size[1]) - self.foot
         x = self.name + columns.start * self.cell
         inner = left + self.name, region.width - self.name
         names = [shape for row in range(rows.start, rows.stop) for shape in self._name(row, left, self.head + (row - 1) * line)]

@@ -376,7 +376,7 @@ class IonSeriesEditor(Editor):
             box.setToolTip(f"Compare {series} ions")
             box.toggled.connect(self.changed)
         # Two lines: one would be wider than a column of the form.
-        in_column(self._by_activation, in_row(*self._boxes.values(), STRETCH, spacing=6), on=self, margins=(0, 4, 0, 4))
+        in_column(self._by_activation, in_row(*self._boxes.values(), STRETCH, spacing=4), on=self, margins=(0, 4, 0, 4))
         self.setFocusProxy(self._by_activation)
         self.takes_full_width = False
 

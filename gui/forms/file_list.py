@@ -499,9 +499,9 @@ def _counted(number: int, name: str) -> str:
 def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
     """Return a text with the numbers of sequences and residues and, if the input accepts both, whether these are nucleotides."""
     n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
-    parts = [_counted(n_sequences, "sequence"), _counted(n_residues, "symbol" if spec.takes_nucleotides else "residue")]
-    if spec.takes_nucleotides and (kind := classify_sequences(counts)):
-        parts.append(kind)
+    kind = classify_sequences(counts) if spec.takes_nucleotides else ""
+    unit = "nucleotide" if kind == "nucleotides" else "residue" if kind or not spec.takes_nucleotides else "symbol"
+    parts = [_counted(n_sequences, "sequence"), _counted(n_residues, unit)]
     return ("" if all(count.is_whole for count in counts) else "more than ") + ", ".join(parts)
 
 

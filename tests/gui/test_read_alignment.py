@@ -97,14 +97,14 @@ def test_dropped_fastq_opens_the_read_alignment_form_with_the_read_count(form: S
     patterns, texts = form.file_lists["patterns"], form.file_lists["texts"]
     assert patterns.paths == [files[1]] and patterns.problem() == texts.problem() == ""
     reads = read_fastq(files[1])
-    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.bases)} symbols, nucleotides"
-    assert texts.note.text() == "3 sequences, 3000 symbols, nucleotides"
+    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.bases)} nucleotides"
+    assert texts.note.text() == "3 sequences, 3000 nucleotides"
     assert not patterns.warning.isVisible() and not texts.warning.isVisible()
     patterns.clear()
     box = form.inputs["patterns"].box
     assert box is not None
     box.text.setPlainText(">mine\n" + "ACGTTGCAAGCT" * 5)
-    qtbot.waitUntil(lambda: form.inputs["patterns"].note.text() == "Pasted: 1 sequence, 60 symbols, nucleotides")
+    qtbot.waitUntil(lambda: form.inputs["patterns"].note.text() == "Pasted: 1 sequence, 60 nucleotides")
     assert form.inputs["patterns"].warning.text() == ""
 
 

@@ -56,7 +56,7 @@ def test_run_page_shows_files_parameters_and_methods_of_a_run(window: MainWindow
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     run = project.runs()[-1]
-    assert window.project_pane.title_of(run).startswith("1 · queries · standard · ")
+    assert window.project_pane.title_of(run) == "1 · queries · standard"
     _page_of_first(window, qtbot)
     text = window.run_actions.page.text.toPlainText()
     for file in project.inputs(run.id):

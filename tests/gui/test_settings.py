@@ -12,8 +12,13 @@ from typing import BinaryIO, Literal
 
 import pytest
 
+pytest.importorskip("PySide6.QtCore", exc_type=ImportError)
+
+from PySide6.QtCore import QLocale
+
 from proteoscope.engine.files import atomic_file
 from proteoscope.gui import settings as settings_module
+from proteoscope.gui.application import set_locale
 from proteoscope.gui.settings import SearchSettings, Settings, SettingsFile, default_settings_path
 
 
@@ -142,3 +147,14 @@ def test_recent_projects_with_non_utf8_names_are_remembered(path: Path) -> None:
     file.save()
     file.flush()
     assert SettingsFile(path).values.recent_projects == (name,)
+
+
+@pytest.mark.parametrize(("system", "number"), [("C", "1,234"), ("de_DE", "1.234")])
+def test_window_has_thousands_separators_without_a_system_language(system: str, number: str) -> None:
+    before = QLocale()
+    try:
+        QLocale.setDefault(QLocale(system))
+        set_locale()
+        assert QLocale().toString(1234) == number
+    finally:
+        QLocale.setDefault(before)

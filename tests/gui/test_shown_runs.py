@@ -173,8 +173,10 @@ def test_selected_runs_without_common_tables_cannot_be_compared(opened: MainWind
 
 
 def test_results_are_not_shown_after_their_run_is_deselected(opened: MainWindow, qtbot: QtBot) -> None:
+    opened.show_error(f"{NEWEST} has no results")
     extend_selection(opened, NEWEST, qtbot)
     page = opened.pages.currentWidget()
+    assert opened.message_bar.label.text() == "", "the message is about another run"
     assert selected_runs(opened) == [] and isinstance(page, SelectionPage)
     assert page.text == "No run selected\nSelect a run to see its results." and not page.compare_button.isVisible()
     opened.show_results()

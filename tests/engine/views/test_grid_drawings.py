@@ -75,6 +75,17 @@ def test_grid_drawing_of_a_region_equals_part_of_full_drawing(name: str) -> None
         assert {repr(shape) for shape in part} <= shapes
 
 
+def test_conservation_of_a_stack_follows_its_last_hit_unless_the_window_is_lower() -> None:
+    sheet = SHEETS["stack"]
+
+    def bottom(height: float) -> float:
+        shapes = sheet.draw(Region(0.0, 0.0, sheet.size[0], height)).shapes
+        return max(shape.y + shape.height for shape in shapes if isinstance(shape, Clip))
+
+    assert bottom(sheet.size[1] + 300) == pytest.approx(sheet.size[1])
+    assert bottom(sheet.size[1] * 0.7) == pytest.approx(sheet.size[1] * 0.7)
+
+
 def test_draw_alignment_has_all_residues_and_numbers() -> None:
     pair = grid_examples.pair()
     texts = labels(draw_alignment(pair))

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.entry import FileContent
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.gui.forms.file_inspection import FILE_CATEGORIES, file_kind
+from proteoscope.gui.forms.sections import Columns, Section
 from proteoscope.gui.window import MainWindow
 
 _FILES = {
@@ -71,3 +72,14 @@ def test_message_counts_the_further_files_that_do_not_fit(window: MainWindow, fi
         spectra.lines.item(row).setSelected(True)
     spectra.remove_selected()
     assert spectra.message.text() == spectra.problem() != ""
+
+
+def test_cards_of_every_form_have_the_same_width(window: MainWindow, qtbot: QtBot) -> None:
+    window.resize(1280, 800)
+    for search in SEARCHES:
+        window.new_search(search.kind)
+        window.form.parameters.unfold()
+        qtbot.wait(20)
+        for columns in window.form.findChildren(Columns):
+            widths = {card.width() for card in columns.findChildren(Section) if card.isVisible()}
+            assert max(widths) - min(widths) <= 1, (search.kind, widths)
