@@ -75,7 +75,9 @@ class CloseDialog(_Question):
         text = "A run is not finished." if n_jobs == 1 else f"{n_jobs} runs are not finished."
         details = "Closing cancels running and queued jobs. Finished results remain in the project."
         super().__init__(parent, "Close Proteoscope?", text, details)
-        self.close_button = self.addButton("Cancel run and close", QMessageBox.ButtonRole.DestructiveRole)
+        self.close_button = self.addButton(
+            "Cancel run and close" if n_jobs == 1 else "Cancel runs and close", QMessageBox.ButtonRole.DestructiveRole
+        )
         self.continue_button = self.addButton("Continue running", QMessageBox.ButtonRole.RejectRole)
         self._choose(self.continue_button, self.continue_button)
 

@@ -86,7 +86,7 @@ Section: science
 Priority: optional
 Depends: libc6 (>= $(ldd --version | sed -n '1s/.* //p')), libgl1, libegl1, libglx-mesa0, libxkbcommon0, libxkbcommon-x11-0, libfontconfig1, libfreetype6, libdbus-1-3, libx11-6, libx11-xcb1, libxcb1, libxcb-cursor0, libxcb-icccm4, libxcb-image0, libxcb-keysyms1, libxcb-randr0, libxcb-render0, libxcb-render-util0, libxcb-shape0, libxcb-shm0, libxcb-sync1, libxcb-xfixes0, libxcb-xkb1, libglib2.0-0 | libglib2.0-0t64
 Recommends: fonts-dejavu-core
-Description: desktop bench for protein evidence
+Description: desktop program for protein evidence
  Identify peptides and proteins from tandem mass spectra, group spectra and
  explain the unidentified, search protein sequences and folds, map reads, and
  see all of it linked, in a window and from the command line.

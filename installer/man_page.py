@@ -21,7 +21,7 @@ __all__ = ["man_page"]
 def man_page() -> Iterator[str]:
     """Yield the lines of the page, in roff."""
     yield f'.TH PROTEOSCOPE 1 "" "Proteoscope {VERSION}" "User Commands"'
-    yield ".SH NAME\nproteoscope \\- desktop bench for protein evidence"
+    yield ".SH NAME\nproteoscope \\- desktop program for protein evidence"
     yield ".SH SYNOPSIS\n.B proteoscope\n[\\fIPROJECT\\fR | \\fBopen\\fR \\fIFILE\\fR... | \\fICOMMAND\\fR ...]"
     yield ".SH DESCRIPTION\nWithout arguments the window opens; with a project's folder, on that; with \\fBopen\\fR, on files."
     yield ".SH COMMANDS"

@@ -210,7 +210,7 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
         if len(conditions) == 1:
             progress.message(f"Nothing is compared: all samples have one condition, {shortened(conditions[0])}", "warning")
         elif conditions:
-            progress.message("Conditions are not compared: fewer than two of them have two samples and more", "warning")
+            progress.message("Conditions are not compared: this needs two conditions of at least two samples each", "warning")
         return None
     try:
         model = comparison_model(design, groups, parameters.reference)

@@ -55,7 +55,7 @@ CITATIONS = (
         "the program",
         (
             ("author", "{The Proteoscope developers}"),
-            ("title", "{Proteoscope}: a desktop bench for protein evidence"),
+            ("title", "{Proteoscope}: a desktop program for protein evidence"),
             ("note", f"Version {VERSION}"),
             ("version", VERSION),
         ),

@@ -192,7 +192,7 @@ def draw_components(
     components: Components | None, samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
     """Draw samples by their first two principal components, coloured by condition; a click on a dot selects the sample."""
-    title = "Principal components of the samples"
+    title = "Principal components"
     if components is None:
         reported = "At least three samples, and three proteins that all of them have, are needed."
         return nothing_drawn(title, reported, width, height, font_size)
@@ -204,7 +204,7 @@ def draw_components(
     for number in range(2):
         values = components.scores[has, number]
         workspace = (float(values.max() - values.min()) or 1.0) * 0.16
-        name = f"Component {number + 1} ({100 * components.variance_fraction[number]:.0f} % of the variance)"
+        name = f"Component {number + 1} ({100 * components.variance_fraction[number]:.0f} %)"
         axes.append(Axis(float(values.min()) - workspace, float(values.max()) + workspace, name))
     shapes += draw_axes(area, axes[0], axes[1], font_size)
     x = left + (components.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
