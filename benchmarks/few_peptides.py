@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from benchmarks.figures import emit, existing
 from benchmarks.library_search import searched
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.prediction import PredictedLibrary
@@ -95,7 +95,7 @@ class Trial:
             precursor,
             np.zeros(n, np.float32),
             np.full(n, 1 << 2, np.uint32),
-            run_offsets(counts),
+            segment_offsets(counts),
             np.concatenate(mz),
             np.concatenate(intensity),
         )

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from benchmarks.false_matches import FalseMatches
 from benchmarks.figures import emit, existing
 from benchmarks.library_search import searched
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
@@ -118,8 +118,8 @@ class Identified:
     def library(self, rows: NDArray[np.int64]) -> SpectralLibrary:
         """Make a library of some spectra, one entry each."""
         spectra, n, of = self.spectra, len(rows), self.row[rows]
-        mz, offsets = take_runs(spectra.mz, spectra.offsets, of)
-        intensity, _ = take_runs(spectra.intensity, spectra.offsets, of)
+        mz, offsets = take_segments(spectra.mz, spectra.offsets, of)
+        intensity, _ = take_segments(spectra.intensity, spectra.offsets, of)
         nothing, taken = pa.nulls(n, pa.string()), pa.array(rows)
         texts = [self.peptidoform.take(taken).cast(pa.string()), self.sequence.take(taken).cast(pa.string())]
         return SpectralLibrary(

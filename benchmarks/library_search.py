@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
@@ -82,8 +82,8 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
             forms[sequence] = np.append(generator.permutation(len(sequence) - 1), len(sequence) - 1)
         first, last = listed.residue_offsets[number : number + 2]
         order[first:last] = first + forms[sequence]
-    residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, of)
-    others, _ = take_runs(listed.residue_masses[order], listed.residue_offsets, of)
+    residues, offsets = take_segments(listed.residue_masses, listed.residue_offsets, of)
+    others, _ = take_segments(listed.residue_masses[order], listed.residue_offsets, of)
     entries = library.take(rows)
     mz, intensity = entries.mz.copy(), entries.intensity.copy()
     for k in range(len(rows)):
@@ -271,8 +271,8 @@ def speed(data: Path, n_entries: int) -> None:
     spectra = read_spectra([data / "spectra" / "bench_x10.mgf"], threads=2)
     generator = np.random.default_rng(2)
     rows = generator.integers(0, len(spectra), n_entries)
-    mz, offsets = take_runs(spectra.mz, spectra.offsets, rows)
-    intensity, _ = take_runs(spectra.intensity, spectra.offsets, rows)
+    mz, offsets = take_segments(spectra.mz, spectra.offsets, rows)
+    intensity, _ = take_segments(spectra.intensity, spectra.offsets, rows)
     nothing, none = pa.nulls(n_entries, pa.string()), np.zeros(n_entries, np.int64)
     precursor = spectra.precursor_mz[rows] + generator.integers(-100, 100, n_entries) * 0.5
     library = SpectralLibrary(

@@ -20,7 +20,7 @@ import numpy as np
 from PySide6.QtWidgets import QApplication
 
 from benchmarks.window import StallMeter, emit
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
@@ -36,7 +36,7 @@ def made_project(folder: Path, n: int) -> Project:
     """Create a project with an identification of n spectra."""
     rng = np.random.default_rng(1)
     names, precursor = [f"scan={i + 1}" for i in range(n)], rng.uniform(300, 1500, n)
-    height, charges, offsets = rng.lognormal(10, 2, n).astype(np.float32), np.full(n, 4, np.uint32), run_offsets(np.full(n, _PEAKS))
+    height, charges, offsets = rng.lognormal(10, 2, n).astype(np.float32), np.full(n, 4, np.uint32), segment_offsets(np.full(n, _PEAKS))
     mz, intensity = np.sort(rng.uniform(100, 1500, (n, _PEAKS)), axis=1).ravel(), rng.lognormal(5, 1, n * _PEAKS).astype(np.float32)
     spectra = Spectra(
         ("run.mzML",),

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import resources
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.structures import DescribedChains, described
@@ -76,7 +76,7 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
         rewards, _ = published_rewards(query, Weights(), GapCosts(1.0, 0.5, 0.5, 0.25))
         starts = run_on_threads(lambda k, q=query, r=rewards: align_pair(q, arrays.chain(k), r)[1], targets.tolist(), threads, Progress())
         some, flat = chains.chains.taken(targets), np.concatenate([np.empty((0, 2), np.int32), *starts])
-        counts = run_offsets(np.array([len(start) for start in starts], np.int64))
+        counts = segment_offsets(np.array([len(start) for start in starts], np.int64))
         chain_position = position[offsets[i] : offsets[i + 1]]
         superposed = superpose_many(chain_position, some.position, some.offsets, flat, counts, threads=threads)
         for k, target in enumerate(targets.tolist()):

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
@@ -51,7 +51,7 @@ def drawn_pairs(chains: DescribedChains, n_queries: int, n_candidates: int) -> C
             return align_pair(query, chains.arrays.chain(k), rewards)[1]
 
         starts = run_on_threads(start, targets.tolist(), threads, Progress())
-        some, begun = arrays.taken(targets), run_offsets(np.array([len(start) for start in starts], np.int64))
+        some, begun = arrays.taken(targets), segment_offsets(np.array([len(start) for start in starts], np.int64))
         every.append(pairs_with_query(arrays.position[arrays.rows(i)], some.position, some.offsets, np.concatenate(starts), begun))
     return ChainPairs.joined(every)
 

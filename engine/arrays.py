@@ -15,14 +15,14 @@ from proteoscope.engine.lazy_pyarrow import pa
 __all__ = [
     "Scalar",
     "Texts",
-    "batch_runs",
-    "begins_run",
-    "places_in_runs",
+    "batch_segments",
+    "begins_group",
+    "positions_in_groups",
     "ranges",
     "read_only",
-    "run_offsets",
+    "segment_offsets",
     "splitmix64",
-    "take_runs",
+    "take_segments",
     "true_at",
 ]
 
@@ -32,7 +32,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 _BATCH_VALUES = 1 << 22
 
 
-def run_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+def segment_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the offsets (CSR) of consecutive segments with the given lengths.
 
     Parameters
@@ -46,7 +46,7 @@ def run_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> run_offsets(np.array([2, 0, 3])).tolist()
+    >>> segment_offsets(np.array([2, 0, 3])).tolist()
     [0, 2, 2, 5]
     """
     offsets = np.zeros(len(lengths) + 1, np.int64)
@@ -60,27 +60,29 @@ def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDA
     >>> [array.tolist() for array in ranges(np.array([7, 1]), np.array([9, 2]))]
     [[0, 2, 3], [7, 8, 1]]
     """
-    offsets = run_offsets((np.asarray(stops) - np.asarray(starts)).astype(np.int64))
+    offsets = segment_offsets((np.asarray(stops) - np.asarray(starts)).astype(np.int64))
     return offsets, np.arange(offsets[-1]) + np.repeat(np.asarray(starts).astype(np.int64) - offsets[:-1], np.diff(offsets))
 
 
-def take_runs(values: NDArray[Scalar], offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray[Scalar], NDArray[np.int64]]:
+def take_segments(
+    values: NDArray[Scalar], offsets: NDArray[np.int64], order: NDArray[np.int64]
+) -> tuple[NDArray[Scalar], NDArray[np.int64]]:
     """Return the segments with the indices `order`, as values and offsets (CSR); `order` may omit or repeat segments.
 
-    >>> [array.tolist() for array in take_runs(np.array([1, 2, 3]), np.array([0, 2, 3]), np.array([1, 0]))]
+    >>> [array.tolist() for array in take_segments(np.array([1, 2, 3]), np.array([0, 2, 3]), np.array([1, 0]))]
     [[3, 1, 2], [0, 1, 3]]
     """
-    new = run_offsets(np.diff(offsets)[order])
+    new = segment_offsets(np.diff(offsets)[order])
     taken = np.empty((new[-1], *values.shape[1:]), values.dtype)
     # In batches, since the int64 indices may take eight times the memory of the values.
-    for batch in batch_runs(new[:-1]):
+    for batch in batch_segments(new[:-1]):
         start, stop = new[batch.start], new[batch.stop]
         shift = np.repeat(offsets[order[batch]] - new[batch], np.diff(new[batch.start : batch.stop + 1]))
         taken[start:stop] = values[np.arange(start, stop) + shift]
     return taken, new
 
 
-def batch_runs(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
+def batch_segments(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
     """Group consecutive segments into batches of about `size` values; a longer segment forms a separate batch.
 
     Parameters
@@ -97,7 +99,7 @@ def batch_runs(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
 
     Examples
     --------
-    >>> batch_runs(np.array([0, 0, 5]))  # the first segment is empty
+    >>> batch_segments(np.array([0, 0, 5]))  # the first segment is empty
     [slice(0, 3, None)]
     """
     if not len(starts):
@@ -157,7 +159,7 @@ class Texts:
 
     def take(self, order: NDArray[np.int64]) -> Texts:
         """Return the texts with the indices `order`, which may omit or repeat texts."""
-        return Texts(*take_runs(self.characters, self.offsets, order))
+        return Texts(*take_segments(self.characters, self.offsets, order))
 
     def strings(self) -> list[str]:
         """Return the texts as strings, without a Python loop."""
@@ -173,10 +175,10 @@ class Texts:
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.used)))
 
 
-def begins_run(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+def begins_group(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     """Return True for each row that differs from the row before in any of the columns; True for the first row.
 
-    >>> begins_run(np.array([4, 4, 7, 7]), np.array([0, 0, 0, 1])).tolist()
+    >>> begins_group(np.array([4, 4, 7, 7]), np.array([0, 0, 0, 1])).tolist()
     [True, False, True, True]
     """
     result = np.ones(len(columns[0]), np.bool_)
@@ -184,10 +186,10 @@ def begins_run(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     return result
 
 
-def places_in_runs(is_first: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the index of each row within its run of rows, from 0, given the first rows of the runs.
+def positions_in_groups(is_first: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the index of each row within its group of equal rows, from 0, given the first rows of the groups.
 
-    >>> places_in_runs(np.array([True, False, True, False, False])).tolist()
+    >>> positions_in_groups(np.array([True, False, True, False, False])).tolist()
     [0, 1, 0, 1, 2]
     """
     rows = np.arange(len(is_first))

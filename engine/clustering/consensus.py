@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -98,7 +98,7 @@ def described_clusters(
     covers_positions = first_spectrum[labels]
     firsts, cluster_of_place = np.unique(covers_positions, return_inverse=True)
     members = np.argsort(cluster_of_place, kind="stable")  # indices of vectors
-    member_offsets = run_offsets(np.bincount(cluster_of_place, minlength=len(firsts)))
+    member_offsets = segment_offsets(np.bincount(cluster_of_place, minlength=len(firsts)))
     brightness = np.zeros(n)
     if parameters.consensus_spectrum == "best" and len(spectra.mz):
         total = np.concatenate(([0.0], np.cumsum(spectra.intensity, dtype=np.float64)))
@@ -133,9 +133,9 @@ def consensus_spectra(
     """Return the consensus spectra of the clusters `which`: the peaks of the representative, or the mean of all members."""
     if parameters.consensus_spectrum != "mean":
         chosen = clusters.representative[which]
-        mz, offsets = take_runs(spectra.mz, spectra.offsets, chosen)
-        return ConsensusSpectra(offsets, mz, take_runs(spectra.intensity, spectra.offsets, chosen)[0].astype(np.float64))
-    members, member_offsets = take_runs(clusters.members, clusters.member_offsets, which)
+        mz, offsets = take_segments(spectra.mz, spectra.offsets, chosen)
+        return ConsensusSpectra(offsets, mz, take_segments(spectra.intensity, spectra.offsets, chosen)[0].astype(np.float64))
+    members, member_offsets = take_segments(clusters.members, clusters.member_offsets, which)
     count, threads, progress = np.zeros(len(which), np.int64), resources.threads, resources.progress
     settings = spectra.peak_arrays, member_offsets, members, parameters.bin_width, _MINIMUM_SHARE
     parts = equal_partitions(np.diff(member_offsets), threads)
@@ -147,7 +147,7 @@ def consensus_spectra(
         progress,
         steps=lambda part: part.last - part.first,
     )
-    offsets = run_offsets(count)
+    offsets = segment_offsets(count)
     mz, intensity = np.empty(offsets[-1]), np.empty(offsets[-1])
     means = PeakArrays(offsets, mz, intensity)
     run_on_threads(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.clustering.parameters import ExplanationParameters
@@ -202,9 +202,9 @@ def identified_library(
     charge, mz = identified.charge[row], identified.mz[row]
     # Of equally similar spectra the first wins: shuffled ones precede their targets.
     order = np.lexsort((row, ~is_decoy, mz, charge))
-    joined = run_offsets(np.concatenate([np.diff(some.arrays.offsets) for some in vectors]))
-    bins, offsets = take_runs(np.concatenate([some.arrays.bins for some in vectors]), joined, order)
-    weights, _ = take_runs(np.concatenate([some.arrays.weights for some in vectors]), joined, order)
+    joined = segment_offsets(np.concatenate([np.diff(some.arrays.offsets) for some in vectors]))
+    bins, offsets = take_segments(np.concatenate([some.arrays.bins for some in vectors]), joined, order)
+    weights, _ = take_segments(np.concatenate([some.arrays.weights for some in vectors]), joined, order)
     starts = np.searchsorted(charge[order], np.arange(_MAXIMUM_CHARGE + 2))
     return Library(row[order], is_decoy[order], charge[order], mz[order], VectorArrays(offsets, bins, weights), factor, starts)
 
@@ -222,8 +222,8 @@ def prepare_queries(
     position, column = np.nonzero(may)
     order = np.argsort(vectors.order[positions[position]], kind="stable")
     position, charge = positions[position][order], charges[column[order]]
-    bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, position)
-    weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, position)
+    bins, offsets = take_segments(vectors.arrays.bins, vectors.arrays.offsets, position)
+    weights, _ = take_segments(vectors.arrays.weights, vectors.arrays.offsets, position)
     return Queries(vectors.order[position], charge, vectors.precursor_mz[position], VectorArrays(offsets, bins, weights))
 
 

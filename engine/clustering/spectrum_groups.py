@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
 from proteoscope.engine.clustering.grouping import STEP_PRODUCTS, create_workload, grouped
@@ -130,8 +130,8 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
     k = parameters.clusters or max(1, n // _SPECTRA_OF_CLUSTER)
     if k > n:
         raise ParameterError(f"clusters = {k}: there are only {n:,} spectra to group; ask for fewer")
-    bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, positions)
-    weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, positions)
+    bins, offsets = take_segments(vectors.arrays.bins, vectors.arrays.offsets, positions)
+    weights, _ = take_segments(vectors.arrays.weights, vectors.arrays.offsets, positions)
     arrays = VectorArrays(offsets, bins, weights)
     anywhere = Vectors(arrays, vectors.n_bins)
     with Executor(resources).session(workload := anywhere.work()) as session:

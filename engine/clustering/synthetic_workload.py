@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_workload, vector_workload
 from proteoscope.engine.clustering.grouping import create_workload
 from proteoscope.engine.execution.workload import Sample
@@ -24,7 +24,7 @@ def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
         some = _vectors(_DRAWN, rng)
         source = np.arange(n) % _DRAWN
         sizes, times = np.diff(some.offsets), -(-n // _DRAWN)
-        offsets = run_offsets(sizes[source])
+        offsets = segment_offsets(sizes[source])
         last = int(offsets[-1])
         return VectorArrays(offsets, np.tile(some.bins, times)[:last], np.tile(some.weights, times)[:last])
     kinds = rng.integers(0, _BINS, (max(1, n // _OF_KIND), _ELEMENTS))
@@ -33,7 +33,7 @@ def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
     is_used = (np.diff(rows, axis=1, prepend=-1) > 0) & (rng.random(rows.shape) < 0.9)
     is_used[:, 0] = True
     weights = np.clip(rng.exponential(UNIT_LENGTH / 6, rows.shape), 1, UNIT_LENGTH).astype(np.int16)
-    return VectorArrays(run_offsets(is_used.sum(axis=1)), rows[is_used].astype(np.int32), weights[is_used])
+    return VectorArrays(segment_offsets(is_used.sum(axis=1)), rows[is_used].astype(np.int32), weights[is_used])
 
 
 def _state(centroids: dict[str, Any], n: int, rounds: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import align_proteins
 from proteoscope.engine.evidence.parameters import EvidenceParameters
@@ -64,7 +64,7 @@ def write_homologues(
     StorageError
         If writing fails.
     """
-    offsets = run_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
+    offsets = segment_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
     result = Conservation(np.zeros(len(proteins), np.int64), np.zeros(offsets[-1], np.int64), np.full(offsets[-1], np.nan))
     with run.table_writer(HOMOLOGUES.name, HOMOLOGUES.schema()) as writer:
         if subjects is None:

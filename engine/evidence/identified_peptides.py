@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.localised_sites import LocalisedSites
@@ -111,7 +111,7 @@ class Modifications:
         unique, codes = np.unique(np.array(names, np.str_), return_inverse=True)
         unknown = np.full(len(names), np.nan)
         return cls(
-            run_offsets(lengths),
+            segment_offsets(lengths),
             np.asarray(position, np.int64),
             codes.astype(np.int64).reshape(-1),
             np.asarray(mass, np.float64),

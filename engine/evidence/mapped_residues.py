@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import SimilarChain
@@ -112,7 +112,7 @@ class MappedRows:
             pairs[:, 1],
             np.concatenate([np.zeros(0), *(chain.exposure[chain.near.pairs[:, 1]] for chain in mapped)]),
             np.concatenate([np.zeros((0, 3)), *(chain.chains.position[chain.near.pairs[:, 1]] for chain in mapped)]).astype(np.float64),
-            run_offsets(lengths),
+            segment_offsets(lengths),
         )
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
@@ -154,7 +154,7 @@ def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
     symbols = "".join(proteins[k].sequence for k in order.tolist()).encode()
     residues = encode(np.frombuffer(symbols, np.uint8))
     return SequenceDatabase(
-        residues, run_offsets(lengths[order]), order.astype(np.uint32), *_names(len(proteins)), *_names(len(proteins)), 0, 0
+        residues, segment_offsets(lengths[order]), order.astype(np.uint32), *_names(len(proteins)), *_names(len(proteins)), 0, 0
     )
 
 

@@ -7,7 +7,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, ranges, run_offsets
+from proteoscope.engine.arrays import begins_group, ranges, segment_offsets
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, known_sums
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
@@ -142,7 +142,7 @@ def find_peptide_positions(
     residues = "".join(protein.sequence for protein in proteins).replace("I", "L").encode()
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
-    result = find_occurrences([number.encode() for number in numbers], residues, run_offsets(lengths), progress or Progress())
+    result = find_occurrences([number.encode() for number in numbers], residues, segment_offsets(lengths), progress or Progress())
     # Peptidoforms with equal sequences have the same positions.
     by_sequence = np.argsort(of_form, kind="stable")
     first, last = (np.searchsorted(of_form[by_sequence], result.peptide, side) for side in ("left", "right"))
@@ -168,7 +168,7 @@ def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntr
 def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], positions: PeptidePositions) -> ResidueEvidence:
     """Return the evidence of each residue."""
     symbols = np.frombuffer("".join(protein.sequence for protein in proteins).encode(), np.uint8)
-    offsets = run_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
+    offsets = segment_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
     first, last = offsets[positions.protein] + positions.start, offsets[positions.protein] + positions.end
     n = len(symbols)
     counts = []
@@ -215,14 +215,14 @@ def find_modified_residues(
     )
     is_alternative = carried.is_alternative[rows]
     order = np.lexsort((peptide, is_alternative, name, position, protein))
-    is_first = begins_run(protein[order], position[order], name[order])
+    is_first = begins_group(protein[order], position[order], name[order])
     # A site of one peptidoform may be an alternative in another, whose evidence for the site is not counted.
     of_alternative = is_alternative[order][np.flatnonzero(is_first)][np.cumsum(is_first) - 1]
     order = order[is_alternative[order] == of_alternative]
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]
-    is_first = begins_run(protein, position, name)
+    is_first = begins_group(protein, position, name)
     # A peptidoform may carry the same modification at a terminus and at its residue.
-    is_new = begins_run(protein, position, name, peptide)
+    is_new = begins_group(protein, position, name, peptide)
     begins = np.flatnonzero(is_first)
     of_site = np.cumsum(is_first) - 1
     new = of_site[is_new]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, take_runs, true_at
+from proteoscope.engine.arrays import ranges, take_segments, true_at
 from proteoscope.engine.chemistry.enzymes import ENZYMES, cleavage_sites
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
@@ -368,7 +368,7 @@ def shared_peptides(peptides: IdentifiedPeptides, positions: PeptidePositions, n
     begins = np.flatnonzero(np.diff(held[:, 0], prepend=-1))
     n_holders = np.diff(np.append(begins, len(held)))
     counted = np.flatnonzero(n_holders <= _MAXIMUM_HOLDERS)
-    holders, offsets = take_runs(held[:, 1], np.append(begins, len(held)), counted)
+    holders, offsets = take_segments(held[:, 1], np.append(begins, len(held)), counted)
     n_own = np.bincount(holders, minlength=n_proteins)
     keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for size in np.unique(n_holders[counted]).tolist():

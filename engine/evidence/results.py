@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.evidence import tables as described
 from proteoscope.engine.evidence.homologues import Conservation
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, SourceTables, fixed_modifications
@@ -330,7 +330,7 @@ def _missed(evidence: Evidence, columns: _Columns) -> pa.Table:
             "length": some.end - some.start,
             "n_mapped": some.n_mapped,
             "exposure": finite_or_null(some.exposure),
-            "enzymes": pa.ListArray.from_arrays(run_offsets(is_listed.sum(axis=1)).astype(np.int32), reported),
+            "enzymes": pa.ListArray.from_arrays(segment_offsets(is_listed.sum(axis=1)).astype(np.int32), reported),
         }
     )
 
@@ -405,7 +405,7 @@ def _residues(evidence: Evidence) -> pa.Table:
             "n_peptides": residues.n_peptides.astype(np.int32),
             "n_psms": np.minimum(residues.n_psms, np.iinfo(np.int32).max).astype(np.int32),
             "q_value": finite_or_null(residues.q_value),
-            "modifications": pa.ListArray.from_arrays(run_offsets(n_carried).astype(np.int32), carried),
+            "modifications": pa.ListArray.from_arrays(segment_offsets(n_carried).astype(np.int32), carried),
             "n_homologues": evidence.conservation.n_of_residue.astype(np.int32),
             "conservation": finite_or_null(evidence.conservation.of_residue),
         }

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_PEAKS, IssueCode
 
 __all__ = ["LINEAR", "MAXIMUM_NUMBERS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays", "limit_unpacking"]
@@ -140,7 +140,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
     fits = np.where(arrays.compression == PLAIN, n_bytes == width * counts, counts <= 2 * n_bytes)
     issues[~fits & (issues == 0)] = IssueCode.LENGTHS
     counts[issues != 0] = 0
-    offsets = run_offsets(counts)
+    offsets = segment_offsets(counts)
     values = np.empty(offsets[-1])
     for run in _runs(arrays, issues, n_bytes):
         _unpack_run(data, ends, arrays, run, values[offsets[run.start] : offsets[run.stop]], offsets, issues)
@@ -149,7 +149,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
         owner = np.repeat(np.arange(n), counts)
         values = values[issues[owner] == 0]
         counts[issues != 0] = 0
-        offsets = run_offsets(counts)
+        offsets = segment_offsets(counts)
     return values, offsets, issues
 
 
@@ -245,5 +245,5 @@ def _inflate(
             except zlib.error:
                 intact[i], array = False, b""
         arrays.append(array)
-    inflated_ends = run_offsets(np.array([len(array) for array in arrays], np.int64))
+    inflated_ends = segment_offsets(np.array([len(array) for array in arrays], np.int64))
     return np.frombuffer(bytearray().join(arrays), dtype=np.uint8), inflated_ends, intact

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets, take_runs
+from proteoscope.engine.arrays import Texts, segment_offsets, take_segments
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.results.columns import Column, Rule, Table
@@ -169,7 +169,7 @@ class Features:
         """Return the columns of n proteins, given the features of each protein."""
         flat = [row for protein_rows in rows for row in protein_rows]
         kind, first, last, texts = zip(*flat, strict=True) if flat else ((), (), (), ())
-        offsets = run_offsets(np.fromiter(map(len, rows), np.int64, len(rows)))
+        offsets = segment_offsets(np.fromiter(map(len, rows), np.int64, len(rows)))
         return cls(
             offsets, np.array(kind, np.uint8), np.array(first, np.int32), np.array(last, np.int32), Texts.from_strings(map(_cut, texts))
         )
@@ -181,7 +181,11 @@ class Features:
         text_lengths = np.concatenate([np.diff(part.texts.offsets) for part in parts])
         kind, first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "first", "last"))
         return cls(
-            run_offsets(lengths), kind, first, last, Texts(np.concatenate([part.texts.used for part in parts]), run_offsets(text_lengths))
+            segment_offsets(lengths),
+            kind,
+            first,
+            last,
+            Texts(np.concatenate([part.texts.used for part in parts]), segment_offsets(text_lengths)),
         )
 
     def __len__(self) -> int:
@@ -189,7 +193,7 @@ class Features:
 
     def take(self, proteins: NDArray[np.int64]) -> Features:
         """Return the features of the proteins with the given indices, in the order of `proteins`."""
-        rows, offsets = take_runs(np.arange(len(self)), self.offsets, proteins)
+        rows, offsets = take_segments(np.arange(len(self)), self.offsets, proteins)
         return Features(offsets, self.kind[rows], self.first[rows], self.last[rows], self.texts.take(rows))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.reading import FileState, check_proportions, create_parser, parse_blocks
 from proteoscope.engine.formats.sources import ByteSource
@@ -194,13 +194,13 @@ def _in_order(
     voltage: NDArray[np.float64],
 ) -> Ms1Spectra:
     """Return the spectra that have a retention time, sorted by retention time."""
-    offsets = run_offsets(count)
+    offsets = segment_offsets(count)
     order = np.argsort(time, kind="stable")
     order = order[np.isfinite(time[order])]
     if not np.array_equal(order, np.arange(len(time))):
         index = np.concatenate([np.empty(0, np.int64), *(np.arange(offsets[i], offsets[i + 1]) for i in order.tolist())])
         mz, intensity = mz[index], intensity[index]
-        offsets = run_offsets(count[order])
+        offsets = segment_offsets(count[order])
     voltage = voltage[order] if np.isfinite(voltage[order]).any() else voltage[:0]
     return Ms1Spectra(time[order], scan[order].astype(np.int64), offsets, mz, intensity, voltage=voltage)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, true_at
+from proteoscope.engine.arrays import segment_offsets, true_at
 from proteoscope.engine.chemistry.activation import Activation, activations_from_terms, combine_activations, parse_filter_activation
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.binary_arrays import (
@@ -526,5 +526,5 @@ def _finish_ms2(
     if len(arrays) == 1:
         counts = counts // 2
         parts = [parts[0][0::2], parts[0][1::2]]
-    offsets = run_offsets(counts)
+    offsets = segment_offsets(counts)
     return finish(table, rows[usable], parts[0], parts[1], offsets, centroid)

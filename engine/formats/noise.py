@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.formats.binary_arrays import Arrays, decode_arrays
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, NoiseSamples
 
@@ -56,7 +56,7 @@ def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: N
     owner, columns = owner[is_valid], columns[:, is_valid]
     if ((owner[1:] < owner[:-1]) | ((owner[1:] == owner[:-1]) & (columns[0, 1:] < columns[0, :-1]))).any():
         columns = columns[:, np.lexsort((columns[0], owner))]
-    return NoiseSamples(run_offsets(np.bincount(owner, minlength=len(rows))), *columns)
+    return NoiseSamples(segment_offsets(np.bincount(owner, minlength=len(rows))), *columns)
 
 
 def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:

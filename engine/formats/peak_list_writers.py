@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
@@ -168,8 +168,8 @@ def _identifiers(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
 
 
 def _peaks(spectra: Spectra, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float32]]:
-    mz, offsets = take_runs(spectra.mz, spectra.offsets, rows)
-    return offsets, mz, take_runs(spectra.intensity, spectra.offsets, rows)[0]
+    mz, offsets = take_segments(spectra.mz, spectra.offsets, rows)
+    return offsets, mz, take_segments(spectra.intensity, spectra.offsets, rows)[0]
 
 
 def _number_texts(values: NDArray[np.floating]) -> pa.Array:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, true_at
+from proteoscope.engine.arrays import segment_offsets, true_at
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.escaped_names import escape_names
 from proteoscope.engine.formats.features import Features
@@ -118,7 +118,7 @@ def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins
         mask = true_at(len(accessions), selected)
         lengths = np.diff(offsets)
         residues = residues[np.repeat(mask, lengths)]
-        offsets = run_offsets(lengths[mask])
+        offsets = segment_offsets(lengths[mask])
         accessions, descriptions = [accessions[i] for i in selected.tolist()], [descriptions[i] for i in selected.tolist()]
         features = None if features is None else features.take(selected)
     return Proteins(residues, offsets, *_column(accessions), *_column(descriptions), features)
@@ -163,4 +163,4 @@ def _without_duplicates(
 def _column(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the concatenated texts, and their offsets."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    return np.frombuffer(b"".join(texts), dtype=np.uint8), run_offsets(lengths)
+    return np.frombuffer(b"".join(texts), dtype=np.uint8), segment_offsets(lengths)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.row_numbers import ProteinRow
 
@@ -46,9 +46,9 @@ class Proteins:
     def take(self, order: NDArray[np.int64]) -> Proteins:
         """Return the proteins with the indices `order`, shape (m,), in this order."""
         return Proteins(
-            *take_runs(self.residues, self.offsets, order),
-            *take_runs(self.accession_bytes, self.accession_offsets, order),
-            *take_runs(self.description_bytes, self.description_offsets, order),
+            *take_segments(self.residues, self.offsets, order),
+            *take_segments(self.accession_bytes, self.accession_offsets, order),
+            *take_segments(self.description_bytes, self.description_offsets, order),
             None if self.features is None else self.features.take(order),
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.ms1_spectra import level_blocks
 from proteoscope.engine.formats.noise import signal_to_noise
@@ -109,5 +109,5 @@ def read_reporter_regions(path: str | Path, low: float, high: float, progress: P
         remedy = "Convert the run again with its fragment spectra" if level == 2 else "Take reporter ions of MS2"
         raise InputError(path, f"has no fragment spectra (MS{level})", remedy=remedy)
     index, time, precursor, width, count, mz, intensity, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
-    offsets = run_offsets(count)
+    offsets = segment_offsets(count)
     return ReporterRegions(index, time, precursor, width, offsets, mz, intensity, ratio, identifier, origins, n_profiles, n_deeper)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, true_at
+from proteoscope.engine.arrays import segment_offsets, true_at
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.numbers import COMMA_WARNING, MISSING
@@ -267,7 +267,7 @@ class Cells:
         is_filled = pa.compute.not_equal(items, "").to_numpy(zero_copy_only=False)
         coded = items.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)[is_filled]
-        return run_offsets(np.bincount(owner[is_filled], minlength=len(self))), codes, tuple(coded.dictionary.to_pylist())
+        return segment_offsets(np.bincount(owner[is_filled], minlength=len(self))), codes, tuple(coded.dictionary.to_pylist())
 
     def peptides(
         self, parse: Callable[[str], NotedPeptide], texts: pa.StringArray

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import batch_runs, run_offsets
+from proteoscope.engine.arrays import batch_segments, segment_offsets
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.fastq import is_fastq, read_blocks
 from proteoscope.engine.formats.recognition import has_entries
@@ -132,7 +132,7 @@ def nucleotide_counts(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -
     """
     counts = np.zeros(len(offsets) - 1, np.int64)
     filled = np.flatnonzero(np.diff(offsets))
-    for batch in batch_runs(offsets[filled]):
+    for batch in batch_segments(offsets[filled]):
         first, last = filled[batch.start], filled[batch.stop - 1]
         is_nucleotide = _IS_NUCLEOTIDE[residues[offsets[first] : offsets[last + 1]]]
         counts[filled[batch]] = np.add.reduceat(is_nucleotide, offsets[filled[batch]] - offsets[first], dtype=np.int64)
@@ -253,7 +253,7 @@ def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[],
         if not is_wanted():
             return None
         lengths.append(block.lengths)
-        bases.append(nucleotide_counts(block.bases, run_offsets(block.lengths)))
+        bases.append(nucleotide_counts(block.bases, segment_offsets(block.lengths)))
         characters += character_counts(block.bases)
         n_bytes += block.n_bytes
         if n_bytes >= maximum_bytes and not block.is_last:

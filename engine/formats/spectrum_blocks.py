@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.numbers import is_missing
 from proteoscope.engine.formats.profiles import centroid_profiles, looks_sampled
@@ -654,7 +654,7 @@ def finish(
     profiles = np.zeros(len(rows), dtype=np.bool_)
     suspects = np.ones(len(rows), dtype=np.bool_) if centroid is True else table.mode[rows] != Mode.CENTROID
     if suspects.any():
-        bounds = run_offsets(np.bincount(owner, minlength=len(rows)))
+        bounds = segment_offsets(np.bincount(owner, minlength=len(rows)))
         profiles = suspects & looks_sampled(mz, intensity, bounds)
         if profiles.any() and centroid is not False:
             mz, intensity, owner = centroid_profiles(mz, intensity, bounds, profiles)
@@ -674,7 +674,7 @@ def finish(
         precursor_mz=table.precursor_mz[rows],
         precursor_intensity=small_precursors,
         charge_mask=table.charges[rows].astype(np.uint32),
-        offsets=run_offsets(np.bincount(owner, minlength=len(rows))),
+        offsets=segment_offsets(np.bincount(owner, minlength=len(rows))),
         mz=mz,
         intensity=small,
         isolation_width=table.isolation_width[rows],

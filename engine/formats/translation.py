@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.sequence_type import character_counts
@@ -143,7 +143,7 @@ class Translation:
             f"{name}:{first + 1}-{last + 1}({'+' if strand > 0 else '-'})" for name, first, last, strand, _ in rows
         )
         descriptions = Texts.from_strings(f"Reading frame {strand * (frame + 1):+d}" for *_, strand, frame in rows)
-        offsets = run_offsets((positions[:, 2] - positions[:, 1] + 1) // 3)
+        offsets = segment_offsets((positions[:, 2] - positions[:, 1] + 1) // 3)
         return Proteins(residues, offsets, accessions.characters, accessions.offsets, descriptions.characters, descriptions.offsets)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.masses import mz, neutral_mass
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence, noted_modification, parse_peptide
 from proteoscope.engine.errors import InputError, shortened
@@ -489,7 +489,7 @@ def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int6
     retained = _are_given(items)
     codes, owner = codes[order], owner[order]
     is_one = retained[codes] if len(codes) else np.zeros(0, np.bool_)
-    return run_offsets(np.bincount(owner[is_one], minlength=len(cells))), codes[is_one], items
+    return segment_offsets(np.bincount(owner[is_one], minlength=len(cells))), codes[is_one], items
 
 
 def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -534,7 +534,7 @@ def _identifications(
     rows, unread = np.flatnonzero(is_read & is_wanted), pa.array(np.flatnonzero(~is_read & is_wanted))
     reason = pa.compute.if_else(pa.array(cells.is_broken), pa.array(cells.broken_reason, pa.string()), reason)
     offsets, protein, accessions = values.pop("proteins")
-    chosen_proteins, chosen_offsets = take_runs(protein, offsets, rows)
+    chosen_proteins, chosen_offsets = take_segments(protein, offsets, rows)
     scores: Mapping[str, NDArray[np.float64]] = values.pop("scores", {})
     program, senses = values.pop("program", ""), values.pop("senses", {})
     columns: Values = {

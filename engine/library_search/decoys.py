@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
@@ -130,7 +130,7 @@ def shuffled_references(
     for first in range(0, len(rows), _ENTRIES_AT_ONCE):
         some = rows[first : first + _ENTRIES_AT_ONCE]
         form, own_form = np.unique(peptides.peptide[some], return_inverse=True)
-        residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, form)
+        residues, offsets = take_segments(listed.residue_masses, listed.residue_offsets, form)
         none = np.zeros(len(form))
         # Each batch has all sequences, so that a sequence is shuffled alike in all batches.
         identified = Identified(

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -69,7 +69,7 @@ def peak_lists(
     run_on_threads(
         fill, equal_partitions(np.diff(peaks.offsets) + 1, threads), threads, progress, steps=lambda part: part.last - part.first
     )
-    offsets = run_offsets(count)
+    offsets = segment_offsets(count)
     own_mz, own_weight = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.uint16)
 
     def copy(part: Partition) -> None:
@@ -81,6 +81,6 @@ def peak_lists(
 
 def taken(lists: PeakLists, rows: NDArray[np.int64]) -> PeakLists:
     """Return the lists with the given indices, in this order; indices may repeat."""
-    mz, offsets = take_runs(lists.mz, lists.offsets, rows)
-    weight, _ = take_runs(lists.weight, lists.offsets, rows)
+    mz, offsets = take_segments(lists.mz, lists.offsets, rows)
+    weight, _ = take_segments(lists.weight, lists.offsets, rows)
     return PeakLists(offsets, mz, weight)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, run_offsets, take_runs
+from proteoscope.engine.arrays import ranges, segment_offsets, take_segments
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, replacing_fixed
 from proteoscope.engine.execution.resources import Resources
@@ -132,7 +132,7 @@ class PredictedLibrary:
         entries = EntryMasses(offsets, masses, n_terminal, charge)
         logarithms, starts = predicted_bonds(residues, offsets, charge, self._resources)
         bonds = np.diff(offsets) - 1
-        space, count = run_offsets(IONS * bonds), np.zeros(len(form), np.int64)
+        space, count = segment_offsets(IONS * bonds), np.zeros(len(form), np.int64)
         whole = EntryPeaks(np.empty(space[-1]), np.empty(space[-1], np.float32), *(np.zeros(space[-1], np.uint8) for _ in range(3)))
         rules = PredictionRules(
             parameters.minimum_fragment_mz,
@@ -148,7 +148,7 @@ class PredictedLibrary:
         rows = np.flatnonzero(count)
         peak_offsets, taken = ranges(space[rows], space[rows] + count[rows])
         peaks = EntryPeaks(whole.mz[taken], whole.intensity[taken], whole.series[taken], whole.number[taken], whole.charge[taken])
-        residues, offsets = take_runs(residues, offsets, rows)
+        residues, offsets = take_segments(residues, offsets, rows)
         texts = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(residues))
         return LibraryEntries(
             texts,
@@ -209,7 +209,7 @@ class PredictedLibrary:
         order = np.lexsort((kind, position, row))
         every = (*self._variable, *fixed)
         return EntryModifications(
-            run_offsets(np.bincount(row, minlength=len(length))),
+            segment_offsets(np.bincount(row, minlength=len(length))),
             position[order],
             kind[order],
             tuple(modification.name for modification in every),

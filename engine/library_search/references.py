@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Scalar, Texts, run_offsets, splitmix64, take_runs
+from proteoscope.engine.arrays import Scalar, Texts, segment_offsets, splitmix64, take_segments
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.execution.resources import Resources
@@ -252,8 +252,8 @@ def _read_lists(
     resources.progress.stage("Preparing the spectra of the library", len(rows))
     for first in range(0, len(rows), _ENTRIES_AT_ONCE):
         some = rows[first : first + _ENTRIES_AT_ONCE]
-        peak_mz, offsets = take_runs(library.mz, library.offsets, some)
-        intensity, _ = take_runs(library.intensity, library.offsets, some)
+        peak_mz, offsets = take_segments(library.mz, library.offsets, some)
+        intensity, _ = take_segments(library.intensity, library.offsets, some)
         peaks = PeakArrays(offsets, peak_mz, intensity)
         yield _prepared(some, library.is_decoy[some], peaks, library.precursor_mz[some], parameters, resources)
 
@@ -285,13 +285,13 @@ def _prepared(
     lists = peak_lists(peaks, precursor_mz, parameters, resources)
     counts = np.diff(lists.offsets)
     has_peaks = counts > 0
-    return _Lists(entry[has_peaks], is_decoy[has_peaks], PeakLists(run_offsets(counts[has_peaks]), lists.mz, lists.weight))
+    return _Lists(entry[has_peaks], is_decoy[has_peaks], PeakLists(segment_offsets(counts[has_peaks]), lists.mz, lists.weight))
 
 
 def _concatenate(batches: list[_Lists]) -> _Lists:
     """Concatenate batches of lists."""
     entry, is_decoy, peaks = zip(*batches, strict=True)
-    offsets = run_offsets(np.concatenate([np.diff(lists.offsets) for lists in peaks]))
+    offsets = segment_offsets(np.concatenate([np.diff(lists.offsets) for lists in peaks]))
     mz, weight = (np.concatenate([getattr(lists, name) for lists in peaks]) for name in ("mz", "weight"))
     return _Lists(np.concatenate(entry), np.concatenate(is_decoy), PeakLists(offsets, mz, weight))
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.formats.proteins import Proteins
@@ -116,8 +116,8 @@ def report(
 def _matched_spectra(references: References, entries: NDArray[np.int64], libraries: list[Path]) -> Spectra:
     """Return library entries as spectra, to be stored with the run."""
     of, n = references.entries, len(entries)
-    mz, offsets = take_runs(of.mz, of.offsets, entries)
-    intensity, _ = take_runs(of.intensity, of.offsets, entries)
+    mz, offsets = take_segments(of.mz, of.offsets, entries)
+    intensity, _ = take_segments(of.intensity, of.offsets, entries)
     charge = of.numbers["charge"][entries]
     mask = np.where(charge == 0, 0, 1 << np.abs(charge)) | (charge < 0)
     return Spectra(
@@ -303,5 +303,5 @@ def _proteins(
         named = [] if placed else [name for name in (text or "").split(PROTEIN_SEPARATOR) if name] or [_NAMELESS]
         prefix = DECOY_PREFIX if is_decoy else ""
         lists.append([numbers.setdefault(prefix + name, len(numbers)) for name in dict.fromkeys(named)])
-    offsets = run_offsets(np.array([len(proteins) for proteins in lists], np.int64))
+    offsets = segment_offsets(np.array([len(proteins) for proteins in lists], np.int64))
     return offsets, np.array([number for proteins in lists for number in proteins], np.int64), tuple(numbers)

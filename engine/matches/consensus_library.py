@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import ExportRequest
@@ -134,7 +134,7 @@ def _modifications(forms: pa.Table) -> EntryModifications:
     position = pa.compute.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
     mass = pa.compute.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)
     names = np.array(pa.compute.list_flatten(forms["modification_names"]).to_pylist(), dtype=object)
-    offsets = run_offsets(count)
+    offsets = segment_offsets(count)
     order = np.lexsort((position, np.repeat(np.arange(len(count)), count)))
     peptidoforms: dict[tuple[str, float], int] = {}
     kind = np.array(
@@ -185,12 +185,12 @@ def consensus_entries(
     mass, charge = identified.mass[order[begins]], identified.charge[order[begins]]
     groups = np.lexsort((number[order[begins]], identified.peptide[order[begins]], charge, mass))
 
-    def batch_runs() -> Iterator[LibraryEntries]:
+    def batch_segments() -> Iterator[LibraryEntries]:
         for first in range(0, len(groups), _ENTRIES_AT_ONCE):
-            rows, member_offsets = take_runs(order, offsets, groups[first : first + _ENTRIES_AT_ONCE])
+            rows, member_offsets = take_segments(order, offsets, groups[first : first + _ENTRIES_AT_ONCE])
             yield _entries(members, spectra, series, rows, member_offsets, tolerance, origin, resources)
 
-    return len(groups), batch_runs()
+    return len(groups), batch_segments()
 
 
 def _entries(
@@ -211,16 +211,16 @@ def _entries(
     if origin == "merged":
         peaks = _merge_spectra(spectra, identified.spectrum[rows], offsets, tolerance, resources)
     else:
-        mz, peak_offsets = take_runs(spectra.mz, spectra.offsets, identified.spectrum[best])
-        peaks = PeakArrays(peak_offsets, mz, take_runs(spectra.intensity, spectra.offsets, identified.spectrum[best])[0])
+        mz, peak_offsets = take_segments(spectra.mz, spectra.offsets, identified.spectrum[best])
+        peaks = PeakArrays(peak_offsets, mz, take_segments(spectra.intensity, spectra.offsets, identified.spectrum[best])[0])
     peaks = _select_most_intense(peaks)
     peptide = identified.peptide[best]
     carried = members.modifications
-    position, placed = take_runs(carried.position, carried.offsets, peptide)
+    position, placed = take_segments(carried.position, carried.offsets, peptide)
     sequences = pa.array(identified.sequences, pa.string()).take(pa.array(identified.sequence[peptide]))
     return LibraryEntries(
         sequences,
-        EntryModifications(placed, position, take_runs(carried.kind, carried.offsets, peptide)[0], carried.names, carried.masses),
+        EntryModifications(placed, position, take_segments(carried.kind, carried.offsets, peptide)[0], carried.names, carried.masses),
         members.proteins.take(pa.array(best)),
         identified.charge[best],
         identified.mass[best],
@@ -248,7 +248,7 @@ def _merge_spectra(
         run_on_threads(work, parts, resources.threads, resources.progress, steps=lambda _: 0)  # type: ignore[arg-type]
 
     on_threads(lambda part: count_mean_peaks(*settings, part.first, part.last, count))
-    peak_offsets = run_offsets(count)
+    peak_offsets = segment_offsets(count)
     means = PeakArrays(peak_offsets, np.empty(peak_offsets[-1]), np.empty(peak_offsets[-1]))
     on_threads(lambda part: mean_peaks(*settings, part.first, part.last, means))
     return means
@@ -266,7 +266,7 @@ def _select_most_intense(peaks: PeakArrays) -> PeakArrays:
     rank = np.empty(len(owner), np.int64)
     rank[order] = np.arange(len(owner)) - np.repeat(peaks.offsets[:-1], count)
     retained = (rank < _MOST_PEAKS) & (intensity > 0)
-    return PeakArrays(run_offsets(np.bincount(owner[retained], minlength=len(count))), mz[retained], intensity[retained])
+    return PeakArrays(segment_offsets(np.bincount(owner[retained], minlength=len(count))), mz[retained], intensity[retained])
 
 
 def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -287,7 +287,7 @@ def _annotated(
 ) -> PeakIons:
     """Annotate peaks with the fragment ions of their peptides."""
     peptide = identified.peptide[rows]
-    masses, offsets = take_runs(identified.residues, identified.offsets, peptide)
+    masses, offsets = take_segments(identified.residues, identified.offsets, peptide)
     masses[offsets[1:] - 1] += identified.c_terminal[peptide]
     n = len(peaks.mz)
     ions = PeakIons(np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.float32))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.modifications import Position, parse_modification, unimod, write_mass
 from proteoscope.engine.errors import ParameterError
 
@@ -66,7 +66,7 @@ def on_all_residues(
     owner = np.repeat(np.arange(len(sequences)), lengths)
     is_inside = (position >= 1) & (position <= residues[owner])
     symbols = np.frombuffer("".join(sequences).encode(), np.uint8)
-    at = np.where(is_inside, run_offsets(residues)[owner] + position - 1, 0)
+    at = np.where(is_inside, segment_offsets(residues)[owner] + position - 1, 0)
     index = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the termini are 0 and 1, which are not residues
     distinct, code = np.unique(np.array(names, np.str_), return_inverse=True)
     # A residue that carries the same modification twice counts once.

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import resources
-from proteoscope.engine.arrays import ranges, take_runs
+from proteoscope.engine.arrays import ranges, take_segments
 from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError, shortened
@@ -163,8 +163,8 @@ class MatchedBonds:
 
     def take(self, rows: Integers) -> MatchedBonds:
         """Return the matches with the given indices, in this order."""
-        residues, offsets = take_runs(self.residues, self.offsets, rows)
-        index, _ = take_runs(np.arange(len(self.residues)), self.offsets, rows)
+        residues, offsets = take_segments(self.residues, self.offsets, rows)
+        index, _ = take_segments(np.arange(len(self.residues)), self.offsets, rows)
         return MatchedBonds(offsets, residues, self.weight[index], self.is_known[rows])
 
     def joined(self, other: MatchedBonds) -> MatchedBonds:

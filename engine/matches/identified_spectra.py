@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
@@ -151,7 +151,7 @@ def _residues(
     """Return the residue masses of peptidoforms, including modifications (CSR), and the masses of terminal modifications, (p, 2), Da."""
     table = np.full(256, np.nan)
     table[ord("A") : ord("A") + len(RESIDUE_MASS)] = RESIDUE_MASS
-    offsets = run_offsets(np.array([len(symbols) for symbols, _, _ in peptides], np.int64))
+    offsets = segment_offsets(np.array([len(symbols) for symbols, _, _ in peptides], np.int64))
     residues = table[np.frombuffer("".join(symbols for symbols, _, _ in peptides).encode("latin-1", "replace"), np.uint8)]
     ends = np.zeros((len(peptides), 2))
     for row, (symbols, sites, changes) in enumerate(peptides):
@@ -170,8 +170,8 @@ def _residues(
 
 def select_spectra(spectra: Spectra, identified: Identified) -> Spectra:
     """Return the identified spectra with the charge and theoretical m/z of their peptides."""
-    mz, offsets = take_runs(spectra.mz, spectra.offsets, identified.spectrum)
-    intensity, _ = take_runs(spectra.intensity, spectra.offsets, identified.spectrum)
+    mz, offsets = take_segments(spectra.mz, spectra.offsets, identified.spectrum)
+    intensity, _ = take_segments(spectra.intensity, spectra.offsets, identified.spectrum)
     rows = identified.spectrum
     return Spectra(
         spectra.files,
@@ -228,8 +228,8 @@ def shuffled_spectra(
         progress,
         steps=lambda _: 0,
     )
-    residues, offsets = take_runs(identified.residues, identified.offsets, identified.peptide)
-    other, _ = take_runs(shuffled, identified.offsets, identified.peptide)
+    residues, offsets = take_segments(identified.residues, identified.offsets, identified.peptide)
+    other, _ = take_segments(shuffled, identified.offsets, identified.peptide)
     series = SpectrumSeries.for_spectra(ion_series, library.activation)
     peptides = ShuffledPeptides(
         offsets,

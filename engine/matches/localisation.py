@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, places_in_runs, ranges, run_offsets, true_at
+from proteoscope.engine.arrays import begins_group, positions_in_groups, ranges, segment_offsets, true_at
 from proteoscope.engine.chemistry.modifications import SearchModification, unimod
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -412,7 +412,7 @@ class _Localisation:
         """Return the possible sites of localised modifications as columns."""
         sites = np.diff(matches.offsets) + 2
         match = np.repeat(np.arange(len(rows)), sites)
-        place = np.arange(len(match)) - np.repeat(run_offsets(sites)[:-1], sites)
+        place = np.arange(len(match)) - np.repeat(segment_offsets(sites)[:-1], sites)
         parts = list[tuple[NDArray[Any], ...]]()
         for number, t in enumerate(self._types):
             if not t.is_localised:
@@ -447,7 +447,7 @@ def _are_highest(
     """Return True for the `count` highest values of each match and type of modification; the first sites of equal ones."""
     order = np.lexsort((-value, kind, match))
     result = np.zeros(len(match), bool)
-    result[order] = places_in_runs(begins_run(match[order], kind[order])) < count[order]
+    result[order] = positions_in_groups(begins_group(match[order], kind[order])) < count[order]
     return result
 
 

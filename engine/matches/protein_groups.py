@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, run_offsets, true_at
+from proteoscope.engine.arrays import begins_group, segment_offsets, true_at
 from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["ProteinGroups", "coverage", "infer_protein_groups"]
@@ -167,7 +167,7 @@ def infer_protein_groups(
     rates = q_values(competing, is_decoy[~is_beaten], plus_one=plus_one, decoy_ratio=decoy_ratio, expected=expected)
     q_value[~is_beaten] = rates
     return ProteinGroups(
-        member_offsets=run_offsets(np.bincount(group_of_protein[members], minlength=n_groups)),
+        member_offsets=segment_offsets(np.bincount(group_of_protein[members], minlength=n_groups)),
         members=members,
         score=score[order],
         q_value=q_value,
@@ -245,7 +245,7 @@ def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_
         return candidate_of
     first, second = (np.add.reduceat(row[peptide], begin) for row in signature)
     order = np.lexsort((present, second, first))
-    is_new = begins_run(first[order], second[order])
+    is_new = begins_group(first[order], second[order])
     leader = present[order][is_new][np.cumsum(is_new) - 1]
     candidate_of[present[order]] = np.unique(leader, return_inverse=True)[1]
     return candidate_of

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, run_offsets, splitmix64
+from proteoscope.engine.arrays import ranges, segment_offsets, splitmix64
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.chemistry.modifications import SearchModification
@@ -141,7 +141,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     row = np.repeat(np.arange(n), np.diff(occurrence_offsets))
     retained = is_decoy[row] | (occurrences < proteins.first_decoy_residue)
     occurrences, row = occurrences[retained], row[retained]
-    occurrence_offsets = run_offsets(np.bincount(row, minlength=n))
+    occurrence_offsets = segment_offsets(np.bincount(row, minlength=n))
 
     modifications_of_database = () if proteins.known_modifications is None else proteins.known_modifications.modifications
     fixed, n_variable = peptides.digestion.fixed, len(variable)
@@ -179,7 +179,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
         missed_cleavages=(peptides.flags[peptide] >> MISSED_CLEAVAGE_SHIFT).astype(np.int64),
         occurrence_offsets=occurrence_offsets,
         occurrences=occurrences,
-        modification_offsets=run_offsets(np.bincount(all_rows, minlength=n)),
+        modification_offsets=segment_offsets(np.bincount(all_rows, minlength=n)),
         modification_site=all_sites[order],
         modification=all_which[order],
         n_variable=has.sum(axis=1),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, places_in_runs, run_offsets, take_runs
+from proteoscope.engine.arrays import begins_group, positions_in_groups, segment_offsets, take_segments
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -208,7 +208,7 @@ class ScoringPass:
         features = dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True))
         if not with_bonds:
             return Matches(**rows, features=features)
-        offsets = run_offsets(self.peptides.length[rows["peptide"]].astype(np.int64))
+        offsets = segment_offsets(self.peptides.length[rows["peptide"]].astype(np.int64))
         bonds = np.zeros((offsets[-1], IONS), np.float32)
         symbols = list(dict.fromkeys(index.series))
         b, y = ([symbol for symbol in symbols if symbol in ends].index(series) for series, ends in (("b", "abc"), ("y", "xyz")))
@@ -306,7 +306,7 @@ class ScoringBySeries:
         if not with_bonds:
             return every.take(order)
         weights, has_bonds = (np.concatenate([getattr(part, name) for part in result]) for name in ("bond_weights", "has_bonds"))
-        rows, _ = take_runs(np.arange(len(weights)), run_offsets(self._lengths(every)), order)
+        rows, _ = take_segments(np.arange(len(weights)), segment_offsets(self._lengths(every)), order)
         return replace(every.take(order), bond_weights=weights[rows], has_bonds=has_bonds[order])
 
     def _with_all_bonds(self, matches: Matches) -> Matches:
@@ -359,7 +359,7 @@ def _best_rows(
     query, column, score = query[order], column[order], score[order]
     spectrum, peptide = queries.spectrum[query], hits.peptide[query, column]
     n = len(spectrum)
-    rank = places_in_runs(begins_run(spectrum)) + 1
+    rank = positions_in_groups(begins_group(spectrum)) + 1
     # The rival is the next row of the spectrum with another sequence, or its last row if all are arrangements of one peptide. The
     # range searched does not depend on `hits_per_spectrum`, so that more hits do not change the first.
     sequence = (

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, ranges
+from proteoscope.engine.arrays import begins_group, ranges
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.chemistry.modifications import Position, SearchModification, unimod
@@ -242,7 +242,7 @@ def tiers_of_shifts(shifts: ShiftPositions, fixed: tuple[SearchModification, ...
         error = np.abs(some.shift[rows] - np.concatenate([mass[which], *(mass_errors for _, mass_errors in ends)]))
         likely = np.concatenate([of_entry[which], np.full(len(rows) - len(which), END_TIER)])
         order = np.lexsort((error, likely, rows))
-        leads = order[begins_run(rows[order])]
+        leads = order[begins_group(rows[order])]
         tier[part][rows[leads]], distance[part][rows[leads]] = likely[leads], error[leads]
     return tier, distance
 

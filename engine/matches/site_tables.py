@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, ranges, run_offsets
+from proteoscope.engine.arrays import begins_group, ranges, segment_offsets
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.localisation import DECOY_RESIDUES, ModificationSites, SiteRates, rate_sites
@@ -241,7 +241,7 @@ def _numbers(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return a number for each distinct row of columns, ascending in the order of the columns."""
     order = np.lexsort(columns[::-1])
     result = np.empty(len(order), np.int64)
-    result[order] = np.cumsum(begins_run(*(column[order] for column in columns))) - 1
+    result[order] = np.cumsum(begins_group(*(column[order] for column in columns))) - 1
     return result
 
 
@@ -266,7 +266,7 @@ def _peptidoforms(psms: Psms, rows: NDArray[np.int64], sequences: list[str]) -> 
 def _residue_codes(sites: ModificationSites, sequences: list[str], of_row: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Return the residue at each site as ASCII; 0 for the N-terminus and 1 for the C-terminus."""
     lengths = np.array([len(sequence) for sequence in sequences], np.int64)
-    text, starts = np.frombuffer("".join(sequences).encode(), np.uint8), run_offsets(lengths)
+    text, starts = np.frombuffer("".join(sequences).encode(), np.uint8), segment_offsets(lengths)
     place = np.clip(sites.site, 1, lengths[of_row]) - 1
     codes = text[starts[of_row] + place]
     return np.where(sites.site == 0, 0, np.where(sites.site > lengths[of_row], 1, codes)).astype(np.uint8)
@@ -301,7 +301,7 @@ def _write_peptides(sites: ModificationSites, psms: Psms, rows: NDArray[np.int64
     first = np.array([names.index(name) for name in sites.names], np.int64)
     which = np.concatenate((psms.modification[index][stays], first[sites.name[chosen]]))
     order = np.lexsort((which, site, row))
-    counts = run_offsets(np.bincount(row, minlength=len(rows)))
+    counts = segment_offsets(np.bincount(row, minlength=len(rows)))
     masses = [modification.mass for modification in psms.modifications]
     return write_many(sequences, counts, site[order], which[order], names, masses)
 
@@ -419,7 +419,7 @@ def _best_reported(sites: ModificationSites, rates: SiteRates, reported: NDArray
     rows = np.flatnonzero(reported)
     order = rows[np.lexsort((-sites.score[rows], rates.group[rows]))]
     result = np.full(len(rates.best), -1)
-    first = begins_run(rates.group[order])
+    first = begins_group(rates.group[order])
     result[rates.group[order[first]]] = order[first]
     return result
 
@@ -476,7 +476,7 @@ def _windows(residue: NDArray[np.int64], proteins: ProteinIndex) -> list[str]:
 def _count_distinct(group: NDArray[np.int64], value: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     """Return the number of distinct values in each of n groups."""
     order = np.lexsort((value, group))
-    return np.bincount(group[order][begins_run(group[order], value[order])], minlength=n)
+    return np.bincount(group[order][begins_group(group[order], value[order])], minlength=n)
 
 
 def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.float64]) -> list[dict[str, Any]]:

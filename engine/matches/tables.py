@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, run_offsets, take_runs
+from proteoscope.engine.arrays import ranges, segment_offsets, take_segments
 from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -468,8 +468,8 @@ class PeptidePositions(NamedTuple):
 
     def take(self, rows: NDArray[np.int64]) -> PeptidePositions:
         """Return the matches with the given indices, in this order."""
-        protein, offsets = take_runs(self.protein, self.offsets, rows)
-        return PeptidePositions(offsets, protein, take_runs(self.start, self.offsets, rows)[0], self.length[rows])
+        protein, offsets = take_segments(self.protein, self.offsets, rows)
+        return PeptidePositions(offsets, protein, take_segments(self.start, self.offsets, rows)[0], self.length[rows])
 
     @property
     def stop(self) -> NDArray[np.int64]:
@@ -845,7 +845,9 @@ def _database_modifications(psms: Psms, proteins: ProteinIndex, modifications_of
         f"{accessions[number]}:{symbol}{residue} {modifications_of_database.modifications[which].name}"
         for number, symbol, residue, which in zip(protein.tolist(), symbols, numbers, kind.tolist(), strict=True)
     ]
-    return pa.ListArray.from_arrays(pa.array(run_offsets(np.bincount(row, minlength=len(psms))), pa.int32()), pa.array(texts, pa.string()))
+    return pa.ListArray.from_arrays(
+        pa.array(segment_offsets(np.bincount(row, minlength=len(psms))), pa.int32()), pa.array(texts, pa.string())
+    )
 
 
 def _is_same(first: SearchModification, second: SearchModification) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import modified_search
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
@@ -97,7 +97,7 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
     -------
     MassLists
     """
-    offsets = run_offsets(peptides.length[first:last].astype(np.int64) - 1)
+    offsets = segment_offsets(peptides.length[first:last].astype(np.int64) - 1)
     masses = np.empty(offsets[-1], np.int32)
 
     def fill(part: Partition) -> None:
@@ -116,7 +116,7 @@ def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: Scoring
         settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
     given = (spectra, queries, settings, WATER_MASS, lists.per_dalton, lists.slack_absolute, lists.slack_relative, 0, n)
     count_spectrum_masses(*given, counts)
-    offsets = run_offsets(counts)
+    offsets = segment_offsets(counts)
     masses = np.empty(offsets[-1], np.int32)
     list_spectrum_masses(*given, offsets, masses)
     return MassLists(offsets, masses, np.rint(queries.mass * lists.per_dalton).astype(np.int32))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, run_offsets
+from proteoscope.engine.arrays import begins_group, segment_offsets
 from proteoscope.engine.chemistry.modifications import SearchModification, write_mass
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.class_rates import class_leads, class_rates
@@ -153,9 +153,9 @@ def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
     spectrum, position = psms.spectrum[order], psms.position[order]
     form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide first
     is_first = np.zeros(len(order), np.int64)
-    is_first[form] = begins_run(spectrum[form], position[form])
+    is_first[form] = begins_group(spectrum[form], position[form])
     counted = np.cumsum(is_first)
-    before = np.maximum.accumulate(np.where(begins_run(spectrum), counted - is_first, 0))
+    before = np.maximum.accumulate(np.where(begins_group(spectrum), counted - is_first, 0))
     rank = np.empty(len(order), np.int64)
     rank[order] = is_first * (counted - before)
     return rank
@@ -303,7 +303,7 @@ def _add_modifications(
     order = np.lexsort((all_which, all_sites, all_rows))
     return replace(
         psms,
-        modification_offsets=run_offsets(np.bincount(all_rows, minlength=n)),
+        modification_offsets=segment_offsets(np.bincount(all_rows, minlength=n)),
         modification_site=all_sites[order],
         modification=all_which[order],
         calculated_mass=psms.calculated_mass + carried,

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, places_in_runs
+from proteoscope.engine.arrays import begins_group, positions_in_groups
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.matches.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
@@ -214,7 +214,7 @@ def rank_candidates(
 def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
     """Return slices of the queries that do not divide a spectrum, so that the matrices of all forms are small."""
     n = len(spectrum_of_query)
-    begins = np.flatnonzero(begins_run(spectrum_of_query))
+    begins = np.flatnonzero(begins_group(spectrum_of_query))
     wanted = np.searchsorted(begins, np.arange(0, n, _QUERIES_AT_ONCE))
     edges = [*np.unique(begins[np.minimum(wanted, len(begins) - 1)]).tolist(), n]
     return [slice(*edge) for edge in pairwise(edges)]
@@ -352,9 +352,9 @@ def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], 
     order = np.lexsort((column, query, -value, spectrum_of_query[query]))
     query, column, value = query[order], column[order], value[order]
     spectrum, peptide, n = spectrum_of_query[query], candidate[query, column], len(query)
-    rank = places_in_runs(begins_run(spectrum)) + 1
+    rank = positions_in_groups(begins_group(spectrum)) + 1
     # The next form of the spectrum may belong to the same peptide, with or without a shift or with another charge.
-    others = np.append(np.flatnonzero(begins_run(spectrum, peptide)), n)
+    others = np.append(np.flatnonzero(begins_group(spectrum, peptide)), n)
     following = others[np.searchsorted(others, np.arange(n), side="right")] if n else np.empty(0, np.int64)
     has_next = (following < n) & (spectrum[np.minimum(following, n - 1)] == spectrum)
     delta = np.where(has_next, value - value[np.minimum(following, n - 1)], 0.0)

@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, batch_runs, begins_run, ranges, run_offsets, take_runs, true_at
+from proteoscope.engine.arrays import Texts, batch_segments, begins_group, ranges, segment_offsets, take_segments, true_at
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import ProteinRow
 
@@ -228,7 +228,7 @@ def find_database_decoys(
         is_named, tags = is_named | begins, [DecoyTag(prefix, is_suffix=False), *tags]
     # Compare only the other proteins: a named decoy is the mirror image of its target anyway.
     others = np.flatnonzero(~is_named)
-    residues, offsets = (residues, offsets) if len(others) == len(is_named) else take_runs(residues, offsets, others)
+    residues, offsets = (residues, offsets) if len(others) == len(is_named) else take_segments(residues, offsets, others)
     mirrors, pairs = _mirrors(residues, offsets)
     if not _matter(mirrors, np.diff(offsets), source[others]):
         mirrors = mirrors[:0]
@@ -356,7 +356,7 @@ def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[N
     order = np.lexsort((protein, key))
     protein, key = protein[order], key[order]
     begin, length = starts[protein] + is_clipped[order], lengths[protein] - is_clipped[order]
-    is_first = begins_run(key)
+    is_first = begins_group(key)
     group = np.cumsum(is_first) - 1
     first = np.flatnonzero(is_first)[group]
     row = np.flatnonzero(~is_first & (length == length[first]))
@@ -374,7 +374,7 @@ def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[N
 def _sums(weight: NDArray[np.uint64], residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return the sum modulo 2**64 of the weights of each protein's residues, shape (n,), which is equal for equal counts of residues."""
     sums = np.zeros(len(offsets) - 1, np.uint64)
-    for batch in batch_runs(offsets[:-1], _RESIDUES):
+    for batch in batch_segments(offsets[:-1], _RESIDUES):
         start, stop = int(offsets[batch.start]), int(offsets[batch.stop])
         proteins = batch.start + np.flatnonzero(np.diff(offsets[batch.start : batch.stop + 1]))
         if len(proteins):
@@ -392,7 +392,7 @@ def _are_mirrored(
     `first` and `second` are the start positions of the segments.
     """
     are_mirrored = np.zeros(len(length), np.bool_)
-    for batch in batch_runs(run_offsets(length)[:-1], _BLOCK):
+    for batch in batch_segments(segment_offsets(length)[:-1], _BLOCK):
         begin, end = first[batch], first[batch] + length[batch]
         offsets, there = ranges(begin, end)
         here = residues[there + np.repeat(second[batch] - begin, length[batch])]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.modifications import SearchModification, names_digest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -150,7 +150,7 @@ def merge_known_forms(
             order = np.argsort(mass, kind="stable")  # a peptide precedes forms of equal mass
             entry = np.concatenate((np.arange(first, last), new_forms.peptide))[order]
             is_form = order >= last - first
-            occurrence, offsets = take_runs(peptides.occurrence, peptides.pointer, entry)
+            occurrence, offsets = take_segments(peptides.occurrence, peptides.pointer, entry)
             form = np.zeros(len(entry), np.uint32)
             form[is_form] = n_forms + 1 + np.arange(len(new_forms.mass))
             row_of_form = order[is_form] - (last - first)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.modifications import SearchModification, annotated_modification, parse_modification
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.features import Features, kind_code
@@ -223,7 +223,7 @@ def find_known_modifications(
     owner = np.searchsorted(offsets, position, side="right") - 1
     # Process only proteins with modifications: the destinations of residues take eight times the memory of the residues.
     proteins, site_protein = np.unique(owner, return_inverse=True)
-    target, target_offsets = take_runs(residues, offsets, proteins)
+    target, target_offsets = take_segments(residues, offsets, proteins)
     decoy, origin = make_decoys(target, target_offsets, decoys, cleaves, with_origin=True)
     destination = np.empty(len(target), np.int64)
     destination[origin] = np.arange(len(target))

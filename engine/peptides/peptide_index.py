@@ -370,19 +370,19 @@ class _Digest:
         starts = inside[0] + np.searchsorted(run_of_bucket[inside], np.arange(n_runs))
         run_of_bucket = np.where(self._is_left_out, -1, run_of_bucket)
         counts = np.add.reduceat(self._counts[:, : inside[-1] + 1], starts, axis=1)
-        run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
-        cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
-        entries = PeptideEntries.empty(int(run_offsets[-1]))
+        segment_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
+        cursors = segment_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
+        entries = PeptideEntries.empty(int(segment_offsets[-1]))
 
         def fill(number: int) -> None:
             bounds = self._protein_ranges[number]
             digest_proteins(self._residues, self._offsets, *bounds, self._rules, run_of_bucket, cursors[number], True, entries)
 
         run_on_threads(fill, range(len(self._protein_ranges)), self._threads, self._progress, steps=lambda _: 0)
-        sizes = np.diff(run_offsets).tolist()
+        sizes = np.diff(segment_offsets).tolist()
 
         def merge(run: int) -> dict[str, NDArray[Any]]:
-            return _merged(self._residues, self._first_decoy, self._counting(entries.part(run_offsets[run], run_offsets[run + 1])))
+            return _merged(self._residues, self._first_decoy, self._counting(entries.part(segment_offsets[run], segment_offsets[run + 1])))
 
         # Batches reuse the memory of the previous batch, which is faster than new memory from the system.
         for first in range(0, n_runs, _CONCURRENT_RUNS * self._threads):

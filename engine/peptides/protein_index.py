@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, take_runs
+from proteoscope.engine.arrays import Texts, take_segments
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats.features import Features, open_features, write_features
@@ -258,7 +258,7 @@ def build_protein_index(
         if has_prefix.all():
             raise InputError(database, "every protein is a decoy", place=place, remedy="Give a database with targets too")
         order = np.concatenate((np.flatnonzero(~has_prefix), np.flatnonzero(has_prefix)))
-        residues, offsets = take_runs(residues, offsets, order)
+        residues, offsets = take_segments(residues, offsets, order)
         accessions, descriptions = accessions.take(order), descriptions.take(order)
         features = None if features is None else features.take(order[: int((~has_prefix).sum())])
         n_targets = int((~has_prefix).sum())
@@ -458,7 +458,7 @@ class _Texts:
         )
 
     def take(self, order: NDArray[np.int64]) -> _Texts:
-        return _Texts(*take_runs(self.characters, self.offsets, order))
+        return _Texts(*take_segments(self.characters, self.offsets, order))
 
     def starts_with(self, prefix: bytes) -> NDArray[np.bool_]:
         """Return True for each text that begins with `prefix`; False for all texts if the prefix is empty."""

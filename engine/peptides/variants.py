@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.formats.features import FeatureRow, Features, kind_code
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.peptides.known_modifications import MODIFICATION_KINDS
@@ -134,7 +134,7 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
     )
     residues = np.concatenate((proteins.residues, np.frombuffer(b"".join(sequences), np.uint8)))
     all_features = Features.joined([features, Features.from_rows([entry.features for entry in entries_by_name.values()])])
-    entries = Proteins(residues, run_offsets(lengths), names.characters, names.offsets, texts.characters, texts.offsets, all_features)
+    entries = Proteins(residues, segment_offsets(lengths), names.characters, names.offsets, texts.characters, texts.offsets, all_features)
     return VariantEntries(entries, len(entries_by_name), n_others, peptide_bounds, reversed_bounds, replaced_residues)
 
 

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.lazy_pyarrow import pa
 
 __all__ = [
@@ -281,7 +281,7 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
     rows = rows[np.argsort(group[rows], kind="stable")]
     several = np.flatnonzero(count > 1)
     value, state = summed.value.copy(), summed.state.copy()
-    value[several] = pairwise_amounts(ions.value[rows], run_offsets(count[several]))
+    value[several] = pairwise_amounts(ions.value[rows], segment_offsets(count[several]))
     state[np.isnan(value) & ~np.isnan(summed.value)] = State.NO_SHARED_ION
     return RawQuantities(value, state)
 
@@ -315,7 +315,7 @@ def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Gro
         return replace(summed, value=medians(sequences.value[order], protein[order], n_proteins))
     abundance = np.nansum(sequences.value, axis=1)
     order = order[np.lexsort((-abundance[order], protein[order]))]
-    offsets = run_offsets(np.bincount(protein[order], minlength=n_proteins))
+    offsets = segment_offsets(np.bincount(protein[order], minlength=n_proteins))
     top = order[np.arange(len(order)) - offsets[protein[order]] < _TOP]
     chosen = np.full(len(protein), -1, np.int64)
     chosen[top] = protein[top]
@@ -353,7 +353,7 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
     rows = np.flatnonzero(~np.isnan(value))
     rows = rows[np.lexsort((value[rows], group[rows]))]
     count = np.bincount(group[rows], minlength=n_groups)
-    first = run_offsets(count)[:-1]
+    first = segment_offsets(count)[:-1]
     result = np.full(n_groups, np.nan)
     some = np.flatnonzero(count)
     low, high = first[some] + (count[some] - 1) // 2, first[some] + count[some] // 2

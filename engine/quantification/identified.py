@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, true_at
+from proteoscope.engine.arrays import begins_group, true_at
 from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.errors import InputError
@@ -467,7 +467,7 @@ def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
     """Return the row of the best match of each spectrum, which several runs may have identified."""
     file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
     order = np.lexsort((table["q_value"].to_numpy(), index, file))
-    return order[begins_run(file[order], index[order])]
+    return order[begins_group(file[order], index[order])]
 
 
 class _Groups(NamedTuple):

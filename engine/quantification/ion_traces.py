@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import one_line
@@ -203,7 +203,7 @@ def _cut_cells(
     n_isotopes = query.pattern.shape[1]
     low, high = _spans(times, query)
     count = high - low
-    offset = run_offsets(count * n_isotopes)
+    offset = segment_offsets(count * n_isotopes)
     isotope = np.arange(n_isotopes)
     mz = query.mz[:, None] + isotope * (ISOTOPE_SPACING / query.charge[:, None])
     width = parameters.precursor_tolerance.width(mz)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, ranges
+from proteoscope.engine.arrays import begins_group, ranges
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
@@ -103,7 +103,7 @@ def reporter_peaks(
         within = np.flatnonzero(np.abs(mz - expected) <= tolerance.width(expected))
         best = -intensity[within] if by == "most-intense" else np.abs(mz[within] - expected)
         within = within[np.lexsort((best, owner[within]))]
-        chosen = within[begins_run(owner[within])]
+        chosen = within[begins_group(owner[within])]
         for column, values in zip(result, (intensity, mz, ratio), strict=True):
             column[owner[chosen], channel] = values[chosen]
     return result

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.lazy_pyarrow import pa
@@ -209,7 +209,7 @@ def _query(
         ions.mz[rows],
         ions.charge[rows],
         ions.pattern[rows],
-        run_offsets(count),
+        segment_offsets(count),
         matches.retention_time[order],
         np.zeros(len(rows)),
         parameters.retention_window,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.files import atomic_path, nearest_folder, storage_errors, temporary_path
@@ -217,14 +217,14 @@ def _read_aligned(project: Project, run: str, spool: Path) -> Aligned:
         references = source.read()
     reference_lengths = np.asarray(references["length"].to_numpy(), np.int64)
     own_qualities = qualities if has_qualities else None
-    return Aligned(symbols, own_qualities, run_offsets(n_bases), _texts(references["text"]), reference_lengths, _ASCII)
+    return Aligned(symbols, own_qualities, segment_offsets(n_bases), _texts(references["text"]), reference_lengths, _ASCII)
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:
     """Return the strings of a column, with offsets that start at 0."""
     parts = [Texts.from_arrow(chunk) for chunk in column.chunks]
     lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)]
-    return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.used for part in parts)]), run_offsets(np.concatenate(lengths)))
+    return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.used for part in parts)]), segment_offsets(np.concatenate(lengths)))
 
 
 def _check_rows(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:

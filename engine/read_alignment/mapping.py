@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -216,9 +216,9 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
 
 def _windows(plan: MappingPlan, candidates: CandidatePositions) -> Sequences:
     """Return the sections of the references around candidate positions."""
-    offsets = run_offsets(candidates.end - candidates.begin)
+    offsets = segment_offsets(candidates.end - candidates.begin)
     codes, references = np.empty(offsets[-1], np.int8), plan.references.sequences
-    kernels.cpu.strands.copy_runs(references.codes, references.offsets[candidates.text] + candidates.begin, offsets, codes)
+    kernels.cpu.strands.copy_segments(references.codes, references.offsets[candidates.text] + candidates.begin, offsets, codes)
     return Sequences(codes, offsets)
 
 

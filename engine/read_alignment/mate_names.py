@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, read_only, take_runs
+from proteoscope.engine.arrays import Texts, read_only, take_segments
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spooling import release_pages
 
@@ -67,7 +67,7 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
     if np.array_equal(lengths, np.diff(names.offsets)):
         return names
     bounds = np.stack([names.offsets[:-1], names.offsets[:-1] + lengths], axis=1).ravel()
-    return Texts(*take_runs(names.characters, np.append(bounds, names.offsets[-1:]), 2 * np.arange(len(names))))
+    return Texts(*take_segments(names.characters, np.append(bounds, names.offsets[-1:]), 2 * np.arange(len(names))))
 
 
 def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, take_runs, true_at
+from proteoscope.engine.arrays import Texts, take_segments, true_at
 from proteoscope.engine.escaped_names import ESCAPES, NameCharacters, escape_unprintable_texts
 from proteoscope.engine.files import atomic_file, storage_errors, temporary_path
 from proteoscope.engine.formats.fastq import looks_like_phred_64
@@ -422,7 +422,7 @@ def _write_sorted(
     def noted(table: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
         made, stops, of_table = lines(table)
         order = np.argsort(of_table, kind="stable")
-        taken, positions = take_runs(np.frombuffer(made, np.uint8), np.append(0, stops), order)
+        taken, positions = take_segments(np.frombuffer(made, np.uint8), np.append(0, stops), order)
         return taken.tobytes(), positions[1:], of_table[order]
 
     def note(written_lines: tuple[bytes, NDArray[np.int64], NDArray[np.int64]]) -> bytes:
@@ -444,7 +444,7 @@ def _write_sorted(
                 begin = 0
                 while begin < len(order):
                     end = max(begin + 1, int(np.searchsorted(marks, marks[begin] + _COPIED_BYTES, side="right")) - 1)
-                    file.write(take_runs(records, offsets, order[begin:end])[0].tobytes())
+                    file.write(take_segments(records, offsets, order[begin:end])[0].tobytes())
                     release_pages(records)
                     progress.check()
                     begin = end

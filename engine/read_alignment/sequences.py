@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, run_offsets, take_runs, true_at
+from proteoscope.engine.arrays import Texts, segment_offsets, take_segments, true_at
 from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.formats.fastq import is_fastq, read_fastq
 from proteoscope.engine.formats.protein_files import read_proteins
@@ -284,9 +284,9 @@ def _reordered(
     """Return the segments of an array in the order `order`, with their offsets."""
     taken = GrowingColumn(values.dtype.type, spool)
     for first in range(0, len(order), _PAIRS_OF_BATCH):
-        taken.append(take_runs(values, offsets, order[first : first + _PAIRS_OF_BATCH])[0])
+        taken.append(take_segments(values, offsets, order[first : first + _PAIRS_OF_BATCH])[0])
         release_pages(values)
-    return taken.finish(), run_offsets(np.diff(offsets)[order])
+    return taken.finish(), segment_offsets(np.diff(offsets)[order])
 
 
 def _alternating(
@@ -298,10 +298,10 @@ def _alternating(
         positions = [starts[first : first + _PAIRS_OF_BATCH + 1] for starts in offsets]
         order = np.arange(2 * (len(positions[0]) - 1)).reshape(2, -1).T.ravel()
         runs = np.concatenate([column[where[0] : where[-1]] for column, where in zip(columns, positions, strict=True)])
-        taken.append(take_runs(runs, run_offsets(np.concatenate([np.diff(where) for where in positions])), order)[0])
+        taken.append(take_segments(runs, segment_offsets(np.concatenate([np.diff(where) for where in positions])), order)[0])
         for column in columns:
             release_pages(column)
-    return taken.finish(), run_offsets(np.stack([np.diff(starts) for starts in offsets], axis=1).ravel())
+    return taken.finish(), segment_offsets(np.stack([np.diff(starts) for starts in offsets], axis=1).ravel())
 
 
 def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Progress) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
@@ -65,7 +65,7 @@ def _read_hits(project: Project, run_id: str) -> Iterator[QueryHits]:
         for batch in queries.batches(columns, _ROWS):
             index, n_hits = (batch[name].to_numpy() for name in ("query_index", "n_hits"))
             names, descriptions, symbols = (Texts.from_arrow(batch[name].combine_chunks()) for name in ("query", "description", "sequence"))
-            offsets, first = run_offsets(n_hits), 0
+            offsets, first = segment_offsets(n_hits), 0
             while first < len(index):
                 last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _ROWS, side="right")) - 1)
                 of_query = rows.take(int(offsets[last] - offsets[first]))

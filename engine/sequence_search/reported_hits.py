@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
@@ -155,7 +155,7 @@ def _align_hits(
     progress: Progress,
 ) -> QueryHits:
     """Return the queries with the indices `numbers`, with their hits and alignments."""
-    offsets = run_offsets(np.array([len(hits.subjects) for hits in significant]))
+    offsets = segment_offsets(np.array([len(hits.subjects) for hits in significant]))
     query = np.repeat(np.arange(len(numbers)), np.diff(offsets))
     columns = ((hits.subjects, hits.e_values, hits.bit_scores) for hits in significant)
     subjects, e_values, bit_scores = (np.concatenate(column) for column in zip(*columns, strict=True))

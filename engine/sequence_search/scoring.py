@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NewType
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.executor import PROCESSOR, Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
@@ -101,7 +101,7 @@ def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDAr
     """
     state = {
         "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
-        "offsets": run_offsets(np.array([len(query) for query in queries], np.int64)),
+        "offsets": segment_offsets(np.array([len(query) for query in queries], np.int64)),
     }
     scores: NDArray[np.int32] = session.run(state, step_cost=STEP_CELLS)["scores"]
     return scores
@@ -245,8 +245,8 @@ def sample_sequences(size: float, seed: int) -> Sample:
     lengths = np.sort(np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n), 20, 5000).astype(np.int64))
     residues = rng.integers(0, _RESIDUES, int(lengths.sum()), np.int8)
     query_lengths = np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n_queries), 20, 5000).astype(np.int64)
-    state = {"residues": rng.integers(0, _RESIDUES, int(query_lengths.sum()), np.int8), "offsets": run_offsets(query_lengths)}
-    return Sample(build_workload(residues, run_offsets(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])
+    state = {"residues": rng.integers(0, _RESIDUES, int(query_lengths.sum()), np.int8), "offsets": segment_offsets(query_lengths)}
+    return Sample(build_workload(residues, segment_offsets(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])
 
 
 @contextmanager

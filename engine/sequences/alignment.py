@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, read_only, run_offsets
+from proteoscope.engine.arrays import Texts, read_only, segment_offsets
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.matrices import SYMBOLS
@@ -334,7 +334,7 @@ def align_pairs(
 
 
 def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
-    offsets = run_offsets(alignments[:, 0])
+    offsets = segment_offsets(alignments[:, 0])
     # The number of residues of a line is its number of columns without gaps.
     query_residues, subject_residues = (np.diff(np.concatenate(([0], np.cumsum(line != _GAP)))[offsets]) for line in lines[[0, 2]])
     identities, mismatches, positives, openings, cigar_bytes = counts.T
@@ -347,7 +347,7 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
         mismatches,
         positives,
         openings,
-        Texts(cigars, run_offsets(cigar_bytes)),
+        Texts(cigars, segment_offsets(cigar_bytes)),
         *(Texts(line, offsets) for line in lines),
     )
 
@@ -405,7 +405,7 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
 def _taken(sequences: NDArray[np.int8], positions: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Return residues and offsets of ranges of sequences, reversed if `step` is -1."""
     lengths = positions[:, 1] - positions[:, 0]
-    offsets = run_offsets(lengths)
+    offsets = segment_offsets(lengths)
     first = positions[:, 0] if step > 0 else positions[:, 1] - 1
     return sequences[np.repeat(first - step * offsets[:-1], lengths) + step * np.arange(offsets[-1])], offsets
 
@@ -471,7 +471,7 @@ def _ends(
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray[Any], ...]:
     """Return starts, counts, CIGARs and lines of the alignments of pairs (see `proteoscope.kernels.cpu.traceback.draw_pairs`)."""
     query_lengths, subject_lengths = pairs.lengths
-    offsets = run_offsets(query_lengths + subject_lengths)
+    offsets = segment_offsets(query_lengths + subject_lengths)
     steps, result = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
     traces = kernels.cpu.traceback.Traces(steps, offsets, result)
     is_single = query_lengths * subject_lengths > stored_cells

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import read_only, take_runs
+from proteoscope.engine.arrays import read_only, take_segments
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.matrices import SYMBOLS
@@ -159,7 +159,7 @@ class QueryAdjustment:
         lambdas, is_masked = np.empty(len(subjects)), np.zeros(len(subjects), np.bool_)
         for part in _parts(whole.database, subjects):
             whole.progress.check()
-            codes, offsets = take_runs(whole.database.residues, whole.database.offsets, subjects[part])
+            codes, offsets = take_segments(whole.database.residues, whole.database.offsets, subjects[part])
             masked, counts = masked_sequences(codes, offsets)
             kernels.cpu.composition.pair_lambdas(
                 self._counts,
@@ -195,7 +195,7 @@ class QueryAdjustment:
         whole, masked_scores, chosen = self._whole, scores.copy(), np.flatnonzero(is_masked)
         for part in _parts(whole.database, subjects[chosen]):
             rows = chosen[part]
-            codes, offsets = take_runs(whole.database.residues, whole.database.offsets, subjects[rows])
+            codes, offsets = take_segments(whole.database.residues, whole.database.offsets, subjects[rows])
             masked, _ = masked_sequences(codes, offsets)
             search = kernels.cpu.alignment.AlignmentSearch(kernels.cpu.processor.Processor(whole.threads), masked, offsets)
             out = np.empty((1, len(rows)), np.int32)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets, take_runs, true_at
+from proteoscope.engine.arrays import Texts, segment_offsets, take_segments, true_at
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import Features, open_features, write_features
@@ -101,7 +101,7 @@ class SequenceDatabase:
 
     def sequences(self, numbers: NDArray[np.int64]) -> Texts:
         """Return the sequences with the given indices as texts."""
-        codes, offsets = take_runs(self.residues, self.offsets, numbers)
+        codes, offsets = take_segments(self.residues, self.offsets, numbers)
         return Texts(_SYMBOLS[codes], offsets)
 
     def accession(self, i: ProteinRow) -> str:
@@ -208,9 +208,9 @@ def key_parts(digests: Sequence[str], translation: Translation | None = None) ->
 def _by_length(proteins: Proteins) -> SequenceDatabase:
     lengths = np.diff(proteins.offsets)
     order = np.argsort(lengths, kind="stable")
-    residues, offsets = take_runs(encode(proteins.residues), proteins.offsets, order)
-    accessions = take_runs(proteins.accession_bytes, proteins.accession_offsets, order)
-    descriptions = take_runs(proteins.description_bytes, proteins.description_offsets, order)
+    residues, offsets = take_segments(encode(proteins.residues), proteins.offsets, order)
+    accessions = take_segments(proteins.accession_bytes, proteins.accession_offsets, order)
+    descriptions = take_segments(proteins.description_bytes, proteins.description_offsets, order)
     names = len({proteins.accession(i) for i in row_range(ProteinRow, len(proteins))})
     n_nucleotides = int(looks_like_nucleotides(lengths, nucleotide_counts(proteins.residues, proteins.offsets)).sum())
     features = None if proteins.features is None else proteins.features.take(order)
@@ -248,12 +248,12 @@ def _open(folder: Path) -> SequenceDatabase:
     require(n and all(len(column) == n for column in columns), f"{folder}: columns of the database have different lengths, or none")
     database = SequenceDatabase(
         residues,
-        run_offsets(lengths),
+        segment_offsets(lengths),
         file_index,
         accessions,
-        run_offsets(accession_lengths),
+        segment_offsets(accession_lengths),
         descriptions,
-        run_offsets(description_lengths),
+        segment_offsets(description_lengths),
         description["n_repeated_names"],
         description["n_nucleotides"],
     )

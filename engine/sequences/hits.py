@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import sequences
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.escaped_names import ESCAPES, escape_unprintable_texts
 from proteoscope.engine.files import atomic_file
@@ -452,7 +452,7 @@ def _on_one_line(texts: Texts) -> list[str]:
 def _wrapped(texts: Texts) -> Texts:
     """Return ASCII texts broken into lines of `_WIDTH` characters, each with a line end."""
     lengths = np.diff(texts.offsets)
-    offsets = run_offsets(lengths + -(-lengths // _WIDTH))
+    offsets = segment_offsets(lengths + -(-lengths // _WIDTH))
     column = np.arange(int(lengths.sum())) - np.repeat(texts.offsets[:-1] - texts.offsets[0], lengths)
     characters = np.full(offsets[-1], ord("\n"), np.uint8)
     characters[np.repeat(offsets[:-1], lengths) + column + column // _WIDTH] = texts.used
@@ -480,7 +480,7 @@ class _Blocks:
     def from_hits(cls, hits: Hits) -> _Blocks:
         """Return the blocks of all hits."""
         lengths = np.diff(hits.aligned_query.offsets)
-        offsets = run_offsets(-(-lengths // _WIDTH))
+        offsets = segment_offsets(-(-lengths // _WIDTH))
         hit = np.repeat(np.arange(len(hits)), np.diff(offsets))
         first = (np.arange(len(hit)) - offsets[hit]) * _WIDTH
         return cls(hit, first, np.minimum(lengths[hit] - first, _WIDTH), offsets)
@@ -599,7 +599,7 @@ def _spread(texts: Texts, has_text: NDArray[np.bool_]) -> Texts:
     """Return an array with `texts` at the True positions of the mask `has_text`, and '' elsewhere."""
     lengths = np.zeros(len(has_text), np.int64)
     lengths[has_text] = np.diff(texts.offsets)
-    return Texts(texts.used, run_offsets(lengths))
+    return Texts(texts.used, segment_offsets(lengths))
 
 
 class _Html(_Writer):

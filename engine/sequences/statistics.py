@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels, resources
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.sequences.matrices import SYMBOLS, Matrix, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 
@@ -294,7 +294,7 @@ def random_sequences(lengths: Sequence[int] | NDArray[np.integer], seed: int) ->
     """
     generator = np.random.default_rng(seed)
     codes = generator.choice(len(SYMBOLS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
-    return codes, run_offsets(np.asarray(lengths, np.int64))
+    return codes, segment_offsets(np.asarray(lengths, np.int64))
 
 
 def fit(

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.lazy_pyarrow import pa
@@ -184,7 +184,7 @@ def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibra
         joined("retention_time"),
         np.zeros(n, np.bool_),
         joined("n_members"),
-        run_offsets(np.concatenate([np.diff(part.offsets) for part in parts])),
+        segment_offsets(np.concatenate([np.diff(part.offsets) for part in parts])),
         joined("mz"),
         joined("intensity"),
     )

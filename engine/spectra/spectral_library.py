@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.columns import Spectra
 
@@ -137,8 +137,8 @@ class SpectralLibrary:
 
     def take(self, rows: NDArray[np.int64]) -> SpectralLibrary:
         """Return the entries with the given indices, which may be in any order or repeated; `skipped` is unchanged."""
-        mz, offsets = take_runs(self.mz, self.offsets, rows)
-        intensity, _ = take_runs(self.intensity, self.offsets, rows)
+        mz, offsets = take_segments(self.mz, self.offsets, rows)
+        intensity, _ = take_segments(self.intensity, self.offsets, rows)
         return replace(
             self,
             source=self.source[rows],

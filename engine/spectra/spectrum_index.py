@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import batch_runs, ranges, read_only, run_offsets, true_at
+from proteoscope.engine.arrays import batch_segments, ranges, read_only, segment_offsets, true_at
 from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -196,7 +196,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     counts = []
     mz, weight, correlation = GrowingColumn(np.float64), GrowingColumn(np.float32), GrowingColumn(np.float32)
     # Process batches, since buffers have the size of all peaks of a batch.
-    for batch in batch_runs(spectra.offsets[:-1]):
+    for batch in batch_segments(spectra.offsets[:-1]):
         count, peaks = _preprocessed(spectra, reduced_charge, batch, rules, settings.minimum_peaks, resources)
         counts.append(count)
         mz.append(peaks[0])
@@ -205,7 +205,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
         release_pages(spectra.mz)
         release_pages(spectra.intensity)
     count = np.concatenate([np.zeros(0, np.int64), *counts])
-    arrays = SpectrumArrays(run_offsets(count), mz.finish(), weight.finish(), correlation.finish())
+    arrays = SpectrumArrays(segment_offsets(count), mz.finish(), weight.finish(), correlation.finish())
     spectrum, charge = np.nonzero(charges & (count > 0)[:, None] & np.isfinite(spectra.precursor_mz)[:, None])
     mass = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
     others = spectra.others

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.activation import Activation, activation_names, parse_activation_names
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -166,7 +166,7 @@ def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
     if not len(spectra.others.spectrum):
         return {}
     order = np.argsort(spectra.others.spectrum, kind="stable")
-    offsets = pa.array(run_offsets(np.bincount(spectra.others.spectrum, minlength=len(spectra))), pa.int64())
+    offsets = pa.array(segment_offsets(np.bincount(spectra.others.spectrum, minlength=len(spectra))), pa.int64())
     return {
         "other_precursor_mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.others.mz[order])),
         "other_charge_mask": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.others.charge_mask[order])),

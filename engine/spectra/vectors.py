@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -112,7 +112,7 @@ def spectrum_vectors(
     run_on_threads(fill, parts, threads, progress, steps=lambda part: part.last - part.first)
     count[~_are_within_limits(spectra, settings)] = 0
     order = np.lexsort((spectra.precursor_mz, spectra.charge_mask))
-    starts, offsets = bins_per_peak * spectra.offsets[:-1][order], run_offsets(count[order])
+    starts, offsets = bins_per_peak * spectra.offsets[:-1][order], segment_offsets(count[order])
     ordered_bins, ordered_weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int16)
 
     def copy(part: Partition) -> None:

@@ -18,7 +18,7 @@ of the hypotheses at or above the threshold, regardless of their winners: their 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run
+from proteoscope.engine.arrays import begins_group
 
 __all__ = ["competition_q_values"]
 
@@ -53,7 +53,7 @@ def competition_q_values(
     if len(score) == 0:
         return np.empty(0)
     order = np.lexsort((~is_decoy, -score, hypothesis))
-    winners = order[begins_run(hypothesis[order])]
+    winners = order[begins_group(hypothesis[order])]
     winners = winners[np.argsort(-score[winners], kind="stable")]
     weight, decoy = 1.0 / n_decoys[winners], is_decoy[winners]
     ranked = -score[winners]

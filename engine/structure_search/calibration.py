@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import resources
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.structures.chains import HELIX, STRAND, Chains
 
 __all__ = ["REFERENCE_LENGTH", "Calibration", "chance_features", "fold_features", "ordered_shares", "shipped_calibration"]
@@ -146,7 +146,7 @@ def ordered_shares(chains: Chains, chosen: NDArray[np.int64]) -> NDArray[np.floa
 
     The shared secondary structure of two chains is the sum of the minima of their fractions.
     """
-    states, offsets = take_runs(chains.secondary, chains.offsets, chosen)
+    states, offsets = take_segments(chains.secondary, chains.offsets, chosen)
     if not len(chosen):
         return np.zeros((0, 2))
     counts = [np.add.reduceat(states == state, offsets[:-1], dtype=np.int64) for state in (HELIX, STRAND)]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -243,8 +243,8 @@ def _superpose_by_structure(comparison: Comparison, targets: Sequence[tuple[Chai
     queries, chains, progress = comparison.queries.chains, comparison.database.chains, comparison.resources.progress
     query_rows = np.array([query for query, _ in targets], np.int64)
     used, which = np.unique(np.concatenate([np.empty(0, np.int64), *(some for _, some in targets)]), return_inverse=True)
-    query_positions, query_offsets = take_runs(queries.position, queries.offsets, query_rows)
-    positions, offsets = take_runs(chains.position, chains.offsets, used)
+    query_positions, query_offsets = take_segments(queries.position, queries.offsets, query_rows)
+    positions, offsets = take_segments(chains.position, chains.offsets, used)
     sizes = [len(some) for _, some in targets]
     all_positions = np.concatenate([query_positions, positions]).astype(np.float64)
     if not np.isfinite(all_positions).all():  # the kernels compute indices from coordinates
@@ -282,4 +282,4 @@ def _fit_by_descriptors(
     figures = np.array(run_on_threads(fit, range(len(targets)), resources.threads, resources.progress)).reshape(-1, 3)
     lengths = np.array([len(start) for start in starts], np.int64)
     flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
-    return Superpositions(rotation, translation, figures[:, 1], figures[:, 2], figures[:, 0], lengths, flat, run_offsets(lengths))
+    return Superpositions(rotation, translation, figures[:, 1], figures[:, 2], figures[:, 0], lengths, flat, segment_offsets(lengths))

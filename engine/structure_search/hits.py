@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs
+from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.decimals import printed, rounded, rounded_to_digits
@@ -129,7 +129,7 @@ def _query_hits(
     comparison: Comparison, candidates: Sequence[Candidates], aligned: Sequence[Superpositions], orders: Sequence[NDArray[np.int64]]
 ) -> Iterator[StructureQueryHits]:
     """Yield the hits of queries from one table."""
-    queries, offsets = comparison.queries.chains, run_offsets(np.array([len(order) for order in orders], np.int64))
+    queries, offsets = comparison.queries.chains, segment_offsets(np.array([len(order) for order in orders], np.int64))
     hits = _table(comparison, _Hits.from_candidates(comparison, candidates, aligned, orders), offsets)
     for some, both, order, (first, last) in zip(candidates, aligned, orders, pairwise(offsets.tolist()), strict=True):
         scores = some.scores
@@ -238,7 +238,7 @@ def _table(comparison: Comparison, hits: _Hits, query_offsets: NDArray[np.int64]
     same = identities(
         (queries.residues, queries.offsets, of_query), (targets.residues, targets.offsets, of_target), hits.pairs, hits.n_pairs
     )
-    texts = cigars(hits.pairs, run_offsets(hits.n_pairs), *lengths)
+    texts = cigars(hits.pairs, segment_offsets(hits.n_pairs), *lengths)
     row = hits.candidate
     of_query, of_target, n_query, n_target, n_pairs = of_query[row], of_target[row], lengths[0][row], lengths[1][row], hits.n_pairs[row]
     e_values, probabilities = _significance(comparison, hits, queries.shares[of_query], targets.shares[of_target], n_query, n_target)
@@ -289,7 +289,7 @@ def _distinct(described: DescribedChains, rows: NDArray[np.int64]) -> tuple[_Dis
     """Return the distinct chains among the indices `rows`, and the index of each row in them."""
     chains = described.chains
     used, which = np.unique(rows, return_inverse=True)
-    residues, offsets = take_runs(chains.residue, chains.offsets, used)
+    residues, offsets = take_segments(chains.residue, chains.offsets, used)
     names, descriptions = (
         pa.array(list(map(texts.__getitem__, used.tolist())), pa.string()) for texts in (chains.names, chains.descriptions)
     )

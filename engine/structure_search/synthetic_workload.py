@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from proteoscope.engine.arrays import read_only, run_offsets
+from proteoscope.engine.arrays import read_only, segment_offsets
 from proteoscope.engine.execution.workload import Sample
 from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.superposing import build_superposition_workload
@@ -29,11 +29,11 @@ def _chains(lengths: np.ndarray, rng: np.random.Generator) -> StructureArrays:
         return np.resize(rng.integers(low, high, min(size, _DRAWN)).astype(dtype), size)
 
     return StructureArrays(
-        read_only(run_offsets(lengths)),
+        read_only(segment_offsets(lengths)),
         read_only(np.resize(state, n)),
         read_only(drawn(1500, 4500, np.uint16, n)),
         read_only(drawn(0, ANGLE_STEPS, np.uint16, n)),
-        run_offsets(elements),
+        segment_offsets(elements),
         drawn(0, 3, np.uint8, n_elements),
         drawn(3, 20, np.int32, n_elements),
     )
@@ -56,13 +56,13 @@ def sample_pairs(size: float, seed: int) -> Sample:
     chunks = (lengths * rng.uniform(0.7, 1.0, n)).astype(np.int64)
     steps = rng.normal(size=(int(lengths.sum()), 3)) + np.repeat(rng.normal(size=(n, 3)), lengths, axis=0)
     walks = np.cumsum(steps * (_STEP / np.linalg.norm(steps, axis=1, keepdims=True)), axis=0)
-    starts = run_offsets(lengths)
-    chosen = np.repeat(starts[:-1] - run_offsets(chunks)[:-1], chunks) + np.arange(int(chunks.sum()))
+    starts = segment_offsets(lengths)
+    chosen = np.repeat(starts[:-1] - segment_offsets(chunks)[:-1], chunks) + np.arange(int(chunks.sum()))
     shaken = walks[chosen] + rng.normal(size=(len(chosen), 3)) * 0.5
     position = np.concatenate((walks, shaken))
-    offsets = np.concatenate((starts, starts[-1] + run_offsets(chunks)[1:]))
-    aligned = np.arange(len(chosen)) - np.repeat(run_offsets(chunks)[:-1], chunks)
+    offsets = np.concatenate((starts, starts[-1] + segment_offsets(chunks)[1:]))
+    aligned = np.arange(len(chosen)) - np.repeat(segment_offsets(chunks)[:-1], chunks)
     pairs = ChainPairs(
-        position, offsets, np.arange(n), np.arange(n, 2 * n), np.stack([aligned, aligned], axis=1).astype(np.int32), run_offsets(chunks)
+        position, offsets, np.arange(n), np.arange(n, 2 * n), np.stack([aligned, aligned], axis=1).astype(np.int32), segment_offsets(chunks)
     )
     return Sample(build_superposition_workload(), [pairs._asdict()])

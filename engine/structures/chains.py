@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, run_offsets, take_runs
+from proteoscope.engine.arrays import Texts, segment_offsets, take_segments
 from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.sequences.matrices import SYMBOLS
 
@@ -106,17 +106,17 @@ class Chains:
 
     def texts(self, order: NDArray[np.int64]) -> tuple[Texts, Texts]:
         """Return sequences and secondary structure of the chains with the given indices."""
-        residues, offsets = take_runs(self.residue, self.offsets, order)
-        return Texts(_SYMBOLS[residues], offsets), Texts(_STATE_SYMBOLS[take_runs(self.secondary, self.offsets, order)[0]], offsets)
+        residues, offsets = take_segments(self.residue, self.offsets, order)
+        return Texts(_SYMBOLS[residues], offsets), Texts(_STATE_SYMBOLS[take_segments(self.secondary, self.offsets, order)[0]], offsets)
 
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
         """Return the chains with the given indices, in this order."""
         order = np.asarray(order, np.int64)
-        offsets = run_offsets(self.lengths[order])
-        columns = {name: take_runs(getattr(self, name), self.offsets, order)[0] for name in RESIDUE_COLUMNS if name != "position"}
+        offsets = segment_offsets(self.lengths[order])
+        columns = {name: take_segments(getattr(self, name), self.offsets, order)[0] for name in RESIDUE_COLUMNS if name != "position"}
         position = np.empty((int(offsets[-1]), 3), np.float32)
         for axis in range(3):
-            position[:, axis] = take_runs(self.position[:, axis], self.offsets, order)[0]
+            position[:, axis] = take_segments(self.position[:, axis], self.offsets, order)[0]
         return Chains(
             tuple(self.names[i] for i in order), tuple(self.descriptions[i] for i in order), offsets, position=position, **columns
         )
@@ -147,6 +147,6 @@ def concatenated(parts: Sequence[Chains]) -> Chains:
     return Chains(
         tuple(name for part in parts for name in part.names),
         tuple(text for part in parts for text in part.descriptions),
-        run_offsets(np.concatenate([part.lengths for part in parts])),
+        segment_offsets(np.concatenate([part.lengths for part in parts])),
         **columns,
     )

@@ -26,7 +26,7 @@ from typing import Any, TypeVar, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, ranges, run_offsets
+from proteoscope.engine.arrays import Texts, ranges, segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
 from proteoscope.engine.files import atomic_file, put_in_place, storage_errors, sync_file, sync_folder, temporary_path
@@ -378,7 +378,7 @@ def write_merged(
     chosen = np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *is_retained]))
     keys = [(lengths[i], names[i], result.path, i) for i in chosen.tolist() if (result := origin[i]) is not None]
     order = np.array([i for *_, i in sorted(keys)], np.int64)
-    starts = run_offsets(lengths)
+    starts = segment_offsets(lengths)
     offsets, rows = ranges(starts[:-1][order], starts[1:][order])
 
     with storage_errors(folder), temporary_path(folder) as temporary:
@@ -410,7 +410,7 @@ def write_merged(
 def _write_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
     encoded = [text.encode("utf-8", "replace") for text in texts]
     np.save(folder / f"{name}.npy", np.frombuffer(b"".join(encoded), np.uint8))
-    np.save(folder / f"{name}_offsets.npy", run_offsets(np.array([len(text) for text in encoded], np.int64)))
+    np.save(folder / f"{name}_offsets.npy", segment_offsets(np.array([len(text) for text in encoded], np.int64)))
 
 
 def write_database(

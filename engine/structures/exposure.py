@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import Chains
@@ -203,7 +203,7 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
         return []
     position = np.concatenate([atom.position for atom in atoms])
     radius = np.concatenate([atom.radius for atom in atoms])
-    offsets = run_offsets(np.array([len(atom.radius) for atom in atoms], np.int64))
+    offsets = segment_offsets(np.array([len(atom.radius) for atom in atoms], np.int64))
     areas = np.zeros(len(radius))
     kernels.cpu.solvent_area.solvent_areas(position, radius, offsets, _sphere(_POINTS), PROBE_RADIUS, 0, len(atoms), areas)
     result = []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
@@ -227,7 +227,7 @@ def identities(
         residues[pairs[:, column] + np.repeat(offsets[chain], n_pairs)]
         for column, (residues, offsets, chain) in enumerate((queries, targets))
     )
-    n_same = np.diff(np.searchsorted(np.flatnonzero((a == b) & (a != _X)), run_offsets(n_pairs)))
+    n_same = np.diff(np.searchsorted(np.flatnonzero((a == b) & (a != _X)), segment_offsets(n_pairs)))
     shares: NDArray[np.float64] = n_same / np.maximum(1, n_pairs)
     return shares
 

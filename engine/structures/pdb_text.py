@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import begins_run
+from proteoscope.engine.arrays import begins_group
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structures.chain_copies import copies_note, copy_name, free_codes, models_note
 from proteoscope.engine.structures.pdb_atoms import ATOM_COLUMNS, NOT_READABLE, PdbAtoms, begins_early
@@ -149,7 +149,7 @@ class _Rewriting:
         keys = section[atoms] * (int(group[-1]) + 1) + group[atoms]
         result, first, part, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         sections = section[atoms[first]]
-        is_read = begins_run(sections)
+        is_read = begins_group(sections)
         content = self._columns(atoms, 27)[:, 12:]
         stops = first + sizes
         for k in np.flatnonzero(is_read)[1:].tolist():

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.registry import format_names, list_suffixes
 from proteoscope.engine.formats.sources import ByteSource
@@ -519,7 +519,7 @@ class _StructureReader:
                 n_atoms.append(len(chain_part))
                 label_number.append(chain_part.label_seq)
         atoms = read_atom_columns(self._structure)
-        offsets = run_offsets(np.array(n_atoms, np.int64))
+        offsets = segment_offsets(np.array(n_atoms, np.int64))
         if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MAXIMUM_ATOMS:
             raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
         backbone, chosen, is_calcium = kernels.cpu.backbone.gather_backbone(
@@ -687,7 +687,7 @@ class _StructureReader:
         chains = Chains(
             names=tuple(name for name, _, _ in parts),
             descriptions=tuple(text for _, text, _ in parts),
-            offsets=run_offsets(np.array([len(here) for _, _, here in parts])),
+            offsets=segment_offsets(np.array([len(here) for _, _, here in parts])),
             position=taken.backbone[rows, 1].astype(np.float32),
             residue=taken.residue[rows],
             secondary=secondary[rows],
@@ -720,7 +720,7 @@ class _Residues:
         rows = np.flatnonzero(is_residue & (position[self.chain] >= 0))
         rows = rows[np.argsort(position[self.chain[rows]], kind="stable")]
         lengths = np.bincount(position[self.chain[rows]], minlength=len(wanted))
-        offsets = run_offsets(lengths)
+        offsets = segment_offsets(lengths)
         label = self.label_number[rows].copy()
         for k in range(len(wanted)):
             here = label[offsets[k] : offsets[k + 1]]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.processor import Processor
@@ -230,7 +230,7 @@ def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, 
     """
     some = slice(first, last)
     counts, scores = superpositions.counts[some], superpositions.scores[some]
-    retained = np.repeat(superpositions.places[:-1][some] - run_offsets(counts)[:-1], counts) + np.arange(counts.sum())
+    retained = np.repeat(superpositions.places[:-1][some] - segment_offsets(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
         superpositions.moves[some, :9].reshape(-1, 3, 3),
         superpositions.moves[some, 9:],
@@ -239,7 +239,7 @@ def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, 
         superpositions.rmsd[some],
         counts,
         superpositions.pairs[retained],
-        run_offsets(counts),
+        segment_offsets(counts),
     )
 
 

@@ -33,7 +33,7 @@ from proteoscope.engine.views.traces import Trace, create_query_trace, superpose
 
 __all__ = [
     "ChainPair",
-    "NearFold",
+    "MappedChain",
     "ProteinEvidence",
     "ShownStructure",
     "find_peptide_position",
@@ -56,7 +56,7 @@ _NEAREST_ATOMS = 3  # minimum number of residue pairs for a superposition
 
 
 @dataclass(frozen=True, eq=False)
-class NearFold:
+class MappedChain:
     """Chain that is similar to a protein, from the tables of the run.
 
     Attributes
@@ -121,7 +121,7 @@ class ProteinEvidence:
         Peptide quantities of the same identification, or None.
     sites
         First row in the table of sites by index of the modified residue, from 0.
-    folds
+    chains
         Chains that are similar to the protein, most similar first.
     """
 
@@ -132,7 +132,7 @@ class ProteinEvidence:
     is_modified: NDArray[np.bool_]
     conservation: NDArray[np.float64]
     sites: Mapping[int, int]
-    folds: tuple[NearFold, ...]
+    chains: tuple[MappedChain, ...]
     quantities: PeptideQuantities | None = None
     probabilities: Mapping[int, float] = field(default_factory=dict)
     alternatives: Mapping[int, float] = field(default_factory=dict)
@@ -213,11 +213,11 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
 
     coverage = covered_by(accession, sequence, positions, result[0]["description"], makes_a_site)
     sites = {row["position"] - 1: row["row"] for row in (*(row for row in every if row["is_alternative"]), *rows)}
-    folds = tuple(_folds(source, protein, n))
+    chains = tuple(_mapped_chains(source, protein, n))
     probabilities = _best_probabilities(rows)
     alternatives = {at: chance for at, chance in _best_probabilities(every).items() if not is_modified[at]}
     return ProteinEvidence(
-        protein, accession, coverage, n_psms, is_modified, conservation, sites, folds, quantities, probabilities, alternatives
+        protein, accession, coverage, n_psms, is_modified, conservation, sites, chains, quantities, probabilities, alternatives
     )
 
 
@@ -230,8 +230,8 @@ def _best_probabilities(rows: list[dict[str, Any]]) -> dict[int, float]:
     return result
 
 
-def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
-    chains = source.query('SELECT file_row_number AS row, * FROM chains WHERE protein = ? ORDER BY "rank", row', [protein]).to_pylist()
+def _mapped_chains(source: TableSource, protein: ProteinRow, n: int) -> list[MappedChain]:
+    rows = source.query('SELECT file_row_number AS row, * FROM chains WHERE protein = ? ORDER BY "rank", row', [protein]).to_pylist()
     mapped = source.query(
         "SELECT chain_row, position, chain_residue, author_number, chain_letter, exposure FROM mapped_residues "
         "WHERE chain_row IN (SELECT file_row_number FROM chains WHERE protein = ?) ORDER BY chain_row, position, chain_residue",
@@ -241,14 +241,14 @@ def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
     residue, exposure = (mapped[name].cast("float64").to_numpy() for name in ("chain_residue", "exposure"))
     symbols, labels = (mapped[name].to_pylist() for name in ("chain_letter", "author_number"))
     is_inside = (position >= 1) & (position <= n)
-    folds = []
-    for chain in chains:
+    chains = []
+    for chain in rows:
         first, last = np.searchsorted(of_chain, chain["row"]), np.searchsorted(of_chain, chain["row"], "right")
         inside = first + np.flatnonzero(is_inside[first:last])
         is_seen = np.isfinite(residue[inside])
         seen, unseen = inside[is_seen], inside[~is_seen]
-        folds.append(
-            NearFold(
+        chains.append(
+            MappedChain(
                 chain["row"],
                 chain,
                 position[seen] - 1,
@@ -259,7 +259,7 @@ def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
                 position[unseen] - 1,
             )
         )
-    return folds
+    return chains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,7 +333,7 @@ class ShownStructure:
         Why the trace is missing, or ''.
     """
 
-    near: NearFold
+    near: MappedChain
     pair: ChainPair
     trace: Trace | None
     note: str = ""
@@ -352,7 +352,7 @@ def link_quantities(run: FinishedRun) -> LinkedQuantities:
     return LinkedQuantities(run.project, str(run.project.record(run.run.id).get("source_run")))
 
 
-def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> ShownStructure:
+def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: MappedChain) -> ShownStructure:
     """Return a similar chain aligned with its protein; if the file of the chain is missing, only the alignment."""
     try:
         result = _found(run, near)
@@ -371,7 +371,7 @@ def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: Sh
     traces, reported = [], []
     if shown.trace is None:
         return [], [shown.note]
-    others = [near for near in protein.folds if near.row != shown.near.row]
+    others = [near for near in protein.chains if near.row != shown.near.row]
     for near in others[:MAXIMUM_HITS]:
         common, here, other = np.intersect1d(shown.near.position, near.position, return_indices=True)
         if len(common) < _NEAREST_ATOMS:
@@ -387,7 +387,7 @@ def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: Sh
     return traces, reported
 
 
-def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence:
+def _evidence(protein: ProteinEvidence, near: MappedChain, n: int) -> ChainEvidence:
     position = _scattered(n, near.chain_residue, near.position, -1)
     exposure = _scattered(n, near.chain_residue, near.exposure, np.nan)
     # Residues outside the protein have the index -1, which selects the appended value.
@@ -406,7 +406,7 @@ def _scattered(n: int, positions: NDArray[np.int64], values: NDArray[Any] | bool
     return column
 
 
-def _found(run: FinishedRun, near: NearFold) -> ChainInFile:
+def _found(run: FinishedRun, near: MappedChain) -> ChainInFile:
     """Return the chain `near` from its structure file or from a structure database.
 
     Raises
@@ -443,7 +443,7 @@ def _found(run: FinishedRun, near: NearFold) -> ChainInFile:
     return ChainInFile(alone, path)
 
 
-def _pair(protein: ProteinEvidence, near: NearFold, chain: ChainInFile | None) -> ChainPair:
+def _pair(protein: ProteinEvidence, near: MappedChain, chain: ChainInFile | None) -> ChainPair:
     """Return an alignment of whole sequences from aligned pairs of residues; residues between pairs are aligned with gaps."""
     sequence, symbols = protein.coverage.sequence, chain.chains.sequence(ChainRow(0)) if chain else ""
     symbol_of = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))

@@ -63,7 +63,7 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
                 Bar(x - 2, top, 4, 4, _MODIFIED, True, tip=tip, opacity=opacity),
             ]
         top += _STEP + 3
-    for near in protein.folds[:_MAXIMUM_CHAINS]:
+    for near in protein.chains[:_MAXIMUM_CHAINS]:
         shapes.append(Label(0, top + _BAR, shortened(near.name, _LEFT - 6, 8)))
         stretches = np.split(near.position, np.flatnonzero(np.diff(near.position) != 1) + 1) if len(near.position) else []
         tip = f"{near.values['chain']}, {near.values['kind']}, {near.values['identity'] * 100:.1f} % identity"

@@ -100,7 +100,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
         rows = [
             f'<tr><td><a href="{name}.html">{shown(protein.accession)}</a></td><td><a href="{name}.pdf">PDF</a></td>'
             f'<td class="n">{protein.coverage.fraction * 100:.1f} %</td>'
-            f'<td class="n">{int(protein.is_modified.sum()):,}</td><td>{shown(protein.folds[0].name) if protein.folds else "none"}</td>'
+            f'<td class="n">{int(protein.is_modified.sum()):,}</td><td>{shown(protein.chains[0].name) if protein.chains else "none"}</td>'
             f"<td>{shown(protein.coverage.description)}</td></tr>"
             for name, protein in names
         ]
@@ -122,8 +122,8 @@ def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Tabl
         f"{len(protein):,} residues, {protein.coverage.fraction * 100:.1f} % of them covered; {int(protein.is_modified.sum()):,} modified."
     ]
     figures = [draw_protein(protein)]
-    if protein.folds:
-        fold = read_shown_structure(run, protein, protein.folds[0])
+    if protein.chains:
+        fold = read_shown_structure(run, protein, protein.chains[0])
         drawn = draw_fold(protein, fold)
         if drawn is not None:
             figures.append(drawn)

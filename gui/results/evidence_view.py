@@ -18,7 +18,7 @@ from proteoscope.engine.entry import Search
 from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.structures.colouring import EVIDENCE_SCHEMES
 from proteoscope.engine.views.evidence import (
-    NearFold,
+    MappedChain,
     ProteinEvidence,
     ShownStructure,
     find_peptide_position,
@@ -209,7 +209,7 @@ class EvidenceView(WithStructures, RunView):
             if self._quantities is None:
                 self._quantities = link_quantities(run)
             protein = protein_evidence(self._table(run, "proteins"), row, self._quantities.newest())
-            return protein, read_shown_structure(run, protein, protein.folds[0]) if protein.folds else None
+            return protein, read_shown_structure(run, protein, protein.chains[0]) if protein.chains else None
 
         # Otherwise a pending chain of the previous protein would replace the structure of the new one.
         self._reader.cancel("chain")
@@ -234,11 +234,11 @@ class EvidenceView(WithStructures, RunView):
     def _show_chain(self, row: int) -> None:
         """Show another similar chain of the protein."""
         run, protein = self._finished, self._protein
-        near = next((fold for fold in protein.folds if fold.row == row), None) if protein is not None else None
+        near = next((fold for fold in protein.chains if fold.row == row), None) if protein is not None else None
         if run is None or protein is None or near is None or (self._fold is not None and self._fold.near.row == row):
             return
 
-        def read(near: NearFold = near, protein: ProteinEvidence = protein) -> ShownStructure:
+        def read(near: MappedChain = near, protein: ProteinEvidence = protein) -> ShownStructure:
             return read_shown_structure(run, protein, near)
 
         self._reader.submit("chain", read, self._show_fold, self._fail_softly)

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QWidget
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.structures.colouring import Legend
 from proteoscope.engine.structures.meshes import Mesh
 from proteoscope.gui.actions import delayed, repeated
@@ -280,7 +280,7 @@ class StructureCanvas(QWidget):
         """Return the frontmost residue (by its Cα) or atom near a position of the widget, or None if there is none."""
         result: list[tuple[float, float, Pick]] = []
         traces = self.scene.traces
-        offsets = run_offsets(np.array([len(trace) for trace in traces], np.int64))
+        offsets = segment_offsets(np.array([len(trace) for trace in traces], np.int64))
         for number, distance, depth in self._near(
             np.concatenate([np.empty((0, 3), np.float32), *(trace.position for trace in traces)]), at
         ):

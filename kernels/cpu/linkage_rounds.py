@@ -52,7 +52,7 @@ class LinkageRounds:
         has_others = np.bincount(roots - first, minlength=len(roots))[roots - first] > 1
         chosen = np.flatnonzero(has_others)
         self._members = first + chosen[np.argsort(roots[chosen], kind="stable")]
-        self._starts = _starts_of_runs(roots[self._members - first])
+        self._starts = _starts_of_groups(roots[self._members - first])
         # Items are vectors and later groups of vectors; `names` has the smallest vector of each.
         self._vectors, self._ends = vectors, ends
         self._names, self._counts = self._members, np.ones(len(self._members), np.int64)
@@ -106,7 +106,7 @@ class LinkageRounds:
         )
         counts = np.bincount(of_item[is_remaining], self._counts[is_remaining], minlength=int(is_head.sum()))
         self._counts, self._names, component = counts.astype(np.int64), self._names[is_head], component[is_head]
-        self._members, self._starts = np.arange(len(component)), _starts_of_runs(component)
+        self._members, self._starts = np.arange(len(component)), _starts_of_groups(component)
         self._is_last = is_stuck[component[self._starts[:-1]]]
         reach = self._first_ends[self._names]
         stride = len(self._first_ends) + 1
@@ -118,7 +118,7 @@ def _units(similarity: float) -> int:
     return max(1, int(similarity * SIMILARITY_UNITS + 0.5))
 
 
-def _starts_of_runs(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _starts_of_groups(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the starts of segments of equal values, followed by the number of values."""
     return np.append(np.flatnonzero(np.diff(values, prepend=-1)), len(values)).astype(np.int64)
 

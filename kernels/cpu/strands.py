@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from numba import njit
 
-__all__ = ["copy_runs", "write_reverse_complements"]
+__all__ = ["copy_segments", "write_reverse_complements"]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def copy_runs(values, begins, offsets, out):
+def copy_segments(values, begins, offsets, out):
     """Copy segments: segment i of `values` starts at ``begins[i]`` and is written to ``out[offsets[i] : offsets[i + 1]]``."""
     for i in range(len(begins)):
         shift = begins[i] - offsets[i]

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.false_matches import FalseMatches
 from benchmarks.left_out_entries import SETS, Counts, Identified, RunTrials
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.fragments import fragment_ions
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
@@ -32,7 +32,7 @@ def spectra(peaks: list[np.ndarray]) -> Spectra:
         np.full(n, 500.0),
         np.zeros(n, np.float32),
         np.full(n, 4, np.uint32),
-        run_offsets(np.array([len(peak) for peak in peaks])),
+        segment_offsets(np.array([len(peak) for peak in peaks])),
         mz,
         np.ones(len(mz), np.float32),
     )

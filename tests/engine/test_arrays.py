@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import batch_runs, begins_run, places_in_runs, ranges, run_offsets, splitmix64, true_at
+from proteoscope.engine.arrays import batch_segments, begins_group, positions_in_groups, ranges, segment_offsets, splitmix64, true_at
 
 
 @pytest.mark.parametrize("lengths", [[0, 0, 5, 0, 3], [0, 0], [4], [3_000_000, 0, 0, 2_000_000, 1, 0], [0, 0, 9_000_000, 0]])
 def test_batches_of_array_runs_contain_every_run_once(lengths):
-    result = batch_runs(run_offsets(np.array(lengths))[:-1])
+    result = batch_segments(segment_offsets(np.array(lengths))[:-1])
     assert [row for part in result for row in range(len(lengths))[part]] == list(range(len(lengths)))
 
 
@@ -19,12 +19,12 @@ def test_rows_that_begin_a_run_and_places_in_it_equal_a_loop(n):
     rng = np.random.default_rng(n)
     columns = rng.integers(0, 2, (2, n))
     rows = list(zip(*columns.tolist(), strict=True))
-    is_first = begins_run(*columns)
+    is_first = begins_group(*columns)
     assert is_first.tolist() == [i == 0 or rows[i] != rows[i - 1] for i in range(n)]
     expected: list[int] = []
     for starts in is_first.tolist():
         expected.append(0 if starts else expected[-1] + 1)
-    assert places_in_runs(is_first).tolist() == expected
+    assert positions_in_groups(is_first).tolist() == expected
 
 
 def test_ranges_list_the_indices_between_starts_and_stops():

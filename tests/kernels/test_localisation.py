@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.matches.scoring_settings import ion_settings
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
@@ -58,10 +58,10 @@ def localised():
         ions = [mz for _, _, _, mz, _ in fragments(sequence, sites, charge) if random.random() < 0.6]
         mz = np.concatenate((np.array(ions) * (1 + 4e-6 * random.normal(size=len(ions))), random.uniform(100, 1000, 60)))
         peaks.append(np.sort(mz))
-    offsets = run_offsets(np.array([len(peak) for peak in peaks]))
+    offsets = segment_offsets(np.array([len(peak) for peak in peaks]))
     weight = random.permutation(offsets[-1]).astype(np.float32) + 1  # distinct, so that ranks are
     spectra = SpectrumArrays(offsets, np.concatenate(peaks), weight, weight)
-    lengths = run_offsets(np.array([len(sequence) for sequence, *_ in CASES]))
+    lengths = segment_offsets(np.array([len(sequence) for sequence, *_ in CASES]))
     allowed = []
     for sequence, *_ in CASES:
         bits = [sum(1 << kind for kind in (0, 1) if residue in RESIDUES[kind]) | (residue in "AL") << DECOY_BIT for residue in sequence]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.matches.scoring_settings import ion_settings
 from proteoscope.engine.modified_search.candidate_search import ListSettings, query_lists
@@ -28,7 +28,7 @@ def peptides_of(sequences):
     residues = np.array([sum({1 << ord(residue) - 65 for residue in sequence}) for sequence in chosen], np.uint32)
     arrays = PeptideArrays(
         masses[order],
-        run_offsets(lengths)[:-1].astype(np.uint32),
+        segment_offsets(lengths)[:-1].astype(np.uint32),
         lengths.astype(np.uint8),
         np.zeros(len(chosen), np.uint8),
         residues,
@@ -55,7 +55,7 @@ def synthetic_search():
     random = np.random.default_rng(3)
     sequences, peptides = peptides_of(SEQUENCES)
     peaks = [peaks_of(sequence, 1 + i % len(sequence), SHIFT, random) for i, sequence in enumerate(sequences)]
-    offsets = run_offsets(np.array([len(peak) for peak in peaks]))
+    offsets = segment_offsets(np.array([len(peak) for peak in peaks]))
     weight = random.random(offsets[-1]).astype(np.float32)
     spectra = SpectrumArrays(offsets, np.concatenate(peaks), weight, weight)
     queries = QueryArrays(np.arange(len(sequences)), np.array([2, 3, 2, 3, 2]), peptides.mass + SHIFT)
@@ -138,7 +138,7 @@ def test_mass_shift_site_in_random_spectra_is_mostly_correct():
 def test_list_peptide_masses_returns_the_mass_before_each_bond(synthetic_search):
     sequences, peptides = synthetic_search[:2]
     lengths = peptides.length.astype(np.int64) - 1
-    offsets = run_offsets(lengths)
+    offsets = segment_offsets(lengths)
     masses = np.empty(offsets[-1], np.int32)
     list_peptide_masses(peptides, 100.0, 0, len(sequences), offsets, masses)
     for i, sequence in enumerate(sequences):

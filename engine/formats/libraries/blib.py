@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Scalar, run_offsets
+from proteoscope.engine.arrays import Scalar, segment_offsets
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, parse_peptide
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
@@ -134,7 +134,7 @@ class _Batch:
     def move_to(self, library: LibraryCollector) -> None:
         """Add all entries to a library."""
         if self.entries:
-            offsets = run_offsets(np.array([len(mz) for mz, _ in self._peaks], np.int64))
+            offsets = segment_offsets(np.array([len(mz) for mz, _ in self._peaks], np.int64))
             mz, height = (np.concatenate(parts) for parts in zip(*self._peaks, strict=True))
             library.add(self.entries, offsets, mz, height)
 

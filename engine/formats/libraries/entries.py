@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, true_at
+from proteoscope.engine.arrays import segment_offsets, true_at
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.modification_naming import Namer
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
@@ -295,7 +295,7 @@ class LibraryCollector:
             retention_time=retention_time,
             is_decoy=is_decoy,
             n_members=n_members,
-            offsets=run_offsets(n_peaks),
+            offsets=segment_offsets(n_peaks),
             mz=self._mz.finish(),
             intensity=self._intensity.finish(),
             skipped=Skipped(tuple(self._skipped), self._counts),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.libraries.mzspeclib import USED_TERMS, Attribute, AttributeSets, described
@@ -179,7 +179,7 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
 
 
 def _add(library: LibraryCollector, entries: list[Entry], peaks: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> None:
-    offsets = run_offsets(np.array([len(mz) for mz, _ in peaks], np.int64))
+    offsets = segment_offsets(np.array([len(mz) for mz, _ in peaks], np.int64))
     library.add(entries, offsets, np.concatenate([mz for mz, _ in peaks]), np.concatenate([height for _, height in peaks]))
     entries.clear()
     peaks.clear()

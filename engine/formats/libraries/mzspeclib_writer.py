@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.formats.libraries.entry_texts import number_texts, peak_lines, peptide_ions, present
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.library_entries import LibraryEntries
@@ -78,7 +78,7 @@ def _proteins(accessions: object) -> object:
     """Return the attributes of the proteins of each entry, one group per protein, such as ``[2]MS:1000885|...``."""
     listed = pa.compute.split_pattern(accessions, PROTEIN_SEPARATOR)
     counts = pa.compute.fill_null(pa.compute.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
-    offsets = run_offsets(counts)
+    offsets = segment_offsets(counts)
     number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts) + 2
     lines = pa.compute.binary_join_element_wise("[", number_texts(number), "]MS:1000885|protein accession=", listed.flatten(), "\n", "")
     return pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), lines), "")

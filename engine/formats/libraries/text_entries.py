@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
@@ -264,7 +264,7 @@ def _iterate_entry_lines(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[
     if not text.isascii():
         texts = [line if line.isascii() else decoded(line.encode("latin-1")) for line in texts]
     lines = list(zip(numbers.tolist(), texts, strict=True))
-    bounds = run_offsets(is_words)[[*rows, len(is_words)]].tolist()
+    bounds = segment_offsets(is_words)[[*rows, len(is_words)]].tolist()
     return (lines[first:last] for first, last in pairwise(bounds))
 
 
@@ -276,10 +276,10 @@ def _read_entry_peaks(
     `packed` contains the peaks of entries whose scanned peaks are replaced.
     """
     if not packed:
-        return run_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
+        return segment_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
     peaks = [packed.get(i) or (scan.mz[start:stop], scan.intensity[start:stop]) for i, (start, stop) in enumerate(pairwise(starts))]
     mz, intensity = (np.concatenate(columns) for columns in zip(*peaks, strict=True))
-    return run_offsets(np.array([len(masses) for masses, _ in peaks], np.int64)), mz, intensity
+    return segment_offsets(np.array([len(masses) for masses, _ in peaks], np.int64)), mz, intensity
 
 
 def rows_with(data: bytes, table: NDArray[np.int64], word: bytes, *, is_whole: bool) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import PeptideRow
@@ -293,7 +293,7 @@ class MatchCollector:
             **{name: pa.array(texts, pa.string()) for name, texts in self._texts.items()},
             peptide=np.array(self._peptide, np.int64),
             peptides=tuple(self._peptides),
-            protein_offsets=run_offsets(np.array(self._counts, np.int64)),
+            protein_offsets=segment_offsets(np.array(self._counts, np.int64)),
             protein=np.array(self._protein, np.int64),
             accessions=tuple(self._accessions),
             scores=scores,
@@ -337,7 +337,7 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         **{name: pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("run", "native_id", "title")},
         peptide=np.concatenate([of[part.peptide] for of, part in zip(of_peptide, parts, strict=True)]),
         peptides=tuple(peptides),
-        protein_offsets=run_offsets(counts),
+        protein_offsets=segment_offsets(counts),
         protein=np.concatenate([of[part.protein] for of, part in zip(of_protein, parts, strict=True)]),
         accessions=tuple(accessions),
         scores={name: np.concatenate([part.scores.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},

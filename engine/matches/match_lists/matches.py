@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, run_offsets, take_runs
+from proteoscope.engine.arrays import ranges, segment_offsets, take_segments
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.chemistry.modification_naming import NamedModification, Namer
@@ -208,7 +208,7 @@ def collect_matches(
         code[(code < 0) & applies] = number
     row = np.flatnonzero(code < 0)
     left_out = np.flatnonzero(code >= 0)
-    pairs, offsets = take_runs(row_pairs, row_offsets, row)
+    pairs, offsets = take_segments(row_pairs, row_offsets, row)
     spectrum, charge, mass = spectrum_row[row], charge[row], peptides.mass[identifications.peptide[row]]
     observed = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
     nearest = np.clip(np.round((observed - mass) / ISOTOPE_SPACING), *_ISOTOPES).astype(np.int64)
@@ -242,14 +242,14 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
     placed = [namer.place_modifications(peptide) for peptide in noted]
     is_known = np.array([pairs is not None for pairs in placed], np.bool_)
     sequences = tuple(peptide.sequence for peptide in noted)
-    offsets = run_offsets(np.array([len(pairs or ()) for pairs in placed], np.int64))
+    offsets = segment_offsets(np.array([len(pairs or ()) for pairs in placed], np.int64))
     flat = np.array([pair for pairs in placed for pair in pairs or ()], np.int64).reshape(-1, 2)
     sites, modification = flat[:, 0].copy(), flat[:, 1].copy()
     names = [modification.name for modification in namer.modifications]
     masses = np.array([modification.mass for modification in namer.modifications] or [0.0])
     texts = write_many(sequences, offsets, sites, modification, names, masses[: len(names)])
     lengths = np.array([len(sequence) for sequence in sequences], np.int64)
-    residue_offsets = run_offsets(lengths)
+    residue_offsets = segment_offsets(lengths)
     symbols = np.frombuffer("".join(sequences).encode("ascii"), np.uint8)
     residue_masses = RESIDUE_MASS[symbols - ord("A")].copy()
     owner = np.repeat(np.arange(len(sequences)), np.diff(offsets))
@@ -291,7 +291,7 @@ def _places(
     sequence = sequence_of[identifications.peptide] if len(identifications) else np.zeros(0, np.int64)
     keys = np.repeat(sequence, counts) * n_proteins + identifications.protein
     distinct = np.unique(keys)
-    offsets = run_offsets(np.bincount(distinct // n_proteins, minlength=len(codes)))
+    offsets = segment_offsets(np.bincount(distinct // n_proteins, minlength=len(codes)))
     positions = place_peptides(tuple(codes), offsets, distinct % n_proteins, identifications.accessions, database, progress)
     # Pairs of sequences that were found in the database lie between and after the other pairs.
     n_accessions = max(1, len(positions.accessions))
@@ -304,7 +304,7 @@ def _places(
     n_named = np.diff(positions.offsets)[sequence[nameless]]
     per_row = counts.copy()
     per_row[nameless] = n_named
-    row_offsets = run_offsets(per_row)
+    row_offsets = segment_offsets(per_row)
     pairs = np.empty(row_offsets[-1], np.int64)
     is_named = np.repeat(counts > 0, per_row)
     pairs[is_named] = named

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, ranges, run_offsets
+from proteoscope.engine.arrays import begins_group, ranges, segment_offsets
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
@@ -160,7 +160,7 @@ def _found_anywhere(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the first position of each peptide in each database protein: peptide index, protein row and start."""
     peptide, protein, start = find_occurrences(peptides, residues, bounds, progress)
-    is_first = begins_run(peptide, protein)
+    is_first = begins_group(peptide, protein)
     return peptide[is_first], protein[is_first], start[is_first]
 
 
@@ -182,7 +182,7 @@ def _with_found(
     protein = np.concatenate((named.protein, np.array(numbers, np.int64)))
     order = np.argsort(owner, kind="stable")
     return PlacedPeptides(
-        run_offsets(np.bincount(owner, minlength=n)),
+        segment_offsets(np.bincount(owner, minlength=n)),
         protein[order],
         tuple(accessions),
         np.array(rows, np.int64),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -75,8 +75,8 @@ class ListedTables:
 def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParameters, progress: Progress) -> tuple[Integers, Integers]:
     """Return the numbers of matched and possible fragment ions of each match, each (n,) int64."""
     peptides = matches.peptides
-    masses, offsets = take_runs(peptides.residue_masses, peptides.residue_offsets, matches.peptide)
-    symbols, _ = take_runs(peptides.residues, peptides.residue_offsets, matches.peptide)
+    masses, offsets = take_segments(peptides.residue_masses, peptides.residue_offsets, matches.peptide)
+    symbols, _ = take_segments(peptides.residues, peptides.residue_offsets, matches.peptide)
     return count_ions(
         offsets,
         masses,
@@ -178,8 +178,8 @@ def _psm_table(
     peptide_q_value: Floats,
 ) -> pa.Table:
     peptides, at = matches.peptides, pa.array(matches.peptide)
-    site, offsets = take_runs(peptides.sites, peptides.offsets, matches.peptide)
-    modification, _ = take_runs(peptides.modification, peptides.offsets, matches.peptide)
+    site, offsets = take_segments(peptides.sites, peptides.offsets, matches.peptide)
+    modification, _ = take_segments(peptides.modification, peptides.offsets, matches.peptide)
     row = np.maximum(matches.protein_positions.row[positions.protein], 0)
     missing = ("delta_score", "search_score", "expectation", *(kind.column for kind in SCORE_KINDS))
     columns: dict[str, Any] = {

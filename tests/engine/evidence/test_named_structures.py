@@ -158,7 +158,7 @@ def test_shown_structure_opens_only_file_with_recorded_digest(
     monkeypatch.setattr(evidence, "read_structure", note)
     with open_run(untrusted(str(secret)), RUN) as run:
         protein = evidence.protein_evidence(run.tables.source("proteins"), ProteinRow(0))
-        fold = evidence.read_shown_structure(run, protein, protein.folds[0])
+        fold = evidence.read_shown_structure(run, protein, protein.chains[0])
     assert (opened, fold.trace is None) == (([secret], False) if kind == "same bytes" else ([], True))
     assert kind == "same bytes" or str(secret) in fold.note
 

@@ -73,7 +73,7 @@ def test_protein_pages_find_relative_structure_path_from_any_folder(
     monkeypatch.chdir(tmp_path / "elsewhere")
     with open_run(Project.open(tmp_path / "made"), str(done.run_id)) as run:
         protein = protein_evidence(run.tables.source("proteins"), 0)
-        fold = read_shown_structure(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.chains[0])
     assert fold.note == "" and fold.trace is not None
 
 
@@ -81,7 +81,7 @@ def test_structure_drawing_has_the_projected_coordinates(project: Project) -> No
     with open_run(project, str(project.latest("evidence"))) as run:
         source = run.tables.source("proteins")
         protein = protein_evidence(source, 0)
-        fold = read_shown_structure(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.chains[0])
         drawing = draw_fold(protein, fold)
     assert drawing is not None and fold.trace is not None and fold.trace.evidence is not None
     lines = [curve for curve in drawing.shapes if isinstance(curve, Curve) and curve.ink != "background"]
@@ -101,7 +101,7 @@ def test_structure_drawing_has_the_projected_coordinates(project: Project) -> No
 def test_structure_drawing_labels_do_not_overlap(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         protein = protein_evidence(run.tables.source("proteins"), 0)
-        fold = read_shown_structure(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.chains[0])
     assert fold.trace is not None and fold.trace.evidence is not None
     # Many more labels than fit into the drawing.
     crowded = replace(fold.trace.evidence, is_modified=fold.trace.evidence.position >= 0)

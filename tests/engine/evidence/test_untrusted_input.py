@@ -198,7 +198,7 @@ def test_untrusted_chain_names_stay_distinct_and_run_no_commands(chains: tuple[P
         source = opened.tables.source("proteins")
         for row in range(source.total):
             protein = protein_evidence(source, row)
-            fold = read_shown_structure(opened, protein, protein.folds[0])
+            fold = read_shown_structure(opened, protein, protein.chains[0])
             assert fold.note == "" and fold.trace is not None
             assert fold.pair.query == fold.pair.subject == protein.coverage.sequence
 

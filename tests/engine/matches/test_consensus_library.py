@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from proteoscope.engine.arrays import ranges, run_offsets
+from proteoscope.engine.arrays import ranges, segment_offsets
 from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.chemistry.fragments import fragment_ions
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
@@ -35,7 +35,7 @@ def members(seed=0, series="by"):
         ions = fragment_ions(SEQUENCES[row], CHANGES[row], series=series, maximum_charge=1).mz
         observed = ions[rng.random(len(ions)) < 0.9]
         lists.append(np.sort(np.concatenate((observed + rng.normal(0, 0.002, len(observed)), rng.uniform(100, 900, 5)))))
-    offsets = run_offsets(np.array(list(map(len, lists)), np.int64))
+    offsets = segment_offsets(np.array(list(map(len, lists)), np.int64))
     spectra = Spectra(
         ("a.mgf",),
         np.zeros(60, np.int32),
@@ -64,7 +64,7 @@ def members(seed=0, series="by"):
         PEPTIDES,
         np.arange(3),
         SEQUENCES,
-        run_offsets(np.array(list(map(len, residues)), np.int64)),
+        segment_offsets(np.array(list(map(len, residues)), np.int64)),
         np.concatenate(residues),
         none,
         none,

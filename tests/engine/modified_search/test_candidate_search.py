@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import read_only, run_offsets
+from proteoscope.engine.arrays import read_only, segment_offsets
 from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.scoring_settings import ion_settings
@@ -29,7 +29,7 @@ def made():
     text = np.frombuffer("".join(sequences).encode(), np.uint8)
     peptides = PeptideArrays(
         read_only(masses),
-        read_only(run_offsets(lengths)[:-1].astype(np.uint32)),
+        read_only(segment_offsets(lengths)[:-1].astype(np.uint32)),
         read_only(lengths.astype(np.uint8)),
         read_only(np.zeros(len(lengths), np.uint8)),
         read_only(np.zeros(len(lengths), np.uint32)),
@@ -43,7 +43,7 @@ def made():
         prefix = np.cumsum([RESIDUE_MASS[ord(residue) - 65] for residue in sequences[row]])[:-1]
         ions = np.concatenate((prefix, masses[row] - prefix)) + PROTON_MASS
         peaks.append(np.sort(np.concatenate((ions[random.random(len(ions)) < 0.6], random.uniform(100, 900, 15)))))
-    offsets = run_offsets(np.array([len(peak) for peak in peaks]))
+    offsets = segment_offsets(np.array([len(peak) for peak in peaks]))
     weight = np.ones(offsets[-1], np.float32)
     order = np.argsort(masses[queried] + 40.0)
     queries = QueryArrays(order, np.full(len(order), 2), (masses[queried] + 40.0)[order])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.isotopes import element_counts, isotope_patterns, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.quantification.amounts import (
@@ -47,7 +47,7 @@ def minimised(value: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_pairwise_amounts_minimise_the_sum_of_squares(missing):
     values = [random_amounts(seed, n, 5, missing) for seed, n in ((1, 12), (2, 3 if not missing else 9), (3, 20))]
-    offsets = run_offsets(np.array([len(ions) for ions in values]))
+    offsets = segment_offsets(np.array([len(ions) for ions in values]))
     quantities = pairwise_amounts(np.concatenate(values), offsets)
     for ions, amounts in zip(values, quantities, strict=True):
         np.testing.assert_allclose(amounts, minimised(ions), rtol=1e-5)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.arrays import Texts, segment_offsets
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences import hits as hits_module
 from proteoscope.engine.sequences.alignment import Pairs, align_pair, align_pairs
@@ -30,7 +30,7 @@ def relatives(n, generator):
         relative = np.where(generator.random(150) < 0.3, generator.choice(RESIDUES, 150), core)
         cut = int(generator.integers(20, 130))
         results.append(np.concatenate((relative[: cut - int(generator.integers(0, 12))], relative[cut:])))
-    offsets = run_offsets(np.array([len(result) for result in results]))
+    offsets = segment_offsets(np.array([len(result) for result in results]))
     return np.concatenate(results), np.stack((offsets[:-1], offsets[1:]), axis=1)
 
 

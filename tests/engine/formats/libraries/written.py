@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
 from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
@@ -31,7 +31,7 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
             sum(RESIDUE_MASS[ord(residue) - 65] for residue in residues) + WATER_MASS + sum(MASSES[kind] for _, kind in placed_kinds)
         )
     count = rng.integers(1, 60, n)
-    offsets = run_offsets(count)
+    offsets = segment_offsets(count)
     owner = np.repeat(np.arange(n), count)
     mz = rng.uniform(100, 1500, offsets[-1])
     mz = mz[np.lexsort((mz, owner))]
@@ -42,7 +42,7 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
     is_bare = np.arange(n) % 3 == 0
     places, kinds = zip(*(pair for entry in modifications for pair in entry), strict=True) if any(modifications) else ((), ())
     counts = np.array([len(modification) for modification in modifications], np.int64)
-    placed = EntryModifications(run_offsets(counts), np.array(places, np.int64), np.array(kinds, np.int64), NAMES, MASSES)
+    placed = EntryModifications(segment_offsets(counts), np.array(places, np.int64), np.array(kinds, np.int64), NAMES, MASSES)
     proteins = [
         None if bare else PROTEIN_SEPARATOR.join(f"sp|P{k}|X;{k}" for k in range(i % 4 + 1)) for i, bare in enumerate(is_bare.tolist())
     ]
