@@ -2,13 +2,19 @@
 
     python -m benchmarks.library_of_runs --data FOLDER [--consensus merged best]
 
-BSA1, BSA2 and BSA3 are identified (18 proteins and a proteome that is not there, preset low-resolution), exported as a library, and
-searched in it. A run finds itself in its own library, so that the fair figure is added: the library of two of the runs, searched with
-the third, each in turn, against what identifying the third alone finds. `psms` are matches of targets at 1 %, `peptides` distinct sequences
-among them. `same` of the spectra that both identify have the same peptide, `others` another. `library of one run`: BSA2 and BSA3 in that of
-BSA1; of what identifying both finds `identify_of_library` are spectra of the library's peptides, since no others can be found in it.
-`predicted library`: all runs in the library that is predicted from bovine albumin, alone and with `absent_proteins` of the proteome that is
-not there; `foreign` spectra match those. One JSON line for each figure.
+The runs BSA1, BSA2 and BSA3 are identified with a database of 18 proteins and an absent proteome (preset low-resolution), and exported as a
+library. Since each run matches its own spectra in this library, a library of two runs is also searched with the third run, for each run in
+turn, and compared with the identification of the third run. Output: one JSON line per figure.
+
+psms, peptides
+    Accepted target matches at 1 % FDR, and their distinct sequences.
+same, others
+    Numbers of spectra that both searches identify with the same peptide, and with different peptides.
+library of one run
+    BSA2 and BSA3 searched in the library of BSA1. `identify_of_library` counts the identified spectra whose peptides are in the library.
+predicted library
+    All runs searched in a library predicted from bovine albumin, and from albumin and `absent_proteins` proteins of the absent proteome.
+    `foreign` counts spectra that match peptides of absent proteins.
 """
 
 from __future__ import annotations
@@ -110,7 +116,7 @@ class Comparison:
 
 
 def main() -> None:
-    """See the head."""
+    """Identify the runs, build the libraries, search them, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--consensus", nargs="+", choices=("merged", "best"), default=["merged", "best"])

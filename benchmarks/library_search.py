@@ -2,11 +2,19 @@
 
     python -m benchmarks.library_search --data FOLDER foreign|molecules|speed|reading
 
-foreign: BSA1-3 against NIST's library of BSA joined with as many entries of peptides that are not there (residues exchanged, fragments
-where those of the others are), by several seeds: what share of the accepted matches is of these, twice, since as many more false ones
-fall on the library's own. molecules: MassBank, every other spectrum of each compound as library, the others as queries: how many have the
-right compound first. speed: many spectra against a library of `--entries` entries, with its index stored. reading: an MSP of 500 MB, NIST's
-again and again, read by a process of its own. One JSON line for each figure.
+Output: one JSON line per figure.
+
+foreign
+    BSA1-3 are searched in NIST's library of BSA, joined with as many entries of absent peptides (residues exchanged, fragments shifted
+    accordingly), with several seeds. The false share is twice the share of accepted matches of absent peptides, because equally many false
+    matches have entries of BSA.
+molecules
+    Every other MassBank spectrum of each compound is in the library, and the others are queries: the share of queries whose best match is
+    the correct compound.
+speed
+    Many spectra are searched in a library of `--entries` entries with a cached index.
+reading
+    A separate process reads an MSP file of 500 MB, which contains NIST's library many times.
 """
 
 from __future__ import annotations
@@ -159,7 +167,7 @@ def searched(
 
 
 def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
-    """See the head."""
+    """Print the share of false matches among the accepted ones, for several similarities, tolerances and seeds."""
     library = read_libraries([path or data / "libraries" / "nist-bsa_consensus.msp"])
     spectra = read_spectra(sorted((data / "spectra" / "bsa_ltq").glob("BSA?.mzML")), threads=2)
     for similarity in ("entropy", "cosine"):
@@ -194,7 +202,7 @@ def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
 
 
 def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
-    """See the head; `n_queries` of them, all where it is 0."""
+    """Print the share of correct compounds for `n_queries` random queries, or for all queries if it is 0."""
     spectra = read_spectra([data / "clustering" / "massbank_esi_ms2.mgf"], threads=2, takes_negative=True)
     lines = (data / "clustering" / "massbank_esi_ms2.labels.tsv").read_text(encoding="utf-8").splitlines()
     label = np.array([line.split("\t")[2] for line in lines[1:]])
@@ -267,7 +275,7 @@ def matchms(
 
 
 def speed(data: Path, n_entries: int) -> None:
-    """See the head. The library is made of the spectra themselves, with precursors all over."""
+    """Print the search time in a library of copies of the query spectra with randomly shifted precursors."""
     spectra = read_spectra([data / "spectra" / "bench_x10.mgf"], threads=2)
     generator = np.random.default_rng(2)
     rows = generator.integers(0, len(spectra), n_entries)
@@ -302,7 +310,7 @@ def speed(data: Path, n_entries: int) -> None:
 
 
 def reading(data: Path, megabytes: int) -> None:
-    """See the head."""
+    """Print the time and the peak memory of a process that reads a large MSP file."""
     script = (
         "import json, sys, time; from pathlib import Path; from proteoscope.engine.formats.libraries.reading import read_libraries\n"
         "begun = time.perf_counter(); library = read_libraries([sys.argv[1]])\n"
@@ -322,16 +330,16 @@ def reading(data: Path, megabytes: int) -> None:
 
 
 def main() -> None:
-    """See the head."""
+    """Run the benchmark named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figure", choices=("foreign", "molecules", "speed", "reading"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--library", type=Path, help="of foreign: another than NIST's, as one of few peptides")
-    parser.add_argument("--matchms", action="store_true", help="of molecules: also run matchms on the same (tests/peers/install.sh)")
+    parser.add_argument("--library", type=Path, help="foreign: another library in place of NIST's, for example with few peptides")
+    parser.add_argument("--matchms", action="store_true", help="molecules: also run matchms (tests/peers/install.sh) on the same spectra")
     parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--entries", type=int, default=500_000)
-    parser.add_argument("--megabytes", type=int, default=500, help="of reading")
+    parser.add_argument("--megabytes", type=int, default=500, help="reading: size of the MSP file")
     given = parser.parse_args()
     if given.figure == "foreign":
         foreign(given.data, given.seeds, given.library)

@@ -2,11 +2,11 @@
 
     python -m benchmarks.predicted_library --data FOLDER [--device cpu|cuda] [--entries N] [--threads N] [--narrow] [--write]
 
-Peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`, 844,087 entries of two and three charges), `--entries` of them, spread
-evenly over the masses; the spectra are `spectra/bench_x10.mgf` (22,690). Narrow is 10 ppm, open 200 Da to either side (not with
-`--narrow`). `seconds` is from prepared references to rated matches; a search is done twice, and the second is reported, since the first
-compiles. With `--write`: the whole command `proteoscope predict` as a process, to a temporary file, and its peak memory. One JSON line for
-each figure.
+The library has `--entries` of the 844,087 peptides with charges 2 and 3 of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`), evenly
+distributed over the masses. The 22,690 spectra are `spectra/bench_x10.mgf`. The narrow search has a precursor tolerance of 10 ppm; the open
+search, which `--narrow` omits, has 200 Da. `seconds` is the time from prepared references to matches with error rates. Each search is done
+twice, and the second is reported, because the first compiles. `--write` measures the command `proteoscope predict` as a process that writes
+a temporary file, and its peak memory. Output: one JSON line per figure.
 """
 
 from __future__ import annotations
@@ -109,14 +109,14 @@ def write(database: Path) -> None:
 
 
 def main() -> None:
-    """See the head."""
+    """Predict the library, and print the times of its prediction and of the searches."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--entries", type=int, default=500_000)
     parser.add_argument("--threads", type=int, default=available_threads())
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--narrow", action="store_true", help="no open search, which a processor is long at")
+    parser.add_argument("--narrow", action="store_true", help="no open search, which takes long on a CPU")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     database = existing(given.data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta")
