@@ -2,8 +2,8 @@
 
 The script runs in the Python environment of the compared programs. The title of a spectrum is its compound. Candidates of a query are the
 library spectra of the same polarity whose precursor is within the tolerance. MEASURE is a class of `matchms.similarity`, and POWER the
-exponent of intensities. It prints the number of queries whose best candidate is the correct compound, the number of compared pairs, and the CPU seconds of the
-comparisons, without compilation by Numba.
+exponent of intensities. It prints the number of queries whose best candidate is the correct compound, the number of compared pairs, and the
+CPU seconds of the comparisons, without compilation by Numba.
 """
 
 import json

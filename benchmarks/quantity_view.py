@@ -125,7 +125,7 @@ def measure(folder: Path, where_above: float) -> None:
 
 
 def main() -> None:
-    """Measure."""
+    """Run the steps in a window, and print the longest stall of each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--proteins", type=int, default=5000)
     parser.add_argument("--samples", type=int, default=12)

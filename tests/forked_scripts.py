@@ -1,4 +1,4 @@
-"""Python scripts in processes forked from one that has imported what they need, which takes longer than most of these scripts."""
+"""Python scripts that run in forked processes. The parent process imports their modules once, since this takes longer than most scripts."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class FileState:
     n_peaks_read : int
         Number of peaks before any were removed.
     n_noise_read : int
-        Maximum number of values to which the arrays of noise unpack.
+        Maximum number of values in the unpacked arrays of noise.
     n_with_mobility : int
         Number of spectra with ion mobilities.
     n_negative : int

@@ -454,9 +454,9 @@ def _are_highest(
 def _movable_types(
     variable: Sequence[SearchModification], choice: Literal["automatic", "all", "none"], names: Sequence[str]
 ) -> list[_Type]:
-    """Return modifications by name and mass: one may move among the sites of all with the same name and mass.
+    """Group the modifications by name and mass. A modification may move to the sites of every modification of its group.
 
-    Further modifications than the kernels can move stay in place; localised ones come first.
+    Groups beyond the maximum number of the kernels are left out, and their modifications do not move. Groups to localise come first.
     """
     groups = dict[tuple[str, int], list[int]]()
     for number, modification in enumerate(variable):

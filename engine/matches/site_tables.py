@@ -202,7 +202,7 @@ class SiteTables:
 
     @property
     def messages(self) -> list[str]:
-        """Sentence on each modification."""
+        """Messages for the log, one for each modification."""
         return [_sentence(entry) for entry in self.record]
 
 

@@ -54,8 +54,9 @@ def group_walk(
     group : ndarray of int64, shape (n,)
         Group of each match.
     expected : ndarray of float64, shape (n,), optional
-        Number of decoys of the match's group expected at or above its score. The sum over the groups at their frontiers, at most `at_once`,
-        is added to the observed decoys in place of the 1 (see `proteoscope.engine.statistics.target_decoy`).
+        Number of decoys of the match's group expected at or above its score. Their sum over all groups, at the current position of the walk in
+        each group, replaces the 1 that is added to the number of observed decoys; it is limited to `at_once` (see
+        `proteoscope.engine.statistics.target_decoy`).
     at_once : float
         Number of decoys per random event (see `proteoscope.engine.statistics.target_decoy.q_values`).
     decoy_ratio : float

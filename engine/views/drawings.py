@@ -149,7 +149,10 @@ class Spans:
 
 @dataclass(frozen=True)
 class Points:
-    """Dots (n) of one colour; `x` and `y` have shape (n,), and `targets`, the objects that clicks select, (n,) or (0,)."""
+    """Dots of one colour at `x` and `y`, each of shape (n,).
+
+    `targets`, shape (n,), are the numbers of the objects that clicks on the dots select; it is empty if clicks select nothing.
+    """
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]

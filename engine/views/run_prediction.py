@@ -169,9 +169,9 @@ def _measured(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _measured_bound(measured: StackedBar, predicted: str) -> str:
-    """Return the measured limiting factor.
+    """Return what limited the measured time: host, transfer, memory or compute, such as ``memory-bound``.
 
-    If the limiting factor is the device, the predicted factor distinguishes transfer, memory and compute.
+    The measurement distinguishes only host and device; for a device, the prediction names transfer, memory or compute.
     """
     on_devices = measured.parts.get("kernel", 0.0) + measured.parts.get("GPUs", 0.0)
     if on_devices < measured.parts["host"]:

@@ -115,7 +115,7 @@ def corrupt(folder: Path, seed: int = 0) -> Iterator[str]:
 
 
 def _renew(folder: Path, originals: Path, name: str) -> None:
-    """Restore what was corrupted, completely if the index was rebuilt meanwhile."""
+    """Restore a corrupted file and the manifest of an index."""
     folder.mkdir(exist_ok=True)
     shutil.copyfile(originals / name, folder / name)
     shutil.copyfile(originals / "manifest.json", folder / "manifest.json")

@@ -108,7 +108,7 @@ def test_search_cancelled_in_any_stage_changes_no_file(stages, own_cache):
 
 
 def test_cancel_after_the_search_does_not_stop_the_export(tmp_path):
-    """The cancel comes after the last table was registered: tables, run.json and register are of one run."""
+    """Cancel after the last table was registered: the tables, run.json and the database of the project describe the same run."""
     summary = search(tmp_path / "project", Progress(), index=None)
     assert (tmp_path / "project" / "run.json").exists()
     assert assert_whole(tmp_path / "project").latest() == summary.run_id

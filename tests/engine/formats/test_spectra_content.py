@@ -162,7 +162,7 @@ def test_spectra_content_detects_labels_of_real_runs(shared_data: Path, name: st
     assert content is not None and content.label == label
 
 
-def test_warnings_of_unsuitable_settings_inspect_every_file(tmp_path: Path, sample_data: Path) -> None:
+def test_warn_of_misfits_reports_any_unsuitable_file(tmp_path: Path, sample_data: Path) -> None:
     search, warnings = search_of_kind("identify"), list[str]()
     files = [tmp_path / f"exact{n}.mgf" for n in range(4)]
     random = np.random.default_rng(3)

@@ -39,7 +39,7 @@ def test_read_ms1_spectra_reads_mzml_faims_voltages_in_time_order(make: Any, wri
     np.testing.assert_array_equal(result.voltage_of(np.array([0.0, 60.0, 119.9, 121.0, 500.0])), [-60.5, -60.5, -60.5, np.nan, -45.0])
 
 
-def test_read_ms1_spectra_has_no_faims_voltages_without_terms(make: Any, written: Written) -> None:
+def test_read_ms1_spectra_without_faims_terms_has_no_voltages(make: Any, written: Written) -> None:
     spectra = read_ms1_spectra(written(make.mzml(make.mzml_spectrum(0, level="1", ions=""), make.mzml_spectrum(1))))
     assert not len(spectra.voltage) and np.isnan(spectra.voltages).tolist() == [True]
     assert spectra.at_voltage(float("nan")).all() and not spectra.at_voltage(-45.0).any()

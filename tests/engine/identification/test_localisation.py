@@ -182,7 +182,7 @@ def test_ubiquitin_is_never_on_the_last_residue_of_peptides(proteins, searched, 
     assert all(len(rows["psms"][site["psm"]]["sequence"]) not in site["possible_positions"] for site in of_gg)
 
 
-def test_sites_of_python_api_are_accepted_or_certain(tables):
+def test_api_returns_accepted_sites_and_sites_without_alternatives(tables):
     project, rows = tables
     result = proteoscope.open_project(project).run()
     assert {*TABLES} <= {*result.tables}

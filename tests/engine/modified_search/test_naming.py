@@ -95,7 +95,7 @@ def test_mass_shift_of_end_residues_is_named_as_peptide_end():
 
 
 @pytest.mark.parametrize("k", range(1, 8))
-def test_mass_shift_names_no_peptide_below_minimum_length(k):
+def test_mass_shift_does_not_name_truncations_to_short_peptides(k):
     sequence = "LVNELTEFAK"
     for lost, best, end in ((sequence[:k], 1, "N-terminus"), (sequence[-k:], len(sequence), "C-terminus")):
         name = f"-{lost} ({end})"
