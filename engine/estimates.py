@@ -129,6 +129,8 @@ class Estimate:
         See `Expectation`.
     alternatives
         Seconds of the run on other devices.
+    disk_bytes
+        Bytes of the results; None if they are not estimated.
     notes
         Remarks for the user.
     """
@@ -153,6 +155,7 @@ class Estimate:
     typical_error: float | None = None
     index: str = ""
     alternatives: Mapping[str, float] = field(default_factory=dict)
+    disk_bytes: float | None = None
     notes: Sequence[str] = ()
 
     def shares(self) -> dict[str, float]:
@@ -224,12 +227,16 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
         return None
 
 
-def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
-    """Return the estimate of a run on a device or on several. This reads no input files and takes a few milliseconds."""
+def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int, *, has_index: bool = False) -> Estimate:
+    """Return the estimate of a run on a device or on several. This reads no input files and takes a few milliseconds.
+
+    `has_index` is True if the index is in the cache when the run begins, although no earlier run is known that has built it.
+    """
     parameters = [_parameters(member, threads) for member in _members(device)]
     device_prediction = _device_prediction(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
     raw_steps = _steps(expectation.host, device_prediction, [device_numbers for device_numbers, _ in parameters], threads)
     history = StepHistory(kind, _device_title(device), threads, expectation.index)
+    history.finds_index |= has_index
     if history.finds_index:
         raw_steps["index"] *= _OPENED
     steps, n_runs = history.corrected(raw_steps)
@@ -327,8 +334,10 @@ def _device_title(device: Device) -> str:
     return f"{device.name} {device.description}" if device.numbers else processor().description
 
 
-def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -> Estimate:
+def estimate(search: Search, request: SearchRequest, *, compares: bool = True, has_index: bool = False) -> Estimate:
     """Return the estimate of a request on its device; with `compares`, also estimates for the CPU alone and for GPUs that are not used.
+
+    `has_index` is that of `predicted_run`.
 
     Raises
     ------
@@ -341,7 +350,7 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     requested = resolve_device(request.device)
     threads = request.threads or available_threads()
     device = _faster_device(search.kind, expectation, threads, lambda: requested) if request.device == "auto" else requested
-    result = predicted_run(search.kind, expectation, device, threads)
+    result = predicted_run(search.kind, expectation, device, threads, has_index=has_index)
     if request.workers:
         return _with_note(result, "as this machine would compute it itself: what workers take is not known before")
     if not compares or not requested.numbers:

@@ -132,8 +132,8 @@ def _refuse_existing(spec: RunSpec, inputs: Sequence[RunInput]) -> None:
     if request.overwrite or not is_project(spec.project):
         return
     project = Project.open(spec.project)
-    record = next((run for run in project.runs() if run.id == request.run_name and run.status == "done"), None)
-    if record is None:
+    record = project.find_run(request.run_name)
+    if record is None or record.status != "done":
         return
     differences = [] if record.kind == spec.kind else ["the kind of search"]
     values: dict[str, Any] = json.loads(canonical_json(request.parameters.model_dump(mode="json")))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from proteoscope.engine.parameters import SearchParameters
 
 __all__ = [
+    "EXPERIMENT_KINDS",
     "MAXIMUM_THREADS",
     "SEARCHES",
     "Files",
@@ -63,6 +64,8 @@ SEARCHES: tuple[Search, ...] = (
     EVIDENCE,
     QUANTIFICATION,
 )
+EXPERIMENT_KINDS = (IDENTIFICATION.kind, MODIFIED_SEARCH.kind, LIBRARY_SEARCH.kind)
+"""Searches that an experiment of many runs can have, the usual one first."""
 
 
 def search_of_kind(kind: str) -> Search:

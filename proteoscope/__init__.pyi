@@ -7,6 +7,8 @@ from .engine.api.comparisons import Comparison as Comparison
 from .engine.api.comparisons import compare as compare
 from .engine.api.conversions import convert as convert
 from .engine.api.estimating import estimate as estimate
+from .engine.api.experiments import Experiment as Experiment
+from .engine.api.experiments import experiment as experiment
 from .engine.api.machine import cached_files as cached_files
 from .engine.api.machine import clear_cache as clear_cache
 from .engine.api.machine import compile_kernels as compile_kernels

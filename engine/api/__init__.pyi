@@ -2,6 +2,7 @@ from . import alignments as alignments
 from . import comparisons as comparisons
 from . import conversions as conversions
 from . import estimating as estimating
+from . import experiments as experiments
 from . import machine as machine
 from . import plots as plots
 from . import predictions as predictions

@@ -1,3 +1,4 @@
+from . import experiment as experiment
 from . import main as main
 from . import search as search
 from . import system_limits as system_limits

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine
-from proteoscope.engine import searches, views
+from proteoscope.engine import command_line, searches, views
 from proteoscope.engine.command_line.search import build_request
 from proteoscope.engine.command_line.terminal import show_result
 from proteoscope.engine.errors import ParameterError
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["add_estimate"]
 
 _EPILOG = """
-After `estimate` comes the command as it would be run; --out may be left out, since nothing is run or written. Only sizes and beginnings of
-files are read. `proteoscope devices --calibrate` measures the devices of this machine for it.
+After `estimate` comes the command as it would be run, a search or `experiment run`; --out may be left out, since nothing is run or
+written. Only sizes and beginnings of files are read. `proteoscope devices --calibrate` measures the devices of this machine for it.
 """
 _NOWHERE = "not-written"
 """Output of a search that is only estimated, if none is given."""
@@ -39,8 +39,12 @@ def add_estimate(commands: Any, parse: Callable[[list[str]], argparse.Namespace]
 
 def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse.Namespace]) -> None:
     kinds = {search.kind: search for search in searches.SEARCHES}
+    if options.arguments[:2] == ["experiment", "run"]:
+        requested = parse(options.arguments)
+        _show(options, requested, f"experiment of runs of {requested.search}", command_line.experiment.estimate_run(requested))
+        return
     if not options.arguments or options.arguments[0] not in kinds:
-        raise ParameterError(f"estimate: expected a search with its arguments; there are {', '.join(kinds)}")
+        raise ParameterError(f"estimate: expected a search with its arguments, or experiment run; there are {', '.join(kinds)}")
 
     search = kinds[options.arguments[0]]
     arguments = [*options.arguments]
@@ -48,8 +52,12 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
         arguments += ["--out", _NOWHERE]
     requested = parse(arguments)
     result = engine.estimates.estimate(search, build_request(search, requested))
+    _show(options, requested, search.name, result)
+
+
+def _show(options: argparse.Namespace, requested: argparse.Namespace, name: str, result: Estimate) -> None:
     options.json, options.quiet = options.json or requested.json, options.quiet or requested.quiet
-    show_result(options, result.record(), _lines(search.name, result))
+    show_result(options, result.record(), _lines(name, result))
 
 
 def _lines(name: str, estimate: Estimate) -> Iterator[str]:

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import experiments, searches
 from proteoscope.engine import project as project_package
 from proteoscope.engine.command_line.search import add_input, add_search_options, begin_gpus, build_request
-from proteoscope.engine.command_line.terminal import command_progress, show_result
-from proteoscope.engine.entry import DATABASE_INPUT
+from proteoscope.engine.command_line.terminal import STANDARD_OUTPUT, check_printed, command_progress, output_file, output_name, show_result
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.project.outputs import folder_name
 from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
+    from proteoscope.engine.entry import Search, SearchRequest
+    from proteoscope.engine.estimates import Estimate
     from proteoscope.engine.experiments.running import RunOutcome
     from proteoscope.engine.experiments.table import ExperimentRow
     from proteoscope.engine.jobs.progress import Progress
     from proteoscope.engine.project import Project
 
-__all__ = ["add_experiment"]
+__all__ = ["add_experiment", "estimate_run"]
 
-_KIND = "identify"
+_OPTIONS_OF_ONE_RUN = ("from_project", "run")
+"""Options of searches that refer to one identification."""
 _SOME_RUNS_FAILED = 2
 _DESCRIPTION = "Define an experiment of many runs in a project, and search each run alone with the same parameters."
+_RUN_EPILOG = "The exit code is 2 if a run failed. Run the same command again to resume, or to search files that were added or repaired."
 
 
-def add_experiment(commands: Any, *, explains: bool) -> None:
+def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
     """Add the sub-command ``experiment`` to argparse's sub-parsers `commands`.
 
-    If `explains` is True, the options of parameters have help texts.
+    `arguments` are those of the command line; they name the search whose options are added.
     """
     parser = commands.add_parser("experiment", help="define and search an experiment of many runs", description=_DESCRIPTION)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -57,15 +61,31 @@ def add_experiment(commands: Any, *, explains: bool) -> None:
     listing.add_argument("project", metavar="PROJECT", help="project folder")
     listing.set_defaults(command=_list)
 
-    search = searches.search_of_kind(_KIND)
-    run = actions.add_parser(
-        "run",
-        help="search the runs that are not finished",
-        epilog="The exit code is 2 if a run failed. Run the same command again to resume, or to search files that were added or repaired.",
+    export = actions.add_parser("export", help="write the table of runs as an SDRF-Proteomics table")
+    export.add_argument("project", metavar="PROJECT", help="project folder")
+    export.add_argument("--out", required=True, type=output_name, metavar="FILE.sdrf.tsv", help="table to write; - for standard output")
+    export.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="value of all rows that the program does not know, such as 'organism=homo sapiens'; may be given several times",
     )
+    export.set_defaults(command=_export)
+
+    search = searches.search_of_kind(_named_search(arguments))
+    run = actions.add_parser("run", help="search the runs that are not finished", epilog=_RUN_EPILOG)
     run.add_argument("project", metavar="PROJECT", help="project folder")
-    add_input(run, DATABASE_INPUT, takes_several=True)
-    add_search_options(run, search, explains=explains)
+    run.add_argument(
+        "--search",
+        choices=searches.EXPERIMENT_KINDS,
+        default=search.kind,
+        help="search of all runs, whose options are listed here (default: identify)",
+    )
+    for search_input in search.inputs:
+        if search_input.option:
+            add_input(run, replace(search_input, instead=""), takes_several=True)
+    add_search_options(run, search, explains="experiment" in arguments[:1], exclude=_OPTIONS_OF_ONE_RUN)
     run.add_argument(
         "--if-busy",
         choices=("refuse", "wait"),
@@ -75,12 +95,20 @@ def add_experiment(commands: Any, *, explains: bool) -> None:
     run.set_defaults(command=_run)
 
 
+def _named_search(arguments: Sequence[str]) -> str:
+    """Return the kind of search that the arguments of the command line name; ``identify`` if none or an unknown one."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--search", nargs="?")
+    kind = parser.parse_known_args(arguments)[0].search
+    return kind if kind in searches.EXPERIMENT_KINDS else searches.EXPERIMENT_KINDS[0]
+
+
 def _add_files(parser: argparse.ArgumentParser, described: str) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help=described)
     parser.add_argument(
         "--runs",
         metavar="TABLE.tsv",
-        help="tab-separated table with the column file and, if known, sample, condition, fraction, replicate, label",
+        help="tab-separated table with the column file and, if known, sample, condition, fraction, replicate, label; or an SDRF table",
     )
     parser.add_argument(
         "--pattern",
@@ -93,17 +121,21 @@ def _add_files(parser: argparse.ArgumentParser, described: str) -> None:
 def _create(options: argparse.Namespace) -> None:
     folder = Path(options.project)
     with command_progress(options) as progress, project_package.removed_if_unused(folder):
-        new = _given_rows(options, None)
+        new = _given_rows(options, None, progress)
         project = project_package.Project.create_or_open(folder)
-        count = _change(project, lambda _: experiments.table.add_rows([], new, project, progress), progress, is_new=True)
+        count = experiments.table.change_experiment(
+            project, lambda _: experiments.table.add_rows([], new, project, progress), progress, is_new=True
+        )
     show_result(options, {"added": count}, [f"The experiment has {counted(count, 'run')}"])
 
 
 def _add(options: argparse.Namespace) -> None:
     project = project_package.Project.open(options.project)
     with command_progress(options) as progress:
-        new = _given_rows(options, project)
-        count = _change(project, lambda rows: experiments.table.add_rows(rows, new, project, progress), progress)
+        new = _given_rows(options, project, progress)
+        count = experiments.table.change_experiment(
+            project, lambda rows: experiments.table.add_rows(rows, new, project, progress), progress
+        )
     show_result(options, {"added": count}, [f"Added {counted(count, 'run')}"])
 
 
@@ -115,7 +147,7 @@ def _remove(options: argparse.Namespace) -> None:
         return remaining, len({row.run for row in rows} - {row.run for row in remaining})
 
     with command_progress(options) as progress:
-        count = _change(project, remove, progress)
+        count = experiments.table.change_experiment(project, remove, progress)
     show_result(options, {"removed": count}, [f"Removed {counted(count, 'run')}; results remain in the project"])
 
 
@@ -127,13 +159,37 @@ def _list(options: argparse.Namespace) -> None:
     show_result(options, record, _lines(rows, status))
 
 
-def _run(options: argparse.Namespace) -> None:
-    project, search = project_package.Project.open(options.project), searches.search_of_kind(_KIND)
+def _requested(options: argparse.Namespace) -> tuple[Search, SearchRequest, list[ExperimentRow], Project]:
+    """Return the search of ``experiment run``, the request for all files, and the rows of the experiment with its project."""
+    project, search = project_package.Project.open(options.project), searches.search_of_kind(options.search)
     rows = experiments.table.read_experiment(project)
     if not rows:
         raise InputError(project.folder, "has an experiment without runs", remedy="Add files: proteoscope experiment add")
     given = {"spectra": list(dict.fromkeys(row.file for row in rows)), "out": options.project, "run_name": "", "overwrite": False}
-    request = build_request(search, argparse.Namespace(**{**vars(options), **given}))
+    given |= dict.fromkeys(_OPTIONS_OF_ONE_RUN)
+    return search, build_request(search, argparse.Namespace(**{**vars(options), **given})), rows, project
+
+
+def estimate_run(options: argparse.Namespace) -> Estimate:
+    """Return the estimate of ``experiment run`` with these options."""
+    return experiments.estimating.estimate_experiment(*_requested(options))
+
+
+def _export(options: argparse.Namespace) -> None:
+    project = project_package.Project.open(options.project)
+    values = dict(text.partition("=")[::2] for text in options.set)
+    is_printed = options.out == STANDARD_OUTPUT
+    if is_printed:
+        check_printed(options)
+    with output_file(options.out) as path:
+        missing = experiments.running.write_sdrf(project, path, values)
+    record = {"out": options.out, "not_available": missing}
+    lines = [f"Written to {options.out}", *([f"Not available: {', '.join(missing)}; give values with --set"] if missing else [])]
+    show_result(options, record, () if is_printed else lines)
+
+
+def _run(options: argparse.Namespace) -> None:
+    search, request, rows, project = _requested(options)
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
     with command_progress(options) as progress:
@@ -144,33 +200,17 @@ def _run(options: argparse.Namespace) -> None:
         raise SystemExit(_SOME_RUNS_FAILED)
 
 
-def _given_rows(options: argparse.Namespace, project: Project | None) -> list[ExperimentRow]:
+def _given_rows(options: argparse.Namespace, project: Project | None, progress: Progress) -> list[ExperimentRow]:
     """Return the rows that the arguments describe: a table, or files and finished runs of `project`."""
     if bool(options.runs) == bool(options.files) or (options.runs and options.pattern):
         raise ParameterError("give either --runs TABLE.tsv or files, these also with --pattern")
     if options.runs:
-        return experiments.table.read_table(Path(options.runs))
+        return experiments.table.read_table(Path(options.runs), progress)
     finished = set() if project is None else {run.id for run in project.runs() if run.status == "done"}
     runs = [name for name in options.files if name in finished and not Path(name).exists()]
     files = [Path(name) for name in options.files if name not in runs]
-    joined = [] if project is None else [experiments.running.finished_row(project, run, _KIND) for run in runs]
+    joined = [] if project is None else experiments.running.finished_rows(project, runs, experiments.table.read_experiment(project))
     return [*joined, *experiments.table.describe_files(files, options.pattern)]
-
-
-def _change(
-    project: Project,
-    change: Callable[[Sequence[ExperimentRow]], tuple[list[ExperimentRow], int]],
-    progress: Progress,
-    *,
-    is_new: bool = False,
-) -> int:
-    """Replace the rows of the experiment by those that `change` returns with a number, and return this number."""
-    with project.writing("the experiment", progress):
-        if is_new and (project.folder / project_package.paths.EXPERIMENT).exists():
-            raise InputError(project.folder, "has an experiment already", remedy="Add runs to it: proteoscope experiment add")
-        rows, count = change([] if is_new else experiments.table.read_experiment(project))
-        experiments.table.write_experiment(project, rows)
-    return count
 
 
 def _lines(rows: Sequence[ExperimentRow], status: dict[str, str]) -> Iterator[str]:

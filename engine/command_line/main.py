@@ -248,7 +248,7 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
         "devices": add_devices,
         "estimate": partial(add_estimate, parse=lambda arguments: build_parser(arguments).parse_args(arguments)),
         "cost-model": add_cost_model,
-        "experiment": partial(add_experiment, explains="experiment" in arguments[:1]),
+        "experiment": partial(add_experiment, arguments=arguments),
         "runs": add_runs,
         "resume": add_resume,
         "export": add_export,

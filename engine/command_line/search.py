@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -144,8 +144,10 @@ def add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_sev
         )
 
 
-def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False) -> None:
-    """Add the options common to all searches and those of this search to a parser.
+def add_search_options(
+    parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False, exclude: Collection[str] = ()
+) -> None:
+    """Add the options common to all searches and those of this search, without those named in `exclude`, to a parser.
 
     `preset` is the default preset, '' for that of the search.
     """
@@ -187,7 +189,7 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     helps = (f"{of_workers} (see docs/cluster.md)", of_certificates) if search.takes_workers else (argparse.SUPPRESS,) * 2
     parser.add_argument("--workers", default="", metavar="WORKERS", help=helps[0])
     parser.add_argument("--certificates", metavar="DIR", help=helps[1])
-    for option in search.options:
+    for option in (option for option in search.options if option.name not in exclude):
         if option.metavar:
             choices = option.choices or None
             kind = output_name if option.is_output_file else folder_name if option.is_folder else str

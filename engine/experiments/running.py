@@ -1,20 +1,24 @@
 """Search of the runs of an experiment, one after the other in one process, which loads kernels and models once."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError, StorageError, shortened
-from proteoscope.engine.experiments.table import ExperimentRow
+from proteoscope.engine.experiments.sdrf import sdrf_table
+from proteoscope.engine.experiments.table import ExperimentRow, read_experiment
+from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project, RunRecord
-from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.project.digests import digests_remembered, file_digest
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.searches import EXPERIMENT_KINDS
 from proteoscope.engine.version import VERSION
 
-__all__ = ["RunOutcome", "experiment_status", "finished_row", "run_experiment"]
+__all__ = ["RunOutcome", "experiment_status", "finished_rows", "run_experiment", "write_sdrf"]
 
 _NAMED = 5
 
@@ -45,30 +49,68 @@ def experiment_status(project: Project, rows: Sequence[ExperimentRow]) -> dict[s
     return {row.run: status.get(row.run, "not searched") for row in rows}
 
 
-def finished_row(project: Project, run_id: str, kind: str) -> ExperimentRow:
-    """Return the row by which a finished run of a project joins its experiment.
+def finished_rows(project: Project, run_ids: Iterable[str], rows: Sequence[ExperimentRow]) -> list[ExperimentRow]:
+    """Return the rows by which finished runs of a project join its experiment.
 
     Parameters
     ----------
     project : Project
-        Project of the run.
-    run_id, kind : str
-        Id of the run and the kind of search that it must have.
+        Project of the runs.
+    run_ids : iterable of str
+        Ids of the runs.
+    rows : sequence of ExperimentRow
+        Rows of the experiment; if it has finished runs, the others must be of the same search.
 
     Raises
     ------
     InputError
-        If there is no such finished run, or it read several spectrum files.
+        If there is no such finished run, it is of another search, or it read several spectrum files.
     """
-    record = next((run for run in project.runs() if run.id == run_id and run.status == "done"), None)
-    if record is None or record.kind != kind:
-        what = f"holds no finished run '{shortened(run_id)}' of {kind}"
-        raise InputError(project.folder, what, remedy="proteoscope runs lists its runs")
-    files = [file for file in project.inputs(run_id) if file.kind == "spectra"]
-    if len(files) != 1:
-        what = f"run '{run_id}' read {len(files)} spectrum files"
-        raise InputError(project.folder, what, remedy="Each run of an experiment has one: add the files instead")
-    return ExperimentRow(run_id, str(files[0].path), run_id, sha256=files[0].sha256)
+    finished = {run.id: run for run in project.runs() if run.status == "done"}
+    kinds = [finished[row.run].kind for row in rows if row.run in finished]
+    result = []
+    for run_id in run_ids:
+        kinds += [finished[run_id].kind] if run_id in finished and finished[run_id].kind in EXPERIMENT_KINDS else []
+        if run_id not in finished or finished[run_id].kind != kinds[0]:
+            what = f"holds no finished run '{shortened(run_id)}' of {kinds[0] if kinds else ' or '.join(EXPERIMENT_KINDS)}"
+            raise InputError(
+                project.folder, what, remedy="An experiment has runs of one search; proteoscope runs lists those of the project"
+            )
+        files = [file for file in project.inputs(run_id) if file.kind == "spectra"]
+        if len(files) != 1:
+            what = f"run '{run_id}' read {len(files)} spectrum files"
+            raise InputError(project.folder, what, remedy="Each run of an experiment has one: add the files instead")
+        result.append(ExperimentRow(run_id, str(files[0].path), run_id, sha256=files[0].sha256))
+    return result
+
+
+def write_sdrf(project: Project, path: Path, values: Mapping[str, str]) -> list[str]:
+    """Write the experiment of a project as an SDRF-Proteomics table, and return the names of columns whose values are not available.
+
+    Parameters
+    ----------
+    project : Project
+        Project of the experiment.
+    path : Path
+        File to write.
+    values : mapping of str to str
+        Values of columns for all rows; see `proteoscope.engine.experiments.sdrf.sdrf_table`.
+
+    Raises
+    ------
+    InputError, ParameterError
+        If the project has no experiment, or a value is invalid.
+    StorageError
+        If writing fails.
+    """
+    rows = read_experiment(project)
+    names = {row.run for row in rows}
+    parameters = next((run.parameters for run in project.runs() if run.id in names and run.status == "done"), {})
+    check_outputs([path], [Path(row.file) for row in rows], project.folder)
+    content, missing = sdrf_table(rows, parameters, values)
+    with atomic_file(path) as file:
+        file.write(content)
+    return missing
 
 
 def run_experiment(
@@ -102,6 +144,14 @@ def run_experiment(
         If the user cancels; finished runs remain.
     """
     runs = {row.run: row for row in rows}
+    paths = [*(row.file for row in rows), *(path for given in request.inputs.values() for path in given)]
+    with project.held_open(), digests_remembered(paths):
+        return _run_all(search, request, runs, project, progress)
+
+
+def _run_all(
+    search: Search, request: SearchRequest, runs: dict[str, ExperimentRow], project: Project, progress: Progress
+) -> list[RunOutcome]:
     records = {run.id: run for run in project.runs()}
     _check_finished(search, request, runs, records, project, progress)
     outcomes = []
@@ -114,7 +164,7 @@ def run_experiment(
         try:
             if file_digest(row.file, progress) != row.sha256:
                 raise InputError(row.file, "has changed since it was added", remedy="Remove it from the experiment and add it again")
-            summary = search.run(_request_of_run(request, row, project), progress)
+            summary = search.run(_request_of_run(request, row, project, record), progress)
         except StorageError:
             raise
         except (ProteoscopeError, MemoryError) as error:
@@ -127,13 +177,13 @@ def run_experiment(
     return outcomes
 
 
-def _request_of_run(request: SearchRequest, row: ExperimentRow, project: Project) -> SearchRequest:
-    """Return the request for a run; it resumes a stopped run of this name if the request is the same."""
+def _request_of_run(request: SearchRequest, row: ExperimentRow, project: Project, record: RunRecord | None) -> SearchRequest:
+    """Return the request for a run; it resumes the stopped run `record` if the request is the same."""
     result = replace(request, inputs={**request.inputs, "spectra": [Path(row.file)]}, run_name=row.run)
-    if row.run not in project.resumable():
+    checkpoint = None if record is None or record.status not in ("cancelled", "failed") else project.checkpoint(row.run)
+    if checkpoint is None or checkpoint.origin == "copied":
         return result
-    checkpoint = project.checkpoint(row.run)
-    recorded = {} if checkpoint is None else checkpoint.header.request
+    recorded = checkpoint.header.request
     inputs = [Path(row.file), *(Path(path) for name, paths in request.inputs.items() if name != "spectra" for path in paths)]
     digests = {digest for _, _, digest in recorded.get("files", ())}
     is_same = (
@@ -163,6 +213,7 @@ def _check_finished(
     other_kinds = [kind for kind in request.inputs if kind != "spectra"]
     digests = {kind: [file_digest(path, progress) for path in request.inputs[kind]] for kind in other_kinds}
     different: dict[str, list[str]] = {}
+    all_inputs = project.inputs_of_runs()
     for name, row in runs.items():
         record = records.get(name)
         if record is None or record.status != "done":
@@ -170,7 +221,7 @@ def _check_finished(
         if record.kind != search.kind:
             different[name] = [f"the search {record.kind}"]
             continue
-        inputs = project.inputs(name)
+        inputs = all_inputs.get(name, [])
         parameters = record.parameters
         differences = [field for field in sorted({*values, *parameters}) if values.get(field) != parameters.get(field)]
         differences += [kind for kind, before in digests.items() if before != [file.sha256 for file in inputs if file.kind == kind]]

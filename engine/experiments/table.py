@@ -7,20 +7,31 @@ the file is searched: see `proteoscope.engine.project.digests`.
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import NamedTuple
 
 from proteoscope.engine.errors import InputError, ParameterError, shortened
+from proteoscope.engine.experiments import sdrf
+from proteoscope.engine.experiments.rows import ExperimentRow
 from proteoscope.engine.files import atomic_file, is_there
+from proteoscope.engine.formats.registry import has_suffix
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import copied_files, copy_text, file_digest
-from proteoscope.engine.project.paths import EXPERIMENT, check_run_name, inside, is_run_id
+from proteoscope.engine.project.paths import EXPERIMENT, check_run_name, entries, inside, is_run_id
 from proteoscope.engine.quantification.design import design_of_files
 from proteoscope.engine.quantification.separated_rows import MAXIMUM_BYTES, MAXIMUM_ROWS, separated_rows
 
-__all__ = ["ExperimentRow", "add_rows", "describe_files", "read_experiment", "read_table", "remove_runs", "write_experiment"]
+__all__ = [
+    "ExperimentRow",
+    "add_rows",
+    "change_experiment",
+    "describe_files",
+    "read_experiment",
+    "read_table",
+    "remove_runs",
+    "write_experiment",
+]
 
 _GIVEN = ("file", "sample", "condition", "fraction", "replicate", "label")
 _COLUMNS = ("run", *_GIVEN, "sha256")
@@ -28,35 +39,6 @@ _MAXIMUM_CHARACTERS, _MAXIMUM_NUMBER = 1000, 1_000_000
 _REMEDY = f"Write a tab-separated table with the column file and, if known, {', '.join(_GIVEN[1:])}"
 _OWN_REMEDY = "Create the experiment again: proteoscope experiment create"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-class ExperimentRow(NamedTuple):
-    """Run of an experiment, or one label channel of it.
-
-    Attributes
-    ----------
-    run : str
-        Name of the run in the project; '' until it has one.
-    file : str
-        Absolute path of the spectrum file.
-    sample, condition : str
-        Names of the sample and its condition; the condition may be ''.
-    fraction, replicate : int
-        Numbers of the fraction and the replicate, from 1.
-    label : str
-        Channel of an isobaric label; '' without labels.
-    sha256 : str
-        SHA-256 of the file in hexadecimal; '' until it is known.
-    """
-
-    run: str
-    file: str
-    sample: str
-    condition: str = ""
-    fraction: int = 1
-    replicate: int = 1
-    label: str = ""
-    sha256: str = ""
 
 
 def read_experiment(project: Project) -> list[ExperimentRow]:
@@ -72,7 +54,8 @@ def read_experiment(project: Project) -> list[ExperimentRow]:
     path = inside(project.folder, EXPERIMENT)
     if not is_there(path):
         raise InputError(project.folder, "has no experiment", remedy="Create one: proteoscope experiment create")
-    rows = _read(path, _COLUMNS, _OWN_REMEDY)
+    header, *lines = separated_rows(path, _OWN_REMEDY)
+    rows = _checked_rows(path, _cells(path, header, lines, _COLUMNS, _OWN_REMEDY), _OWN_REMEDY, can_be_empty=True)
     owners: dict[str, tuple[str, str]] = {}
     for row in rows:
         if not is_run_id(row.run) or not _SHA256.fullmatch(row.sha256) or not Path(row.file).is_absolute():
@@ -83,16 +66,54 @@ def read_experiment(project: Project) -> list[ExperimentRow]:
     return rows
 
 
-def read_table(path: Path) -> list[ExperimentRow]:
-    """Read a user's table of runs; relative paths start from the folder of the table.
+def read_table(path: Path, progress: Progress | None = None) -> list[ExperimentRow]:
+    """Read a user's table of runs, or an SDRF-Proteomics table; relative paths start from the folder of the table.
+
+    Parameters
+    ----------
+    path : Path
+        Tab-separated table.
+    progress : Progress, optional
+        Progress, which receives warnings about an SDRF table.
 
     Raises
     ------
     InputError
         If the table is invalid, or names a file, or a channel of a file, twice. The message contains the line.
     """
-    rows = _read(path, ("file",), _REMEDY)
-    return [row._replace(file=str(path.absolute().parent / row.file)) for row in rows]
+    header, *lines = separated_rows(path, _REMEDY, sdrf.MAXIMUM_BYTES)
+    folder = path.absolute().parent
+    if not sdrf.is_sdrf(header):
+        rows = _checked_rows(path, _cells(path, header, lines, ("file",), _REMEDY), _REMEDY)
+        return [row._replace(file=str(folder / row.file)) for row in rows]
+    cells, warnings = sdrf.sdrf_cells(path, header, lines)
+    rows = _checked_rows(path, cells, _REMEDY)
+    files, n_converted = _converted_files(folder, dict.fromkeys(row.file for row in rows))
+    if n_converted:
+        warnings.append(f"Converted files in the same folder are used for {n_converted:,} data files of {path.name}")
+    for warning in warnings if progress is not None else ():
+        progress.message(warning, "warning")
+    return [row._replace(file=files[row.file]) for row in rows]
+
+
+def _converted_files(folder: Path, names: Iterable[str]) -> tuple[dict[str, str], int]:
+    """Return the path of each data file, or of the only spectrum file with its name and another ending, and the number of the latter."""
+    by_stem: dict[str, list[Path]] = {}
+    for file in entries(folder):
+        if has_suffix(file.name, "spectra"):
+            by_stem.setdefault(_stem(file.name), []).append(file)
+    result, n_converted = {}, 0
+    for name in names:
+        path, converted = folder / name, by_stem.get(_stem(name), [])
+        is_converted = len(converted) == 1 and PurePath(name).name == name and not is_there(path)
+        result[name] = str(converted[0] if is_converted else path)
+        n_converted += is_converted
+    return result, n_converted
+
+
+def _stem(file: str) -> str:
+    """Return the name of a file without the ending of its format."""
+    return design_of_files([file]).samples[0].name
 
 
 def describe_files(files: Sequence[Path], pattern: str = "") -> list[ExperimentRow]:
@@ -174,7 +195,7 @@ def add_rows(
     added = [file for file in files if file not in copies and file not in old]
     names = _run_names(added, {row.run for row in rows} | {row.run for row in new} | {run.id for run in project.runs()})
     result = [*rows, *(row._replace(run=row.run or names[row.file], sha256=digests[row.file]) for row in new if row.file in names)]
-    _check_samples(project.folder / EXPERIMENT, result)
+    _check_samples(project.folder / EXPERIMENT, dict.fromkeys(result))
     return result, len(added)
 
 
@@ -221,9 +242,45 @@ def write_experiment(project: Project, rows: Sequence[ExperimentRow]) -> None:
         file.write(content)
 
 
-def _read(path: Path, required: Sequence[str], remedy: str) -> list[ExperimentRow]:
-    """Return the rows of a table; files and their channels are distinct."""
-    header, *lines = separated_rows(path, remedy)
+def change_experiment(
+    project: Project,
+    change: Callable[[Sequence[ExperimentRow]], tuple[list[ExperimentRow], int]],
+    progress: Progress,
+    *,
+    is_new: bool = False,
+) -> int:
+    """Replace the rows of the experiment of a project, or create it, and return the number that `change` returns.
+
+    Parameters
+    ----------
+    project : Project
+        Project of the experiment.
+    change : callable
+        Function that takes the rows and returns the new ones, with a number.
+    progress : Progress
+        Progress, which is checked for cancellation while waiting for other processes.
+    is_new : bool
+        True to create the experiment.
+
+    Raises
+    ------
+    InputError
+        If the project has no experiment, or, with `is_new`, has one already.
+    StorageError
+        If writing fails, or another process is writing the project.
+    """
+    with project.writing("the experiment", progress):
+        if is_new and is_there(inside(project.folder, EXPERIMENT)):
+            raise InputError(project.folder, "has an experiment already", remedy="Add runs to it: proteoscope experiment add")
+        rows, count = change([] if is_new else read_experiment(project))
+        write_experiment(project, rows)
+    return count
+
+
+def _cells(
+    path: Path, header: Sequence[str], lines: Sequence[Sequence[str]], required: Sequence[str], remedy: str
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line number and the cells by column of each line that is not empty."""
     names = [cell.strip().lower() for cell in header]
     for name in names:
         if name not in _COLUMNS or names.count(name) > 1 or (name not in _GIVEN and name not in required):
@@ -232,22 +289,33 @@ def _read(path: Path, required: Sequence[str], remedy: str) -> list[ExperimentRo
     missing = [name for name in required if name not in names]
     if missing:
         raise InputError(path, f"has no column '{missing[0]}'", place="line 1", remedy=remedy)
-    rows: dict[tuple[str, str], tuple[int, ExperimentRow]] = {}
     for line, row in enumerate(lines, 2):
         if not any(cell.strip() for cell in row):
             continue
-        place = f"line {line}"
         if len(row) > len(names):
-            raise InputError(path, f"has {len(row)} cells, but {len(names)} columns", place=place, remedy=remedy)
-        read = _row(path, dict(zip(names, (cell.strip() for cell in row), strict=False)), place, remedy)
-        first, _ = rows.setdefault((read.file, read.label), (line, read))
-        if first != line:
-            raise InputError(path, f"names file '{shortened(read.file)}' twice, as in line {first}", place=place, remedy="Leave one out")
-    result = [row for _, row in rows.values()]
-    if not result and "run" not in required:
+            raise InputError(path, f"has {len(row)} cells, but {len(names)} columns", place=f"line {line}", remedy=remedy)
+        yield line, dict(zip(names, (cell.strip() for cell in row), strict=False))
+
+
+def _checked_rows(
+    path: Path, cells: Iterable[tuple[int, dict[str, str]]], remedy: str, *, can_be_empty: bool = False
+) -> list[ExperimentRow]:
+    """Return the rows of a table, after checking that files and their channels are distinct and samples consistent."""
+    lines: dict[ExperimentRow, int] = {}
+    channels: dict[str, dict[str, int]] = {}
+    for line, values in cells:
+        place = f"line {line}"
+        row = _row(path, values, place, remedy)
+        of_file = channels.setdefault(row.file, {})
+        other = next(iter(of_file), None)
+        if row.label in of_file or (other is not None and "" in (other, row.label)):
+            first = of_file.get(row.label, next(iter(of_file.values())))
+            raise InputError(path, f"names file '{shortened(row.file)}' twice, as in line {first}", place=place, remedy="Leave one out")
+        of_file[row.label] = lines[row] = line
+    if not lines and not can_be_empty:
         raise InputError(path, "names no file", remedy=remedy)
-    _check_samples(path, result)
-    return result
+    _check_samples(path, lines)
+    return list(lines)
 
 
 def _row(path: Path, cells: Mapping[str, str], place: str, remedy: str) -> ExperimentRow:
@@ -266,18 +334,20 @@ def _row(path: Path, cells: Mapping[str, str], place: str, remedy: str) -> Exper
     file = cells["file"]
     if not file:
         raise InputError(path, "has no file", place=place, remedy=remedy)
-    sample = cells.get("sample") or design_of_files([file]).samples[0].name
+    sample = cells.get("sample") or _stem(file)
     condition, label, sha256 = (cells.get(name, "") for name in ("condition", "label", "sha256"))
     return ExperimentRow(cells.get("run", ""), file, sample, condition, numbers["fraction"], numbers["replicate"], label, sha256)
 
 
-def _check_samples(path: Path, rows: Sequence[ExperimentRow]) -> None:
-    """Raise InputError if a sample has two conditions or replicates."""
-    samples: dict[str, tuple[str, int]] = {}
-    for row in rows:
-        if samples.setdefault(row.sample, (row.condition, row.replicate)) != (row.condition, row.replicate):
+def _check_samples(path: Path, lines: Mapping[ExperimentRow, int | None]) -> None:
+    """Raise InputError if a sample has two conditions or replicates; rows may have line numbers."""
+    samples: dict[str, ExperimentRow] = {}
+    for row, line in lines.items():
+        first = samples.setdefault(row.sample, row)
+        if (first.condition, first.replicate) != (row.condition, row.replicate):
             what = f"gives sample '{shortened(row.sample)}' two conditions or replicates"
-            raise InputError(path, what, remedy="Use the same condition and replicate in all lines of a sample")
+            place = "" if line is None else f"lines {lines[first]} and {line}"
+            raise InputError(path, what, place=place, remedy="Use the same condition and replicate in all lines of a sample")
 
 
 def _run_names(files: Sequence[str], taken: Iterable[str]) -> dict[str, str]:
@@ -285,7 +355,7 @@ def _run_names(files: Sequence[str], taken: Iterable[str]) -> dict[str, str]:
     used = {name.casefold() for name in taken}
     result = {}
     for file in files:
-        name = re.sub(r"[^A-Za-z0-9_-]+", "_", design_of_files([file]).samples[0].name)[:80].strip("_")
+        name = re.sub(r"[^A-Za-z0-9_-]+", "_", _stem(file))[:80].strip("_")
         try:
             check_run_name(name)
         except ParameterError:

@@ -168,6 +168,13 @@ class Database:
                 raise
 
     @contextmanager
+    def held_open(self) -> Iterator[None]:
+        """Hold a connection during a `with` block: SQLite copies the write-ahead log into the database when the last connection closes."""
+        with self._connection() as connection:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            yield
+
+    @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with _sqlite_errors(self._path), closing(self._open()) as connection:
             connection.row_factory = sqlite3.Row

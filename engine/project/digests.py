@@ -6,7 +6,9 @@ somebody who has the file can know: opening a file with this digest reveals noth
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -15,9 +17,20 @@ from proteoscope.engine.files import open_regular
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.records import InputRecord
 
-__all__ = ["RecordedFiles", "canonical_json", "content_bytes", "copied_files", "copy_text", "file_digest", "parts_digest"]
+__all__ = [
+    "RecordedFiles",
+    "canonical_json",
+    "content_bytes",
+    "copied_files",
+    "copy_text",
+    "digests_remembered",
+    "file_digest",
+    "parts_digest",
+]
 
 _BLOCK = 4 << 20
+_REMEMBERED: "dict[str, tuple[_State | None, str]]" = {}
+"""State and digest of the files of `digests_remembered` by path."""
 
 
 def file_digest(path: str | Path, progress: Progress | None = None) -> str:
@@ -33,6 +46,28 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     InputError
         If the file cannot be read.
     """
+    name = os.fspath(path)
+    if name not in _REMEMBERED or not Path(path).is_file():
+        return _digest(path, progress)
+    state = _state(Path(path))
+    if _REMEMBERED[name][0] != state:
+        _REMEMBERED[name] = state, _digest(path, progress)
+    return _REMEMBERED[name][1]
+
+
+@contextmanager
+def digests_remembered(paths: Iterable[str | Path]) -> Iterator[None]:
+    """Let `file_digest` read the given files only once during a `with` block, unless their size or time of modification changes."""
+    names = {os.fspath(path) for path in paths}
+    _REMEMBERED.update(dict.fromkeys(names, (None, "")))
+    try:
+        yield
+    finally:
+        for name in names:
+            _REMEMBERED.pop(name, None)
+
+
+def _digest(path: str | Path, progress: Progress | None) -> str:
     if Path(path).is_dir():
         return parts_digest({file.relative_to(path).as_posix(): file_digest(file, progress) for file in _files_in(Path(path))})
     digest = hashlib.sha256()

@@ -8,6 +8,7 @@ removes files.
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
@@ -24,6 +25,7 @@ __all__ = [
     "check_folder_name",
     "check_run_name",
     "entries",
+    "folders",
     "inside",
     "is_result_path",
     "is_run_id",
@@ -110,10 +112,11 @@ def refuse_links(folder: Path) -> None:
     """
     for name in OWN_NAMES:
         _refuse_link(folder, folder / name)
-    for run in entries(folder / RESULTS):
-        _refuse_link(folder, run)
-        for entry in entries(run):
-            _refuse_link(folder, entry)
+    for parent in (folder / RESULTS, *folders(folder / RESULTS)):
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(parent) as listing:
+            for entry in listing:
+                if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+                    _refuse_link(folder, Path(entry.path))
 
 
 def entries(folder: Path) -> list[Path]:
@@ -121,7 +124,16 @@ def entries(folder: Path) -> list[Path]:
     if folder.is_symlink():
         return []
     try:
-        return sorted(folder.iterdir())
+        return [folder / name for name in sorted(os.listdir(folder))]  # noqa: PTH208 - names are sorted faster than paths
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+
+
+def folders(folder: Path) -> list[Path]:
+    """Return the folders in a folder, without links to folders; an empty list if it is missing or unreadable."""
+    try:
+        with os.scandir(folder) as listing:
+            return [folder / entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
 

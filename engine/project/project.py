@@ -48,6 +48,7 @@ from proteoscope.engine.project.paths import (
     check_folder_name,
     check_run_name,
     entries,
+    folders,
     inside,
     is_run_id,
     refuse_links,
@@ -90,6 +91,8 @@ INTERRUPTED = "interrupted: the program ended before the run was finished"
 """Message recorded for a run whose process was killed."""
 
 Record = TypeVar("Record")
+_HELD: "dict[Path, Project]" = {}
+"""Projects that `Project.held_open` holds, by folder."""
 
 
 def is_project(folder: Path) -> bool:
@@ -175,6 +178,9 @@ class Project:
         """
         check_folder_name(path)
         folder = Path(path).absolute()
+        held = _HELD.get(folder)
+        if isinstance(held, cls) and is_project(folder):
+            return held
         if not folder.exists():
             raise InputError(path, "does not exist", remedy="Give the folder of a project")
         if not (folder / DATABASE).is_file():
@@ -195,6 +201,19 @@ class Project:
         finally:
             lock.release()
         return project
+
+    @contextmanager
+    def held_open(self) -> Iterator[None]:
+        """Let `open` return this project during a `with` block, in all threads, and hold the connection to its database.
+
+        For many runs one after the other: the checks of `open` take time in proportion to the number of runs.
+        """
+        _HELD[self.folder] = self
+        try:
+            with self._database.held_open():
+                yield
+        finally:
+            del _HELD[self.folder]
 
     @contextmanager
     def run(
@@ -314,6 +333,12 @@ class Project:
             ).fetchall()
         return _whole(rows, run_record)
 
+    def find_run(self, run: str) -> RunRecord | None:
+        """Return a run by its id; None if there is none, or it is deleted."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(f"SELECT * FROM runs WHERE id = ? AND {LISTED}", (run,)).fetchall()
+        return next(iter(_whole(rows, run_record)), None)
+
     @property
     def id(self) -> str:
         """Random id of the project since its creation; '' if damaged."""
@@ -355,7 +380,7 @@ class Project:
 
     def _unfinished(self, run: str) -> RunRecord:
         """Return the record of an unfinished run, or raise an error if it cannot be resumed; the caller holds the lock."""
-        record = next((candidate for candidate in self.runs() if candidate.id == run), None)
+        record = self.find_run(run)
         if record is None:
             raise InputError(self.folder, f"holds no run {run[:60]!r}", remedy="proteoscope runs lists them")
         if record.status == "done":
@@ -373,6 +398,17 @@ class Project:
                 "SELECT inputs.* FROM run_inputs JOIN inputs ON inputs.id = run_inputs.input WHERE run = ? ORDER BY position", (run,)
             ).fetchall()
         return _whole(rows, input_record)
+
+    def inputs_of_runs(self) -> dict[str, list[InputRecord]]:
+        """Return the inputs of all runs by the id of the run; see `inputs`."""
+        result: dict[str, list[InputRecord]] = {}
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "SELECT run, inputs.* FROM run_inputs JOIN inputs ON inputs.id = run_inputs.input ORDER BY run, position"
+            )
+            for row in rows:
+                result.setdefault(str(row["run"]), []).extend(_whole([row], input_record))
+        return result
 
     def log(self, run: str, most: int = _MAXIMUM_LINES, characters: int = _MAXIMUM_CHARACTERS) -> list[LogEntry]:
         """Return the last `most` lines of a run's log, oldest first, each truncated to `characters` characters."""
@@ -882,9 +918,9 @@ class Project:
                 self._remove_results(row["id"])
         self._remove(gone)
         remove_finished(self.id, self.folder, frozenset(str(row["id"]) for row in rows if row["id"] not in gone) | {exclude})
-        self._publish_pending()
-        folders = [run for run in entries(self.inside(RESULTS)) if run.is_dir() and not run.is_symlink()]
-        for folder in (self.folder, *folders):
+        results = folders(self.inside(RESULTS))
+        self._publish_pending(results)
+        for folder in (self.folder, *results):
             remove_leftovers(folder)
 
     def _remove(self, runs: Iterable[str]) -> None:
@@ -902,11 +938,17 @@ class Project:
         with contextlib.suppress(OSError), pinned_folder(self.folder / RESULTS) as results:
             shutil.rmtree(results / run_id, ignore_errors=True)
 
-    def _publish_pending(self) -> None:
-        """Publish exports whose publishing was interrupted by a kill, in the order of the runs, so that those of the last run remain."""
+    def _publish_pending(self, results: Sequence[Path]) -> None:
+        """Publish exports in the folders `results` whose publishing was interrupted by a kill.
+
+        The order is that of the runs, so that those of the last run remain.
+        """
+        waiting = {folder.name for folder in results if (folder / EXPORTS).is_dir()}
+        if not waiting:
+            return
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT id FROM runs WHERE status = 'done' ORDER BY number").fetchall()
-        pending = [row["id"] for row in rows if is_run_id(row["id"]) and has_unpublished(self.folder, row["id"])]
+        pending = [row["id"] for row in rows if row["id"] in waiting and is_run_id(row["id"]) and has_unpublished(self.folder, row["id"])]
         with contextlib.suppress(StorageError):  # full disk: try again at the next opening
             for run_id in pending:
                 publish(self.folder, run_id)

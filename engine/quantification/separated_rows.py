@@ -15,7 +15,7 @@ MAXIMUM_BYTES, MAXIMUM_ROWS = 1 << 22, 20_000
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def separated_rows(path: Path, remedy: str) -> list[list[str]]:
+def separated_rows(path: Path, remedy: str, maximum_bytes: int = MAXIMUM_BYTES) -> list[list[str]]:
     """Return the cells of a small tab-separated table with at least one row.
 
     Parameters
@@ -24,6 +24,8 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
         File to read.
     remedy : str
         Advice to the user if the table is invalid.
+    maximum_bytes : int
+        Maximum size of the table.
 
     Raises
     ------
@@ -31,9 +33,9 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
         If the file is missing, too large, not text, or not a table.
     """
     with ByteSource(path) as source:
-        data = source.read(MAXIMUM_BYTES + 1)
-    if len(data) > MAXIMUM_BYTES:
-        raise InputError(path, f"is larger than the {MAXIMUM_BYTES >> 20} MB of such a table", remedy=remedy)
+        data = source.read(maximum_bytes + 1)
+    if len(data) > maximum_bytes:
+        raise InputError(path, f"is larger than the {maximum_bytes >> 20} MB of such a table", remedy=remedy)
     try:
         lines = _LINE_END.split(data.decode(_encoding(data)))
     except UnicodeDecodeError:

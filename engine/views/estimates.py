@@ -27,6 +27,7 @@ def estimate_text(estimate: Estimate) -> EstimateText:
         "steps: " + ", ".join(f"{step} {seconds_text(seconds)}" for step, seconds in estimate.steps.items() if seconds >= 0.0005),
         "shares: " + ", ".join(f"{part} {100 * fraction:.1f} %" for part, fraction in estimate.shares().items()),
         f"memory: {memory_text(estimate)}",
+        *([] if estimate.disk_bytes is None else [f"disk: {estimate.disk_bytes / 1e9:.2f} GB for the results"]),
         "counted: " + ", ".join(f"{name} {count_text(value)}" for name, value in estimate.counts.items()),
         *(f"only {device}: about {seconds_text(seconds)}" for device, seconds in estimate.alternatives.items()),
         *estimate.notes,

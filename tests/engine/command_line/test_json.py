@@ -56,6 +56,7 @@ COMMANDS = {
     "experiment add": ("experiment", "add", "EXPERIMENT", DOMAIN),
     "experiment remove": ("experiment", "remove", "EXPERIMENT", SPECTRA),
     "experiment list": ("experiment", "list", "EXPERIMENT"),
+    "experiment export": ("experiment", "export", "EXPERIMENT", "--out", "experiment.sdrf.tsv"),
     "experiment run": ("experiment", "run", "EXPERIMENT", "--database", PROTEINS, *ION_TRAP, *CPU),
     "runs": ("runs", "PROJECT"),
     "export": ("export", "PROJECT", "--format", "tsv", "--out", "exported"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
 from proteoscope.engine.project import Project
+from proteoscope.engine.project.digests import digests_remembered, file_digest
 from tests.stopped_runs import tables
 
 SAMPLES = ("BSA1.mzML.gz", "BSA2.mzML.gz")
@@ -193,6 +197,67 @@ def test_finished_run_joins_the_experiment(files: list[str], tmp_path: Path, cap
     assert capsys.readouterr().out == "1 searched, 1 were finished before, 0 failed\n"
 
 
+LIBRARY = str(resources.path("samples", "bsa_library.msp.gz"))
+OTHER_SEARCHES = {
+    "modified": ("--database", DATABASE, "--mass-shift", "-20..100"),
+    "library": ("--library", LIBRARY, "--database", DATABASE),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_SEARCHES)
+def test_other_search_gives_the_tables_of_a_run_alone(
+    kind: str, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project, search = tmp_path / "x", (*OTHER_SEARCHES[kind], "--preset", "low-resolution", "--device", "cpu")
+    assert main(["experiment", "create", str(project), files[0]]) == 0
+    assert main([kind, files[1], "--out", str(project), *search, "--run-name", "by_hand", "--quiet"]) == 0
+    assert main(["experiment", "add", str(project), "by_hand"]) == 0
+    capsys.readouterr()
+    assert main(["experiment", "run", str(project), "--search", kind, *search]) == 0
+    assert capsys.readouterr().out == "1 searched, 1 were finished before, 0 failed\n"
+    assert main([kind, files[0], "--out", str(tmp_path / "alone"), *search, "--quiet"]) == 0
+    assert tables(project, "BSA1") == tables(tmp_path / "alone", f"{kind}-0001")
+    assert "BSA1 (the search " + kind in refusal(capsys, "run", project, *SEARCH)
+    assert main(["identify", files[0], "--out", str(project), *SEARCH, "--run-name", "identified", "--quiet"]) == 0
+    assert f"holds no finished run 'identified' of {kind}" in refusal(capsys, "add", project, "identified")
+
+
+def test_search_of_an_experiment_has_no_options_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unrecognized arguments: --from-project" in refusal(
+        capsys, "run", tmp_path, "--search", "modified", "--database", DATABASE, "--from-project", "x"
+    )
+    assert "are required: --library" in refusal(capsys, "run", tmp_path, "--search", "library")
+    assert "invalid choice: 'cluster'" in refusal(capsys, "run", tmp_path, "--search", "cluster", "--database", DATABASE)
+
+
+def test_held_project_is_opened_once(plain_files: list[str], tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "x")
+    with project.held_open():
+        assert Project.open(tmp_path / "x") is project and Project.create_or_open(tmp_path / "x") is project
+        with project.run("identify", {}) as run:
+            run.message = "held"
+        shutil.rmtree(tmp_path / "x")
+        with pytest.raises(InputError):
+            Project.open(tmp_path / "x")
+    again = Project.create_or_open(tmp_path / "x")
+    assert again is not project and again.runs() == []
+
+
+def test_digests_are_remembered_until_a_file_changes(plain_files: list[str]) -> None:
+    file = Path(plain_files[0])
+    with digests_remembered([file]):
+        first = file_digest(file)
+        state = file.stat()
+        file.write_text("CONTROL_1.mgf")
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+        assert file_digest(file) == first
+        file.write_text("other")
+        assert file_digest(file) == hashlib.sha256(b"other").hexdigest()
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    file.write_text("more")
+    assert file_digest(file) == hashlib.sha256(b"more").hexdigest()
+
+
 @pytest.mark.parametrize("line", ["Run 2 of 2", "Scoring spectra"])
 def test_killed_experiment_continues_with_the_same_tables(line: str, files: list[str], tmp_path: Path) -> None:
     project, whole = tmp_path / "x", tmp_path / "whole"
@@ -209,3 +274,45 @@ def test_killed_experiment_continues_with_the_same_tables(line: str, files: list
         assert main(["experiment", "run", str(folder), *SEARCH, "--quiet"]) == 0
     for run in ("BSA1", "BSA2"):
         assert tables(project, run) == tables(whole, run)
+
+
+@pytest.mark.parametrize("workers", ["local:2", pytest.param("local:4", marks=pytest.mark.long)])
+def test_workers_give_the_same_tables(workers: str, files: list[str], tmp_path: Path) -> None:
+    for folder, more in ((tmp_path / "x", ("--workers", workers)), (tmp_path / "whole", ())):
+        assert main(["experiment", "create", str(folder), *files, "--quiet"]) == 0
+        assert main(["experiment", "run", str(folder), *SEARCH, *more, "--quiet"]) == 0
+    for run in ("BSA1", "BSA2"):
+        assert tables(tmp_path / "x", run) == tables(tmp_path / "whole", run)
+
+
+@pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_kills_at_random_times_change_nothing(n_kills: int, files: list[str], tmp_path: Path) -> None:
+    chance = random.Random(n_kills)
+    whole = tmp_path / "whole"
+    assert main(["experiment", "create", str(whole), *files, "--quiet"]) == 0
+    command = [sys.executable, "-m", "proteoscope", "experiment", "run"]
+    done = subprocess.run([*command, str(whole), *SEARCH, "--progress", "json"], capture_output=True, text=True, check=True)
+    n_events = done.stderr.count("\n")
+    n_done, project = 0, tmp_path / "x0"
+    for kill in range(n_kills):
+        if not project.exists():
+            assert main(["experiment", "create", str(project), *files, "--quiet"]) == 0
+        # Events come at all stages, however loaded the machine is.
+        after, wait = chance.randrange(1, n_events), chance.uniform(0, 0.1)
+        with subprocess.Popen(
+            [*command, str(project), *SEARCH, "--progress", "json"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        ) as process:
+            assert process.stderr is not None
+            for _ in range(after):
+                process.stderr.readline()
+            time.sleep(wait)
+            process.kill()
+        assert Project.open(project).problems == () and Project.open(project).verify() == []
+        status = {run.id: run.status for run in Project.open(project).runs()}
+        if kill == n_kills - 1 or (set(status.values()) == {"done"} and len(status) == len(files)):
+            assert main(["experiment", "run", str(project), *SEARCH, "--quiet"]) == 0
+            for run in ("BSA1", "BSA2"):
+                assert tables(project, run) == tables(whole, run)
+            assert sorted(path.name for path in (project / "results").iterdir()) == ["BSA1", "BSA2"]
+            n_done, project = n_done + 1, tmp_path / f"x{kill + 1}"
+    assert n_done

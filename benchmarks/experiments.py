@@ -1,0 +1,194 @@
+"""Time and memory of an experiment of many runs, against single runs, and in a project that has many finished runs.
+
+    python -m benchmarks.experiment_runs --data FOLDER --out EXPERIMENT --runs 40
+    python -m benchmarks.experiments --experiment EXPERIMENT [--runs 40] [--finished 1000] [--threads N] [--device cpu]
+
+`runs` searches the first runs with one command (``proteoscope experiment run``), and again each alone in another project, all with warm
+caches. `ratio` is the time of the whole command over the sum of the five steps of the single runs, `ratio_within` over that of the runs of
+the command itself, which loads modules and kernels once. The memory (MB) is the peak during each run: that of the 2nd, the middle and the
+last run, and `memory_growth`, the median of the last quarter over that of the second one.
+
+`finished` plants finished runs, all with the tables of one run, in a project, and measures commands there: ``list``, ``add`` of a file, and
+``run``, which searches this file; and the same search in a new project (`alone`). `cpu` is the CPU time of a command, which does not depend
+on other programs. One JSON line each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from benchmarks.figures import emit
+from proteoscope.engine.estimates import STEPS
+from proteoscope.engine.experiments.table import ExperimentRow, write_experiment
+from proteoscope.engine.project import Project
+
+_COMMAND = (sys.executable, "-m", "proteoscope")
+_TABLES = ("runs", "results", "log", "run_inputs")
+
+
+class Taken(NamedTuple):
+    """Seconds of a command, and of all CPUs that it used."""
+
+    seconds: float
+    cpu: float
+
+
+def run_command(*arguments: object, watch: Callable[[int, dict[str, Any]], None] | None = None) -> Taken:
+    """Run a command of the program and return its times; `watch` receives its process id and each of its events."""
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [*_COMMAND, *map(str, arguments), *(["--progress", "json"] if watch else ["--quiet"])]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if watch is not None:
+                watch(process.pid, json.loads(line))
+    if process.returncode:
+        sys.exit(f"{' '.join(command)}: exit code {process.returncode}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Taken(time.perf_counter() - began, used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
+
+
+class PeakMemory:
+    """Peak memory (MB) of a process during each run of an experiment, from its messages."""
+
+    def __init__(self) -> None:
+        self.peaks: list[float] = []
+
+    def watch(self, process: int, event: dict[str, Any]) -> None:
+        """Store the peak since the last run began, and begin anew."""
+        if str(event.get("text", "")).startswith("Run "):
+            self.peaks.append(peak_memory(process))
+            Path(f"/proc/{process}/clear_refs").write_text("5")
+        else:
+            self.last = peak_memory(process)
+
+
+def peak_memory(process: int) -> float:
+    """Return the peak resident memory of a process in MB."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    return round(int(status["VmHWM"].split()[0]) / 1024, 1)
+
+
+def step_seconds(project: Project) -> dict[str, float]:
+    """Return the seconds of the five steps of each finished run."""
+    steps = {run.id: project.record(run.id)["steps"] for run in project.runs() if run.status == "done"}
+    return {run: sum(stage["seconds"] for name, stage in stages.items() if name in STEPS) for run, stages in steps.items()}
+
+
+def measure_runs(files: Sequence[Path], search: Sequence[object], work: Path, size: dict[str, Any]) -> None:
+    """Measure an experiment against single runs."""
+    run_command("identify", files[0], "--out", work / "warm", *search)
+    create = run_command("experiment", "create", work / "together", *files)
+    memory = PeakMemory()
+    together = run_command("experiment", "run", work / "together", *search, watch=memory.watch)
+    peaks = [*memory.peaks[1:], memory.last]
+    within, alone, commands = step_seconds(Project.open(work / "together")), 0.0, [0.0, 0.0]
+    for file in files:
+        taken = run_command("identify", file, "--out", work / "alone", *search)
+        commands = [before + more for before, more in zip(commands, taken, strict=True)]
+        alone += sum(step_seconds(Project.open(work / "alone")).values())
+        shutil.rmtree(work / "alone")
+    quarter = max(1, len(peaks) // 4)
+    emit(
+        size,
+        figure="runs",
+        create=round(create.seconds, 2),
+        seconds=round(together.seconds, 2),
+        cpu=round(together.cpu, 2),
+        single_steps=round(alone, 2),
+        single_commands=round(commands[0], 2),
+        single_cpu=round(commands[1], 2),
+        steps=round(sum(within.values()), 2),
+        ratio=round(together.seconds / alone, 3),
+        ratio_within=round(together.seconds / sum(within.values()), 3),
+        peak_mb=max(peaks),
+        peaks_mb=[peaks[k] for k in (1, len(peaks) // 2, -1)],
+        memory_growth=round(median(peaks[-quarter:]) / median(peaks[quarter : 2 * quarter]), 3),
+    )
+
+
+def plant(project: Project, n: int) -> None:
+    """Copy the only run of a project, and its row of the experiment, `n` times; the copies name files that do not exist."""
+    (run,) = [run.id for run in project.runs()]
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
+        columns = {table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")] for table in _TABLES}
+        (last,) = connection.execute("SELECT max(id) FROM inputs").fetchone()
+        for k in range(n):
+            name = f"planted_{k:05d}"
+            shutil.copytree(project.folder / "results" / run, project.folder / "results" / name, copy_function=os.link)
+            connection.execute(
+                "INSERT INTO inputs (path, size, sha256, kind) VALUES (?, 1, ?, 'spectra')", (f"/nowhere/{name}.mzML", f"{k:064x}")
+            )
+            spectra = connection.execute("SELECT max(id) FROM inputs").fetchone()[0]
+            for table in _TABLES:
+                key = "id" if table == "runs" else "run"
+                values = {column: column for column in columns[table] if column != "number" and (column != "id" or table == "runs")}
+                values |= {key: f"'{name}'"}
+                if table == "results":
+                    values["path"] = f"replace(path, '/{run}/', '/{name}/')"
+                if table == "run_inputs":
+                    values["input"] = f"CASE WHEN (SELECT kind FROM inputs WHERE id = input) = 'spectra' THEN {spectra} ELSE input END"
+                connection.execute(
+                    f"INSERT INTO {table} ({', '.join(values)}) SELECT {', '.join(values.values())} FROM {table} WHERE {key} = ?", (run,)
+                )
+        connection.commit()
+        assert last is not None
+    write_experiment(
+        project,
+        [ExperimentRow(f"planted_{k:05d}", f"/nowhere/planted_{k:05d}.mzML", f"planted_{k:05d}", sha256=f"{k:064x}") for k in range(n)],
+    )
+
+
+def measure_finished(files: Sequence[Path], n: int, search: Sequence[object], work: Path, size: dict[str, Any]) -> None:
+    """Measure commands in a project with `n` finished runs."""
+    run_command("identify", files[0], "--out", work / "many", *search)
+    plant(Project.open(work / "many"), n)
+    alone = run_command("identify", files[1], "--out", work / "one", *search)
+    taken = {
+        "list": run_command("experiment", "list", work / "many"),
+        "add": run_command("experiment", "add", work / "many", files[1]),
+        "run": run_command("experiment", "run", work / "many", *search),
+        "run_again": run_command("experiment", "run", work / "many", *search),
+        "alone": alone,
+    }
+    values = {key: round(value, 2) for name, times in taken.items() for key, value in ((name, times.seconds), (f"{name}_cpu", times.cpu))}
+    emit(size, figure="finished", finished=n, **values)
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--experiment", type=Path, required=True)
+    parser.add_argument("--runs", type=int, nargs="*", default=[20, 40])
+    parser.add_argument("--finished", type=int, nargs="*", default=[1000])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    given = parser.parse_args()
+    files = sorted((given.experiment / "runs").glob("*.mzML"))
+    search = ("--database", given.experiment / "proteins.fasta", "--device", given.device, "--threads", given.threads, "--advice", "none")
+    for measure, numbers in ((measure_runs, given.runs), (measure_finished, given.finished)):
+        for n in numbers:
+            with tempfile.TemporaryDirectory(prefix="experiments-", dir=given.experiment) as folder:
+                size = {"device": given.device, "threads": given.threads}
+                if measure is measure_runs:
+                    measure_runs(files[:n], search, Path(folder), {**size, "n_runs": len(files[:n])})
+                else:
+                    measure_finished(files, n, search, Path(folder), size)
+
+
+if __name__ == "__main__":
+    main()
