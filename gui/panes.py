@@ -170,6 +170,7 @@ class Pane(QWidget):
         self._show_strip(True, f"{self.title} (in its own window)")
         self._show_state()
         self._window.show()
+        self._window.activateWindow()
 
     def attach(self) -> None:
         """Return detached content to its pane and close its window."""
@@ -180,6 +181,11 @@ class Pane(QWidget):
             self._show_state()
             window.hide()
             window.deleteLater()
+
+    def show_window(self, is_shown: bool) -> None:
+        """Show or hide the window of detached content, without giving it the keyboard focus."""
+        if self._window is not None:
+            self._window.setVisible(is_shown)
 
     def fit_strip(self) -> None:
         """Adapt the title of a collapsed pane after its splitter has changed between horizontal and vertical."""
@@ -355,6 +361,7 @@ class _PaneWindow(QWidget):
         space = (others[0] if others else here).availableGeometry()
         self.resize(_WINDOW.boundedTo(space.size()))
         self.move(space.center() - self.rect().center())
+        self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Return the content to its view."""
@@ -450,6 +457,13 @@ class PaneView(QWidget):
 
     def _show_panes(self) -> None:
         self._stack.setCurrentWidget(self._shown)
+        for pane in self.panes:
+            pane.show_window(True)
+
+    def hide_windows(self) -> None:
+        """Hide the windows of detached panes until the view shows its panes again."""
+        for pane in self.panes:
+            pane.show_window(False)
 
     def _panes_state(self) -> dict[str, Any]:
         """Return the splitter sizes and the titles of collapsed panes as values for JSON."""

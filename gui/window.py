@@ -101,6 +101,7 @@ class MainWindow(WindowFrame):
         if run.status != "done" or search is None:
             if self.search.made_results is not None:
                 self.search.made_results.clear()
+                self.search.made_results.hide_windows()
             self.run_actions.stop_reading()
             self.run_actions.show_no_results(run)
             if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view, self.selection_page):
@@ -162,6 +163,7 @@ class MainWindow(WindowFrame):
         for results in self.made_results():
             if results.run_id == run.id:
                 results.clear()
+                results.hide_windows()
         if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view, self.selection_page):
             self.show_page(self.form)
         self.comparisons.close()
@@ -391,6 +393,7 @@ class MainWindow(WindowFrame):
         if results in self._outdated:
             self._outdated.discard(results)
             results.clear()
+            results.hide_windows()
 
     def _remember_project(self, project: Project) -> None:
         self.recent_projects.remember(project.folder, self.project_pane.records)

@@ -201,6 +201,26 @@ def test_figures_of_every_result_view_can_be_maximised_and_detached(
         assert pane.content.window() is window and pane.content.isVisible()
 
 
+def test_window_of_a_detached_pane_is_hidden_while_its_view_has_no_run(
+    window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot
+) -> None:
+    window.open_project(finished_run("identify"))
+    view = window.results
+    settle(view, qtbot)
+    pane = _all_pictures(view)[0]
+    pane.detach()
+    shown = pane.content.window()
+    assert shown is not window and shown.isVisible()
+    window.open_project(finished_run("align"))
+    settle(window.results, qtbot)
+    qtbot.waitUntil(lambda: view.run is None)
+    assert pane.is_detached and not shown.isVisible(), "it would be empty"
+    window.open_project(finished_run("identify"))
+    settle(view, qtbot)
+    assert window.results is view and shown.isVisible() and pane.content.isVisible()
+    pane.attach()
+
+
 def test_structure_pane_initially_has_half_of_the_view(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.resize(1280, 800)
     window.open_project(finished_run("evidence"))
