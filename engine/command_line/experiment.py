@@ -94,6 +94,11 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
     )
     run.set_defaults(command=_run)
 
+    report = actions.add_parser("report", help="estimate error rates of peptides and protein groups over all finished runs")
+    report.add_argument("project", metavar="PROJECT", help="project folder")
+    report.add_argument("--tsv", action="store_true", help="also export peptides and protein groups as text, to PROJECT/exports")
+    report.set_defaults(command=_report)
+
 
 def _named_search(arguments: Sequence[str]) -> str:
     """Return the kind of search that the arguments of the command line name; ``identify`` if none or an unknown one."""
@@ -198,6 +203,14 @@ def _run(options: argparse.Namespace) -> None:
     show_result(options, record, _outcome_lines(outcomes))
     if any(outcome.status == "failed" for outcome in outcomes):
         raise SystemExit(_SOME_RUNS_FAILED)
+
+
+def _report(options: argparse.Namespace) -> None:
+    project = project_package.Project.open(options.project)
+    rows = experiments.table.read_experiment(project)
+    with command_progress(options) as progress:
+        report = experiments.report.report_experiment(project, rows, progress, with_text=options.tsv)
+    show_result(options, report.record(), report.lines())
 
 
 def _given_rows(options: argparse.Namespace, project: Project | None, progress: Progress) -> list[ExperimentRow]:

@@ -1,4 +1,8 @@
+from . import competition as competition
 from . import estimating as estimating
+from . import peptidoforms as peptidoforms
+from . import report as report
+from . import report_tables as report_tables
 from . import rows as rows
 from . import running as running
 from . import sdrf as sdrf

@@ -38,7 +38,7 @@ from proteoscope.engine.arrays import Texts, batch_segments, begins_group, range
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import ProteinRow
 
-__all__ = ["DatabaseDecoys", "DecoyTag", "are_tagged", "decoy_pattern", "find_database_decoys", "without_tag"]
+__all__ = ["DatabaseDecoys", "DecoyTag", "are_tagged", "decoy_pattern", "find_database_decoys", "targets_of_decoys", "without_tag"]
 
 _WORDS = "decoy|reversed|reverse|rev|xxx|shuffled|shuffle|shuf|scrambled"
 # These are only prefixes, since unplaced contigs of genomes end with _random.
@@ -196,6 +196,25 @@ def without_tag(accessions: Texts, prefix: str, suffix: str = "") -> list[pa.Arr
         ways = ((f"^{text}", ""), (rf"^([^|]*\|){text}", r"\1"), (rf"(^|\|){text}", r"\1"))
     column = accessions.arrow()
     return [pa.compute.replace_substring_regex(column, pattern=pattern, replacement=replacement) for pattern, replacement in ways]
+
+
+def targets_of_decoys(targets: pa.Array, decoys: Texts, prefix: str, suffix: str = "") -> NDArray[np.int64]:
+    """Return the index of the target of each decoy by accession, (n,) int64; -1 without one.
+
+    Parameters
+    ----------
+    targets : Array of string, length m
+        Accessions of targets.
+    decoys : Texts
+        Accessions of n decoys.
+    prefix, suffix : str
+        Prefix or suffix of decoys, see `decoy_pattern`.
+    """
+    result = np.full(len(decoys), -1, np.int64)
+    for stripped in without_tag(decoys, prefix, suffix):
+        target = pa.compute.fill_null(pa.compute.index_in(stripped, value_set=targets), -1).to_numpy().astype(np.int64)
+        result = np.where(result < 0, target, result)
+    return result
 
 
 def find_database_decoys(

@@ -20,8 +20,7 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats.features import Features, open_features, write_features
 from proteoscope.engine.formats.proteins import Proteins
-from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.peptides.database_decoys import are_tagged, without_tag
+from proteoscope.engine.peptides.database_decoys import are_tagged, targets_of_decoys
 from proteoscope.engine.peptides.decoys import make_decoys
 from proteoscope.engine.peptides.known_modifications import KnownModifications, open_known_modifications
 from proteoscope.engine.peptides.variants import VariantEntries
@@ -145,11 +144,7 @@ class ProteinIndex:
             partner[self.n_targets :] = np.arange(self.n_targets)
             return partner
         names = Texts(*accessions.take(np.arange(self.n_targets)).columns).arrow()
-        decoy_names = Texts(*decoys.columns)
-        for stripped in without_tag(decoy_names, self.decoy_prefix, self.decoy_suffix):
-            target = pa.compute.fill_null(pa.compute.index_in(stripped, value_set=names), -1).to_numpy().astype(np.int64)
-            new = np.flatnonzero((target >= 0) & (partner[self.n_targets :] < 0))
-            partner[self.n_targets + new] = target[new]
+        partner[self.n_targets :] = targets_of_decoys(names, Texts(*decoys.columns), self.decoy_prefix, self.decoy_suffix)
         paired = self.n_targets + np.flatnonzero(partner[self.n_targets :] >= 0)
         partner[partner[paired]] = paired
         return partner

@@ -23,7 +23,14 @@ _LARGEST_LOGIT = 30.0
 _ROUNDING = 1e-12  # fraction of the range of scores
 
 
-def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], decoy_ratio: float = 1.0) -> NDArray[np.float64]:
+def posterior_error_probabilities(
+    score: NDArray[np.float64],
+    is_decoy: NDArray[np.bool_],
+    decoy_ratio: float = 1.0,
+    *,
+    at: NDArray[np.float64] | None = None,
+    is_straight: bool = False,
+) -> NDArray[np.float64]:
     """Return the probability that a match with each score is false.
 
     Parameters
@@ -34,10 +41,14 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
         True for decoys.
     decoy_ratio : float
         Decoy candidates per target candidate, above 0 (see `proteoscope.engine.statistics.target_decoy`).
+    at : ndarray of float64, shape (m,), optional
+        Finite scores of the returned probabilities; by default those of the matches, m = n.
+    is_straight : bool
+        True for a straight logit, which has two parameters and varies less with few decoys.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    ndarray of float64, shape (m,)
         From 0 to 1, not increasing with the score; 1 everywhere without targets. Decoys also get the value of their score. Without decoys,
         the curve depends on the half decoy that is added to every set.
 
@@ -52,16 +63,17 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
         raise ValueError(f"score {score.shape} and is_decoy {is_decoy.shape} must be one-dimensional and of the same length")
     if not np.isfinite(score).all():
         raise ValueError("a score is not finite")
+    at = score if at is None else at
     if is_decoy.all():
-        return np.ones(len(score))
+        return np.ones(len(at))
     centre, decoys, total = _pool_scores(score, is_decoy)
     # Adding half a decoy and half a target, spread evenly, makes the logits finite where the classes do not overlap.
     fraction = (decoys + 0.5 * total / total.sum()) / (total + total / total.sum())
     if len(centre) > 2:
         with one_algebra_thread():
-            fraction = _expit(_smooth_logit(centre, fraction, total))
+            fraction = _expit(_smooth_logit(centre, fraction, total, _SMOOTHNESS[-1:] if is_straight else _SMOOTHNESS))
     logit = _logit(_isotonic_regression(fraction, total))
-    return np.minimum(np.exp(_extrapolate(score, centre, logit)) / decoy_ratio, 1.0)  # d / (1 - d) is the exponential of d's logit
+    return np.minimum(np.exp(_extrapolate(at, centre, logit)) / decoy_ratio, 1.0)  # d / (1 - d) is the exponential of d's logit
 
 
 def _pool_scores(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
@@ -80,17 +92,17 @@ def _pool_scores(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Fl
     return centre, np.add.reduceat(is_decoy[order].astype(np.float64), begin), total
 
 
-def _smooth_logit(x: Floats, fraction: Floats, total: Floats) -> Floats:
+def _smooth_logit(x: Floats, fraction: Floats, total: Floats, smoothness_values: Floats) -> Floats:
     """Return the logit of the decoy fraction at the ascending points x, by a natural cubic smoothing spline.
 
-    The smoothness is selected by the Akaike criterion.
+    The smoothness is selected from `smoothness_values` by the Akaike criterion.
     """
     # Rough components would be suppressed by the penalty anyway; without them each step solves a small system.
     roughness, modes = np.linalg.eigh(_roughness((x - x[0]) / (x[-1] - x[0])))
     roughness, modes = np.maximum(roughness[:_MODES], 0.0), modes[:, :_MODES]
     best, lowest = np.zeros(len(x)), np.inf
     curve = np.full(len(x), _logit(np.array([fraction @ total / total.sum()]))[0])
-    for smoothness in _SMOOTHNESS[::-1]:
+    for smoothness in smoothness_values[::-1]:
         curve, criterion = _penalised_logistic(curve, fraction, total, modes, smoothness * roughness)
         if criterion < lowest:
             best, lowest = curve, criterion

@@ -58,6 +58,7 @@ COMMANDS = {
     "experiment list": ("experiment", "list", "EXPERIMENT"),
     "experiment export": ("experiment", "export", "EXPERIMENT", "--out", "experiment.sdrf.tsv"),
     "experiment run": ("experiment", "run", "EXPERIMENT", "--database", PROTEINS, *ION_TRAP, *CPU),
+    "experiment report": ("experiment", "report", "SEARCHED"),
     "runs": ("runs", "PROJECT"),
     "export": ("export", "PROJECT", "--format", "tsv", "--out", "exported"),
     "convert": ("convert", SPECTRA, "--out", "spectra.mgf"),
@@ -70,7 +71,7 @@ COMMANDS = {
 }
 KINDS = {search.kind for search in SEARCHES}
 LASTING = {"workers scheduler", "workers start"}  # they end with a signal
-PARTS = {"progress", "stages", "pass", "cached", "skipped"}
+PARTS = {"progress", "stages", "pass", "cached", "skipped", "accepted"}
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +107,13 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
+def searched(experiment: str) -> str:
+    """Project with an experiment of one finished run."""
+    assert main(["experiment", "run", experiment, "--database", PROTEINS, *ION_TRAP, *CPU, "--quiet"]) == 0
+    return experiment
+
+
+@pytest.fixture
 def stopped(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
     """Project with a stopped run."""
     folder = tmp_path_factory.mktemp("stopped")
@@ -123,7 +131,8 @@ def _measure_little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def arguments_of(name: str, request: pytest.FixtureRequest) -> list[str]:
     """Return the arguments of a command, with the projects that it reads, which are made when they are first needed."""
-    fixtures = {"PROJECT": "aligned", "TWO_RUNS": "two_runs", "IDENTIFIED": "identified", "STOPPED": "stopped", "EXPERIMENT": "experiment"}
+    fixtures = {"PROJECT": "aligned", "TWO_RUNS": "two_runs", "IDENTIFIED": "identified", "STOPPED": "stopped"}
+    fixtures |= {"EXPERIMENT": "experiment", "SEARCHED": "searched"}
     return [str(request.getfixturevalue(fixtures[argument])) if argument in fixtures else argument for argument in COMMANDS[name]]
 
 

@@ -1,0 +1,95 @@
+"""False PSMs, peptides and protein groups of an experiment at a reported 1 %, and those of the union of its runs.
+
+    python -m benchmarks.experiment_runs --data FOLDER --out RUNS --runs 44 --spectra 600 --seed 61
+    cp RUNS/runs.tsv RUNS/runs
+    proteoscope experiment create PROJECT --runs RUNS/runs/runs.tsv
+    proteoscope experiment run PROJECT --database RUNS/proteins.fasta --preset high-resolution
+    python -m benchmarks.experiment_rates --runs RUNS --project PROJECT [--sizes 44 11 4]
+
+For each size the runs are divided into as many experiments without common runs as possible, and the counts are summed. A PSM is false if
+its peptide (I = L) is not that of the spectrum, a peptide if no run of the experiment holds it, and a protein group if none of its proteins
+is planted in a run of the experiment. `listed` are the accepted PSMs of peptides that the experiment accepts, `union` the peptides and
+groups that any of the runs accepts. A JSON line for each size.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmarks.figures import emit
+from proteoscope.engine.experiments.report import REPORT, report_experiment
+from proteoscope.engine.experiments.table import ExperimentRow, read_experiment
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+
+_FDR = 0.01
+
+
+def _accepted(table: list[dict[str, Any]], q_value: str = "q_value") -> list[dict[str, Any]]:
+    """Return the targets that are accepted at the rate."""
+    return [row for row in table if not row["is_decoy"] and row[q_value] is not None and row[q_value] <= _FDR]
+
+
+def _measured(project: Project, rows: Sequence[ExperimentRow], folder: Path) -> Counter[str]:
+    """Return numbers of accepted and false items of an experiment of some of the runs."""
+
+    def read(run: str, name: str, *columns: str) -> list[dict[str, Any]]:
+        table: list[dict[str, Any]] = pq.read_table(project.table(name, run), columns=list(columns) or None).to_pylist()
+        return table
+
+    report_experiment(project, rows, Progress())
+    peptides = read(REPORT, "experiment_peptides")
+    listed = {
+        (row["run"], peptides[row["peptide"]]["peptide"]) for row in read(REPORT, "experiment_matches") if row["is_accepted_in_experiment"]
+    }
+    counts, planted, proteins = Counter[str](), set[str](), set[str]()
+    union_of_peptides, union_of_groups = set[str](), set[tuple[str, ...]]()
+    for run in sorted(row.run for row in rows):
+        truth = pq.read_table(folder / "truth" / f"{run}.parquet", columns=["peptide", "protein", "scan", "area"]).to_pylist()
+        present = [row for row in truth if row["protein"] and row["area"]]
+        planted |= {row["peptide"].replace("I", "L") for row in present}
+        proteins |= {row["protein"] for row in present}
+        of_scan = {row["scan"]: row["peptide"].replace("I", "L") for row in present if row["scan"]}
+        psms = [row for row in read(run, "psms", "scan", "peptide", "q_value", "is_decoy", "rank") if row["rank"] == 1]
+        for psm in _accepted(psms):
+            is_false = of_scan.get(psm["scan"]) != psm["peptide"].replace("I", "L")
+            counts.update({"psms": 1, "false_psms": is_false})
+            if (run, psm["peptide"]) in listed:
+                counts.update({"listed": 1, "false_listed": is_false})
+        union_of_peptides |= {row["peptide"] for row in _accepted(read(run, "peptides", "peptide", "q_value", "is_decoy"))}
+        union_of_groups |= {tuple(row["accessions"]) for row in _accepted(read(run, "proteins", "accessions", "q_value", "is_decoy"))}
+    of_experiment = {row["peptide"] for row in _accepted(peptides)}
+    groups = {tuple(row["accessions"]) for row in _accepted(read(REPORT, "experiment_proteins"))}
+    for name, texts in (("peptides", of_experiment), ("union_peptides", union_of_peptides)):
+        counts.update({name: len(texts), f"false_{name}": sum(text.replace("I", "L") not in planted for text in texts)})
+    for name, members in (("proteins", groups), ("union_proteins", union_of_groups)):
+        counts.update({name: len(members), f"false_{name}": sum(not proteins.intersection(group) for group in members)})
+    return counts
+
+
+def main() -> None:
+    """Measure the rates of experiments of each size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=Path, required=True)
+    parser.add_argument("--project", type=Path, required=True)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[44, 11, 4])
+    given = parser.parse_args()
+    project = Project.open(given.project)
+    rows = read_experiment(project)
+    for size in given.sizes:
+        counts = Counter[str]()
+        for first in range(0, len(rows) - size + 1, size):
+            counts += _measured(project, rows[first : first + size], given.runs)
+        names = [name for name in ("psms", "listed", "peptides", "proteins", "union_peptides", "union_proteins") if counts[name]]
+        shares = {f"{name}_false_percent": round(100 * counts[f"false_{name}"] / counts[name], 2) for name in names}
+        emit({"figure": "experiment_rates", "runs": size}, **{name: counts[name] for name in names}, **shares)
+
+
+if __name__ == "__main__":
+    main()

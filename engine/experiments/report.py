@@ -1,0 +1,487 @@
+"""Report of an experiment: error rates of PSMs within each run, and of peptides and protein groups over all runs.
+
+The report is a run of the project with the tables of `proteoscope.engine.experiments.report_tables`. Runs are read one after the other in
+the order of their names. The memory holds the matches of one run, and a record for each distinct peptidoform. The best matches of each run
+are stored in the report, so that the next report reads only runs that were added since; if a run was changed or removed, it reads all runs.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import begins_run
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.chemistry.masses import WATER_MASS
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.experiments.competition import (
+    MATCH,
+    SCALE,
+    Rates,
+    best_matches,
+    compete,
+    match_keys,
+    merge_matches,
+    pair_numbers,
+    posterior_errors,
+    score_of,
+)
+from proteoscope.engine.experiments.peptidoforms import (
+    FORM_COLUMNS,
+    FormProteins,
+    class_numbers,
+    form_families,
+    keyed_forms,
+    merge_forms,
+    numbers_of,
+    truths_of,
+)
+from proteoscope.engine.experiments.report_tables import EXPERIMENT_MATCHES, EXPERIMENT_PEPTIDES, EXPERIMENT_PROTEINS, EXPERIMENT_RUNS
+from proteoscope.engine.experiments.table import ExperimentRow
+from proteoscope.engine.files import storage_errors
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.matches.columns import PSMS
+from proteoscope.engine.matches.match_classes import class_names
+from proteoscope.engine.matches.tables import AcceptanceCounts, PeptideRows, protein_table
+from proteoscope.engine.project import Project, RunRecord
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.arrow import finite_or_null, in_one, or_null
+from proteoscope.engine.results.counts import Count, counted
+from proteoscope.engine.results.reader import read_stored, stored_table
+from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
+from proteoscope.engine.statistics.target_decoy import best_by_group
+from proteoscope.engine.version import VERSION
+
+if TYPE_CHECKING:
+    from proteoscope.engine.identification.parameters import IdentificationParameters
+
+__all__ = ["REPORT", "ExperimentReport", "report_experiment"]
+
+REPORT = "experiment-report"
+"""Kind and name of the run with the report."""
+
+_KIND = "identify"
+_FORM = 1  # of the tables; other reports are not read again
+_NEEDED = (
+    "peptide",
+    "sequence",
+    "proteins",
+    "calculated_mass",
+    "score",
+    "q_value",
+    "rank",
+    "is_decoy",
+    "psm_id",
+    "match_class",
+)
+_REMEDY = "Search this run again"
+_FEWEST_MERGED = 1 << 18  # rows that are collected before they are merged
+_HIGHEST_SCORE = 1e9
+_NAMED = 5
+_EXPORTED = (EXPERIMENT_PEPTIDES, EXPERIMENT_PROTEINS)
+_DAMAGED = f"Delete run '{REPORT}' (proteoscope runs PROJECT --delete {REPORT}) and report again"
+
+
+@dataclass(frozen=True)
+class ExperimentReport:
+    """Counts of a report.
+
+    Attributes
+    ----------
+    run : str
+        Name of the run with the tables.
+    n_runs, n_reused : int
+        Number of runs, and of those whose matches an earlier report had stored.
+    left_out : tuple of str
+        Runs of the experiment that are not finished.
+    n_psms : int
+        Number of target PSMs that are accepted within their runs.
+    fdr : float
+        False discovery rate of all levels.
+    peptides, proteins : AcceptanceCounts
+        Accepted peptidoforms and protein groups of the experiment.
+    """
+
+    run: str
+    n_runs: int
+    n_reused: int
+    left_out: tuple[str, ...]
+    n_psms: int
+    fdr: float
+    peptides: AcceptanceCounts
+    proteins: AcceptanceCounts
+
+    def lines(self) -> list[str]:
+        """Return the counts as lines of text."""
+        rate = f"at {100 * self.fdr:g} % FDR"
+        levels = ((self.peptides, "peptide", "peptides"), (self.proteins, "protein group", "protein groups"))
+        counts = [Count.from_acceptance(count.targets, *nouns, count.certainty(), self.fdr) for count, *nouns in levels]
+        return [
+            f"{counted(self.n_psms, 'PSM')} {rate} within each of {counted(self.n_runs, 'run')}",
+            f"Over the experiment, {rate}:",
+            *(count.line() for count in counts),
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+        return {
+            "run": self.run,
+            "runs": self.n_runs,
+            "reused": self.n_reused,
+            "left_out": list(self.left_out),
+            "psms": self.n_psms,
+            "fdr": self.fdr,
+            "peptides": self.peptides.certainty(),
+            "proteins": self.proteins.certainty(),
+        }
+
+
+def report_experiment(project: Project, rows: Sequence[ExperimentRow], progress: Progress, *, with_text: bool = False) -> ExperimentReport:
+    """Estimate the error rates of an experiment, and store its tables in the run `REPORT` of the project.
+
+    The tables depend on the set of finished runs, not on their order, on earlier reports or on the number of threads.
+
+    Parameters
+    ----------
+    project : Project
+        Project of the experiment.
+    rows : sequence of ExperimentRow
+        Rows of the experiment. Runs that are not finished are left out with a warning.
+    progress : Progress
+        Progress, counted in runs.
+    with_text : bool
+        True to export the tables of peptides and protein groups as text.
+
+    Returns
+    -------
+    ExperimentReport
+
+    Raises
+    ------
+    InputError
+        If no run is finished, a run has no decoys, or a table is invalid.
+    ParameterError
+        If the runs have different parameters or databases.
+    StorageError
+        If writing fails.
+    """
+    runs = {run.id: run for run in project.runs()}
+    names = sorted({row.run for row in rows})
+    finished = [name for name in names if name in runs and runs[name].status == "done"]
+    if REPORT in runs and runs[REPORT].kind != REPORT:
+        raise InputError(project.folder, f"has a run '{REPORT}' of {runs[REPORT].kind}", remedy="Search its file under another name")
+    if not finished:
+        raise InputError(project.folder, "has no finished run of the experiment", remedy="Search its runs: proteoscope experiment run")
+    left_out = tuple(name for name in names if name not in finished)
+    if left_out:
+        more = f" and {len(left_out) - _NAMED:,} more" if len(left_out) > _NAMED else ""
+        progress.message(f"Not searched and left out: {', '.join(left_out[:_NAMED])}{more}", "warning")
+    parameters = _common_parameters(project, [runs[name] for name in finished])
+    digests = {result.run: result.sha256 for result in project.results() if result.name == PSMS.name}
+    described = {"form": _FORM, "fdr": parameters.fdr}
+    previous = _previous_report(project, runs.get(REPORT), described, {name: digests.get(name, "") for name in finished})
+    with project.run(REPORT, described, version=VERSION, name=REPORT, overwrite=True, progress=progress) as run:
+        result = _Report(project, finished, digests, parameters, previous, progress).write(run, with_text=with_text)
+        record = ExperimentReport(REPORT, len(finished), 0, left_out, *result).record()
+        del record["reused"]  # results do not depend on what was stored
+        run.write_json("run", {**record, "exports": [f"{table.name}.tsv" for table in _EXPORTED] if with_text else []})
+        run.message = (
+            f"{counted(result.peptides.targets, 'peptide')}, {counted(result.proteins.targets, 'protein group')} "
+            f"at {parameters.fdr:.3g} FDR over {counted(len(finished), 'run')}"
+        )
+    return ExperimentReport(REPORT, len(finished), len(previous.n_rows) if previous else 0, left_out, *result)
+
+
+class _Counts(NamedTuple):
+    n_psms: int
+    fdr: float
+    peptides: AcceptanceCounts
+    proteins: AcceptanceCounts
+
+
+def _common_parameters(project: Project, runs: Sequence[RunRecord]) -> IdentificationParameters:
+    """Return the parameters of all runs, or raise ParameterError if they differ; the message names runs and differences."""
+    first, search = runs[0], search_of_kind(_KIND)
+    databases = [file.sha256 for file in project.inputs(first.id) if file.kind != "spectra"]
+    for run in runs:
+        if run.kind != _KIND:
+            raise ParameterError(f"run '{run.id}' is a run of {run.kind}; experiments of {_KIND} have error rates over all runs")
+        fields = sorted({*first.parameters, *run.parameters})
+        differences = [name for name in fields if first.parameters.get(name) != run.parameters.get(name)]
+        if [file.sha256 for file in project.inputs(run.id) if file.kind != "spectra"] != databases:
+            differences.append("databases")
+        if differences:
+            raise ParameterError(
+                f"runs '{first.id}' and '{run.id}' differ in {', '.join(differences[:_NAMED])}. Search all runs in the same way, or "
+                "remove one: proteoscope experiment remove"
+            )
+    parameters = cast("IdentificationParameters", search.model.checked(search.recorded_parameters(project, first)))
+    if parameters.decoys == "none":
+        raise InputError(project.folder, "has runs without decoys, which have no error rates", remedy="Search with decoys=reverse")
+    return parameters
+
+
+class _Previous(NamedTuple):
+    """Earlier report of some of the runs: number of rows of each run in its table of matches, and the project."""
+
+    project: Project
+    n_rows: dict[str, int]
+
+    def forms(self) -> pa.Table:
+        """Return the peptidoforms of the report."""
+        return keyed_forms(read_stored(self.project, REPORT, EXPERIMENT_PEPTIDES, FORM_COLUMNS, remedy=_DAMAGED))
+
+    def matches(self, form: NDArray[np.uint64]) -> Iterator[NDArray[np.void]]:
+        """Yield the best matches of each run; `form` are the keys of the peptidoforms."""
+        columns = ("peptide", "match_class", "best_psm", "q_value", "posterior_error_probability", "n_psms")
+        with stored_table(self.project, REPORT, EXPERIMENT_MATCHES, remedy=_DAMAGED) as source:
+            batches, waiting = source.batches(columns), pa.schema([]).empty_table()
+            for n in self.n_rows.values():
+                parts = [waiting]
+                while sum(map(len, parts)) < n:
+                    parts.append(next(batches))
+                table = pa.concat_tables([part for part in parts if len(part)]) if n else waiting
+                waiting = table.slice(n) if n else waiting
+                yield self._rows(table.slice(0, n), form) if n else np.zeros(0, MATCH)
+
+    @staticmethod
+    def _rows(table: pa.Table, form: NDArray[np.uint64]) -> NDArray[np.void]:
+        rows = np.zeros(len(table), MATCH)
+        rows["form"] = form[table["peptide"].to_numpy()]
+        rows["match_class"] = class_numbers(table["match_class"])
+        rows["key"] = match_keys(rows["form"], rows["match_class"])
+        rows["psm"], rows["n_psms"] = table["best_psm"].to_numpy(), table["n_psms"].to_numpy()
+        rows["q_value"], rows["posterior_error"] = (numbers_of(table[name]) for name in ("q_value", "posterior_error_probability"))
+        rows = rows[np.lexsort((rows["match_class"], rows["form"]))]
+        accepted = np.flatnonzero(rows["n_psms"])
+        rows["n_runs"][accepted] = begins_run(rows["form"][accepted]) if len(accepted) else False
+        return rows
+
+
+def _previous_report(project: Project, record: RunRecord | None, described: dict[str, Any], digests: dict[str, str]) -> _Previous | None:
+    """Return the earlier report if it can be built on: the same settings, and no run that has changed or was removed."""
+    if record is None or record.status != "done" or record.version != VERSION or record.parameters != described:
+        return None
+    try:
+        table = read_stored(project, REPORT, EXPERIMENT_RUNS, ("run", "psms_sha256", "n_rows"))
+        with stored_table(project, REPORT, EXPERIMENT_MATCHES) as source:
+            n_rows = source.n_rows
+        with stored_table(project, REPORT, EXPERIMENT_PEPTIDES):
+            pass
+    except (InputError, StorageError):  # damaged: all runs are read again
+        return None
+    names, counts = table["run"].to_pylist(), table["n_rows"].to_pylist()
+    is_same = all(digests.get(name) == digest for name, digest in zip(names, table["psms_sha256"].to_pylist(), strict=True))
+    if not is_same or names != sorted(set(names)) or sum(counts) != n_rows:
+        return None
+    return _Previous(project, dict(zip(names, counts, strict=True)))
+
+
+class _Peptides(NamedTuple):
+    """Columns of the table of peptides, and the table of protein groups."""
+
+    columns: dict[str, Any]
+    groups: pa.Table
+
+
+class _Report:
+    """Computation of a report, run by run."""
+
+    def __init__(
+        self,
+        project: Project,
+        names: Sequence[str],
+        digests: dict[str, str],
+        parameters: IdentificationParameters,
+        previous: _Previous | None,
+        progress: Progress,
+    ) -> None:
+        self._project, self._names, self._digests, self._parameters = project, names, digests, parameters
+        self._previous, self._progress = previous, progress
+        self._class_names = class_names(is_translated=parameters.translation != "none")
+        self._rows_of_run: list[int] = []
+        ratio = project.record(names[0]).get("decoy_ratio")
+        self._decoy_ratio = float(ratio) if isinstance(ratio, int | float) and 0 < ratio <= 1e6 else 1.0
+
+    def write(self, run: Run, *, with_text: bool) -> _Counts:
+        """Write the tables of the report as results of a run, and return the counts."""
+        fdr = self._parameters.fdr
+        with storage_errors(run.folder, only_disk=True), tempfile.TemporaryFile(dir=run.folder) as stored:
+            matches, forms = self._read_runs(stored)
+            row_of_form = np.searchsorted(forms["form"].to_numpy(), matches["form"])
+            proteins = FormProteins.from_forms(forms, self._parameters.decoy_prefix, self._parameters.decoy_suffix)
+            rates = self._rates(matches, forms, row_of_form, proteins)
+            peptides, row_of_match, is_accepted = self._peptides(matches, forms, row_of_form, proteins, rates)
+            self._progress.stage("Writing the report", len(self._names))
+            tables = {
+                EXPERIMENT_PEPTIDES.name: EXPERIMENT_PEPTIDES.arrow(peptides.columns),
+                EXPERIMENT_PROTEINS.name: peptides.groups,
+            }
+            for name, table in tables.items():
+                run.write_table(name, table)
+            n_psms = self._write_matches(run, stored, matches["key"], row_of_match, is_accepted, tables[EXPERIMENT_PEPTIDES.name])
+        for table in _EXPORTED if with_text else ():
+            targets = tables[table.name].filter(pa.compute.invert(tables[table.name]["is_decoy"]))
+            write_separated(run.folder / EXPORTS / f"{table.name}.tsv", targets, table.saved_columns, self._progress, DIGITS)
+        levels = [
+            AcceptanceCounts.from_q_values(numbers_of(table["q_value"]), truths_of(table["is_decoy"]), fdr, self._decoy_ratio)
+            for table in tables.values()
+        ]
+        return _Counts(n_psms, fdr, *levels)
+
+    def _read_runs(self, stored: IO[bytes]) -> tuple[NDArray[np.void], pa.Table]:
+        """Return the best match of each peptidoform in each class, and the peptidoforms; write the best matches of each run to `stored`."""
+        previous, place = self._previous, self._project.folder
+        reused, old = (previous.n_rows, previous.forms()) if previous else ({}, None)
+        earlier = previous.matches(old["form"].to_numpy()) if previous and old is not None else iter(())
+        matches, forms = [np.zeros(0, MATCH)], [] if old is None else [old]
+        self._progress.stage("Reading runs", len(self._names))
+        for number, name in enumerate(self._names):
+            if name in reused:
+                rows = next(earlier)
+            else:
+                rows, of_run = self._read_run(name)
+                forms.append(of_run)
+            rows["run"] = number
+            rows.tofile(stored)
+            matches.append(rows)
+            self._rows_of_run.append(len(rows))
+            if sum(map(len, matches[1:])) > max(_FEWEST_MERGED, len(matches[0])):
+                matches = [merge_matches(np.concatenate(matches))]
+            if sum(map(len, forms[1:])) > max(_FEWEST_MERGED, len(forms[0]) if forms else 0):
+                forms = [merge_forms(forms, place)]
+            self._progress.advance(1)
+        return merge_matches(np.concatenate(matches)), merge_forms(forms, place)
+
+    def _read_run(self, name: str) -> tuple[NDArray[np.void], pa.Table]:
+        """Return the best matches of a run, and their peptidoforms."""
+        with stored_table(self._project, name, PSMS, _NEEDED, remedy=_REMEDY) as source:
+            table = source.read(_NEEDED)
+            table = table.filter(pa.compute.equal(table["rank"], 1)).combine_chunks()
+            score = numbers_of(table["score"])
+            if not (np.abs(score) <= _HIGHEST_SCORE).all():
+                raise source.damaged(f"contains a value that is not a number up to {_HIGHEST_SCORE:g}", "score")
+        forms, q_value = keyed_forms(table), numbers_of(table["q_value"])
+        is_decoy = truths_of(table["is_decoy"])
+        rows = np.zeros(len(table), MATCH)
+        rows["form"], rows["match_class"] = forms["form"].to_numpy(), class_numbers(table["match_class"])
+        rows["key"], rows["psm"], rows["q_value"] = match_keys(rows["form"], rows["match_class"]), table["psm_id"].to_numpy(), q_value
+        family, _ = form_families(forms, enzyme(self._parameters.enzyme))
+        rows["posterior_error"] = posterior_errors(score, is_decoy, family, self._decoy_ratio)
+        return best_matches(rows, score, q_value <= self._parameters.fdr), merge_forms([forms], source.path)
+
+    def _rates(self, matches: NDArray[np.void], forms: pa.Table, row_of_form: NDArray[np.int64], proteins: FormProteins) -> Rates:
+        """Return the error rates of each peptidoform in each class."""
+        family, residue_mass = form_families(forms, enzyme(self._parameters.enzyme))
+        added = forms["calculated_mass"].to_numpy() - residue_mass - WATER_MASS
+        added = np.clip(np.nan_to_num(added), -1e9, 1e9)
+        classes = matches["match_class"].astype(np.int64)
+        return compete(
+            score_of(matches["posterior_error"]),
+            truths_of(forms["is_decoy"])[row_of_form],
+            classes,
+            pair_numbers(family[row_of_form], added[row_of_form], classes, proteins.first[row_of_form]),
+            family[row_of_form],
+            plus_one=self._parameters.plus_one,
+            decoy_ratio=self._decoy_ratio,
+        )
+
+    def _peptides(
+        self, matches: NDArray[np.void], forms: pa.Table, row_of_form: NDArray[np.int64], proteins: FormProteins, rates: Rates
+    ) -> tuple[_Peptides, NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the peptides and protein groups, and of each match the row of its peptide, and True if it is an accepted target.
+
+        A peptidoform is represented by its match in the class with the lowest q-value.
+        """
+        settings, n = self._parameters, len(forms)
+        best = best_by_group(row_of_form, np.where(np.isnan(rates.q_value), -2.0, -rates.q_value))
+        score, q_value, error = score_of(matches["posterior_error"][best]), rates.q_value[best], rates.posterior_error[best]
+        order = np.lexsort((forms["form"].to_numpy(), -score))
+        row = np.empty(n, np.int64)
+        row[order] = np.arange(n)
+        is_decoy = truths_of(forms["is_decoy"])
+        counts = {name: np.bincount(row_of_form, matches[name], n).astype(np.int64) for name in ("n_psms", "n_runs")}
+        sequences = in_one(forms["sequence"])
+        rows = PeptideRows(
+            np.arange(n), sequences.to_pylist(), counts["n_psms"], score, is_decoy, ~(rates.loses[best] | np.isnan(q_value)), q_value, error
+        )
+        groups, evidence = rows.group_proteins(
+            proteins.positions(), proteins.is_decoy, proteins.partner, settings, self._decoy_ratio, SCALE
+        )
+        group_error, competing = np.ones(len(groups)), ~groups.is_beaten
+        if competing.any():
+            group_error[competing] = posterior_error_probabilities(groups.score[competing], groups.is_decoy[competing], self._decoy_ratio)
+        missing = {name: [None] * len(groups) for name in ("description", "coverage")}
+        described = {**missing, "length": np.zeros(len(groups), np.int64), "sequence": [""] * len(groups)}
+        members = proteins.accession.take(pa.array(groups.members))
+        group_table = protein_table(groups, members, described, group_error).select(list(EXPERIMENT_PROTEINS.by_name))
+        # Peptidoforms of a sequence are in the group of the one that was used.
+        sequence = np.asarray(sequences.dictionary_encode().indices) * 2 + is_decoy
+        group_of_sequence = np.full(2 * n, -1, np.int64)
+        group_of_sequence[sequence[evidence]] = groups.razor_group
+        group = np.where(q_value <= settings.fdr, group_of_sequence[sequence], -1)
+        names = pa.array(self._class_names, pa.string())
+        columns = {
+            **{name: forms[name] for name in ("peptide", "sequence", "proteins", "calculated_mass", "is_decoy")},
+            **counts,
+            "best_score": score,
+            "q_value": finite_or_null(q_value),
+            "posterior_error_probability": finite_or_null(error),
+            "match_class": names.take(pa.array(matches["match_class"][best])),
+            "best_run": pa.array(self._names, pa.string()).take(pa.array(matches["run"][best])),
+            "best_psm": matches["psm"][best],
+            "protein_group": pa.array(group, mask=group < 0),
+        }
+        ordered = pa.table(columns).take(pa.array(order))
+        is_accepted = (rates.q_value <= settings.fdr) & ~is_decoy[row_of_form]
+        return _Peptides({name: ordered[name] for name in columns}, group_table), row[row_of_form], is_accepted
+
+    def _write_matches(
+        self,
+        run: Run,
+        stored: IO[bytes],
+        keys: NDArray[np.uint64],
+        row_of_match: NDArray[np.int64],
+        is_accepted: NDArray[np.bool_],
+        peptides: pa.Table,
+    ) -> int:
+        """Write the best matches of each run and the table of runs, and return the number of target PSMs that the runs accept."""
+        names = pa.array(self._class_names, pa.string())
+        is_target = ~truths_of(peptides["is_decoy"])
+        counts = []
+        stored.seek(0)
+        with run.table_writer(EXPERIMENT_MATCHES.name, EXPERIMENT_MATCHES.schema()) as writer:
+            for name, n in zip(self._names, self._rows_of_run, strict=True):
+                rows = np.frombuffer(stored.read(n * MATCH.itemsize), MATCH)
+                at = np.searchsorted(keys, rows["key"])
+                order = np.lexsort((rows["match_class"], row_of_match[at]))
+                rows, at = rows[order], at[order]
+                peptide = row_of_match[at]
+                columns = {
+                    "run": pa.repeat(name, n),
+                    "peptide": peptide,
+                    "match_class": names.take(pa.array(rows["match_class"])),
+                    "best_psm": rows["psm"],
+                    "q_value": or_null(rows["q_value"]),
+                    "posterior_error_probability": rows["posterior_error"],
+                    "n_psms": rows["n_psms"],
+                    "is_accepted_in_experiment": is_accepted[at],
+                }
+                writer.write(EXPERIMENT_MATCHES.arrow(columns))
+                in_run = is_target[peptide] & (rows["n_psms"] > 0)
+                n_peptides, n_accepted = (len(np.unique(peptide[chosen])) for chosen in (in_run, in_run & is_accepted[at]))
+                counts.append((n, int(rows["n_psms"][in_run].sum()), n_peptides, n_accepted))
+                self._progress.advance(1)
+        of_runs = dict(zip(("n_rows", "n_psms", "n_peptides", "n_accepted_peptides"), zip(*counts, strict=True), strict=True))
+        digests = [self._digests[name] for name in self._names]
+        run.write_table(EXPERIMENT_RUNS.name, EXPERIMENT_RUNS.arrow({"run": self._names, "psms_sha256": digests, **of_runs}))
+        return sum(of_runs["n_psms"])
