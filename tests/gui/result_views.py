@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -79,6 +79,19 @@ def cut_off(view: QWidget) -> list[str]:
             if widget.width() < needed.width() or widget.height() < needed.height() - 1:
                 problems.append(f"{text}: {widget.size()} of {needed}")
     return problems
+
+
+def wait_until_fitting(problems: Callable[[], list[str]], qtbot: QtBot) -> None:
+    """Wait until there are no problems: labels that fold need another height, which the layout assigns in a later turn of the event loop.
+
+    The first turns are waited for before, since no text is cut off until the layout has been adapted to a new size.
+    """
+
+    def check() -> None:
+        assert problems() == []
+
+    qtbot.wait(30)
+    qtbot.waitUntil(check)
 
 
 def opened(view: RunView, project: Project, qtbot: QtBot, size: tuple[int, int] = (1300, 850)) -> None:

@@ -171,9 +171,10 @@ def test_structure_database_is_built_and_searched_in_the_window(
 
     form.parameters.set_values({"qualification_threshold": 0})
     form.set_project_folder(tmp_path / "project")
-    qtbot.waitUntil(lambda: not form.validation_error() and form.run_button.isEnabled())
-    # The last inspection result is not shown yet; a user is not as fast.
-    qtbot.wait(100)
+    # A user is not as fast as the inspection, whose late result would count as a change of the form, which then remains in view.
+    note = form.file_lists["database"].note
+    qtbot.waitUntil(lambda: note.text().startswith("11 protein chains") and not form.validation_error() and form.run_button.isEnabled())
+    qtbot.waitUntil(lambda: not form._checking.isActive())
     with qtbot.waitSignal(window.bridge.finished, timeout=300_000) as finished:
         click(form.run_button)
     assert finished.args[0].state == "done", finished.args[0].error_report or finished.args[0].error

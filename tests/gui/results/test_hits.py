@@ -37,7 +37,7 @@ from proteoscope.gui.plots.hit_bars import HitBars
 from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.search_projects import project_with_search, search_files
-from tests.gui.result_views import SharedView, click_row, cut_off, overlapping, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, overlapping, settle, shown, wait_until_fitting
 from tests.searching import align
 
 
@@ -572,8 +572,7 @@ def test_hits_view_cuts_off_no_text_at_any_size(shared_hits: Opener, qtbot: QtBo
     view.resize(width, height)
     for tab in range(view.tabs.count()):
         view.tabs.setCurrentIndex(tab)
-        qtbot.wait(30)
-        assert cut_off(view) == []
+        wait_until_fitting(lambda: cut_off(view), qtbot)
     assert overlapping(view.filters) == []
 
 

@@ -31,7 +31,7 @@ from tests.engine.views.search_projects import project_with_search, summary_of
 from tests.engine.views.test_identification import accepted
 from tests.gui.picture_results import take_pictures
 from tests.gui.plots.test_coverage_map import place_of
-from tests.gui.result_views import SharedView, click_row, cut_off, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, settle, shown, wait_until_fitting
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 Opener = Callable[..., tuple[IdentificationView, Identification]]
@@ -424,11 +424,9 @@ def test_widgets_of_identification_view_have_names_and_are_reached_by_tab(shared
 def test_identification_view_cuts_off_no_text_at_any_size(shared_results: Opener, qtbot: QtBot, width: int, height: int) -> None:
     view, _ = shared_results()
     view.resize(width, height)
-    qtbot.wait(30)
     for tab in range(view.tabs.count()):
         view.tabs.setCurrentIndex(tab)
-        qtbot.wait(10)
-        assert cut_off(view) == []
+        wait_until_fitting(lambda: cut_off(view), qtbot)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.site_projects import project_with_sites
-from tests.gui.result_views import click_row, corner_texts, cut_off, opened, overlapping, place_of, settle, shown
+from tests.gui.result_views import click_row, corner_texts, cut_off, opened, overlapping, place_of, settle, shown, wait_until_fitting
 from tests.gui.x_events import Hand
 
 
@@ -164,6 +164,4 @@ def test_no_text_of_the_page_is_cut(view: IdentificationView, sites: tuple[Sites
     page, _ = sites
     view.resize(*size)
     settle(view, qtbot)
-    qtbot.wait(50)
-    assert overlapping(page.filters) == []
-    assert cut_off(page) == []
+    wait_until_fitting(lambda: overlapping(page.filters) + cut_off(page), qtbot)

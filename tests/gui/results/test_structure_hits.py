@@ -33,7 +33,7 @@ from proteoscope.gui.results.structure_view import StructureView
 from proteoscope.gui.tasks import SuperpositionTask
 from proteoscope.gui.theme import Theme
 from tests.engine.views.structure_projects import AUTHORS_SHIFT, project_with_structures
-from tests.gui.result_views import SharedView, click_row, cut_off, overlapping, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, overlapping, settle, shown, wait_until_fitting
 from tests.searching import find_structures
 
 
@@ -244,11 +244,8 @@ def test_structure_view_cuts_off_no_text_at_any_size(
 ) -> None:
     theme.choose(look)
     view.resize(*size)
-    qtbot.wait(50)
-    # Folding labels need another height, which the layout assigns in a later turn.
-    qtbot.waitUntil(lambda: not cut_off(view.filters))
+    wait_until_fitting(lambda: cut_off(view.filters) + overlapping(view.filters), qtbot)
     assert view.width() <= size[0]
-    assert not overlapping(view.filters)
 
 
 def test_structure_hits_of_queries_missing_from_the_table_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:

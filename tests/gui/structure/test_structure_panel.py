@@ -424,8 +424,8 @@ def test_structure_panel_uses_theme_colours(drawn_view: StructureView, theme: Th
     canvas = panel_of(drawn_view).canvas
     light = canvas.background_colour
     theme.choose("dark")
-    qtbot.wait(20)
-    assert canvas.background_colour.lightness() < 60 < light.lightness()
+    qtbot.waitUntil(lambda: canvas.background_colour.lightness() < 60)
+    assert light.lightness() > 60
     assert canvas.grab().toImage().pixelColor(2, 2) == canvas.background_colour
 
 
@@ -447,8 +447,7 @@ def test_narrow_structure_panel_moves_below_or_replaces_the_alignment(drawn_view
     assert view.alignment.isVisible() and not panel_of(view).isVisible()
     view.structures_action.trigger()
     view.resize(1400, 900)
-    qtbot.wait(20)
-    assert view.alignment.isVisible() and panel_of(view).isVisible()
+    qtbot.waitUntil(lambda: view.alignment.isVisible() and panel_of(view).isVisible())
 
 
 def test_structure_panel_remembers_visibility_and_explains_missing_files(
