@@ -7,6 +7,7 @@ import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -59,14 +60,14 @@ class SyntheticRun:
         times = np.arange(0.0, self.seconds, self.cycle)
         peaks: list[list[tuple[float, float]]] = [[] for _ in times]
         for peptide in self.planted:
-            pattern = averaged_pattern(peptide.sequence)
+            pattern, mz = averaged_pattern(peptide.sequence), peptide.mz
             near = np.flatnonzero(np.abs(times - peptide.apex) < 4 * peptide.deviation)
             shape = np.exp(-0.5 * ((times[near] - peptide.apex) / peptide.deviation) ** 2) / (peptide.deviation * np.sqrt(2 * np.pi))
             for at, height in zip(near.tolist(), (peptide.amount * shape).tolist(), strict=True):
                 for k, part in enumerate(pattern):
                     value = height * part * rng.lognormal(0, 0.03)
                     if value > 50:
-                        centre = peptide.mz + k * SPACING / peptide.charge
+                        centre = mz + k * SPACING / peptide.charge
                         peaks[at].append((centre * (1 + rng.normal(0, self.ppm) * 1e-6), value))
         peaks_of_spectra = []
         for some in peaks:
@@ -95,6 +96,7 @@ class SyntheticRun:
         return scans
 
 
+@cache
 def averaged_pattern(sequence: str, n: int = 5) -> NDArray[np.float64]:
     """Return the isotope pattern by convolution, atom by atom, of pyteomics' abundances; carbamidomethyl is not supported."""
     pattern = np.array([1.0])
@@ -108,6 +110,7 @@ def averaged_pattern(sequence: str, n: int = 5) -> NDArray[np.float64]:
                 atom[number - lightest] = share
         for _ in range(count):
             pattern = np.convolve(pattern, atom)[: 2 * n]
+    pattern.setflags(write=False)
     return pattern[:n]
 
 

@@ -17,7 +17,7 @@ from proteoscope.gui.results.cluster_view import ClusterView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.cluster_projects import SIZES, project_with_clusters
 from tests.engine.views.result_projects import rows_of
-from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, opened, overlapping, settle, shown
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,21 @@ def view_of(project: Project, qtbot: QtBot) -> ClusterView:
     return view
 
 
+@pytest.fixture(scope="module")
+def cached_view(made_once: Path, request: pytest.FixtureRequest) -> Iterator[SharedView[ClusterView]]:
+    opened_view = SharedView(ClusterView(search_of_kind("cluster")), Project.open(made_once), request)
+    yield opened_view
+    opened_view.close()
+
+
 @pytest.fixture
-def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ClusterView]:
+def view(cached_view: SharedView[ClusterView], qtbot: QtBot, theme: Theme) -> ClusterView:
+    return cached_view.as_opened(qtbot)
+
+
+@pytest.fixture
+def own_view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ClusterView]:
+    """View for a test that changes what other tests would see."""
     widget = view_of(project, qtbot)
     yield widget
     widget.clear()
@@ -152,25 +165,25 @@ def test_cluster_view_reports_a_damaged_table(project: Project, qtbot: QtBot, th
     view.clear()
 
 
-def test_cluster_view_remembers_sizes_and_columns(view: ClusterView, project: Project, qtbot: QtBot) -> None:
-    view.clusters.view.hide_columns(["charge"])
-    view.clusters.view.columnsChanged.emit()
-    view._splitters["down"].setSizes([300, 500])
-    sizes = view._splitters["down"].sizes()
+def test_cluster_view_remembers_sizes_and_columns(own_view: ClusterView, project: Project, qtbot: QtBot) -> None:
+    own_view.clusters.view.hide_columns(["charge"])
+    own_view.clusters.view.columnsChanged.emit()
+    own_view._splitters["down"].setSizes([300, 500])
+    sizes = own_view._splitters["down"].sizes()
     again = ClusterView(search_of_kind("cluster"))
     qtbot.addWidget(again)
-    again.resize(view.size())
+    again.resize(own_view.size())
     again.show()
-    again.restore_state(view.state())
+    again.restore_state(own_view.state())
     again.show_run(project, None)
     settle(again, qtbot)
     assert again.clusters.hidden_columns() == ["charge"] and again._splitters["down"].sizes() == sizes
     again.clear()
 
 
-def test_cleared_cluster_view_shows_no_results(view: ClusterView) -> None:
-    view.clear()
-    assert view.text.startswith("No results yet. Run a clustering") and view.mirror.spectra is None
+def test_cleared_cluster_view_shows_no_results(own_view: ClusterView) -> None:
+    own_view.clear()
+    assert own_view.text.startswith("No results yet. Run a clustering") and own_view.mirror.spectra is None
 
 
 def test_mirrored_cluster_spectrum_is_the_selected_one(view: ClusterView, qtbot: QtBot) -> None:

@@ -35,9 +35,14 @@ def show_page(view: IdentificationView, qtbot: QtBot) -> SitesPage:
     return view.sites
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+    """Project with sites, which the tests only read, and the rows of its tables."""
+    return project_with_sites(tmp_path_factory.mktemp("sites") / "project")
+
+
 @pytest.fixture
-def sites(view: IdentificationView, qtbot: QtBot, tmp_path: Path) -> tuple[SitesPage, Any]:
-    results = project_with_sites(tmp_path / "project")
+def sites(view: IdentificationView, results: tuple[Any, ...], qtbot: QtBot) -> tuple[SitesPage, Any]:
     opened(view, results[0], qtbot)
     return show_page(view, qtbot), results
 
@@ -138,10 +143,9 @@ def test_runs_without_sites_explain_how_to_get_them(view: IdentificationView, qt
     assert not page.filters.isEnabled()
 
 
-def test_sites_are_found_and_read_with_the_mouse(window: MainWindow, hand: Hand, qtbot: QtBot, tmp_path: Path) -> None:
-    project, _, _, _ = project_with_sites(tmp_path / "project")
+def test_sites_are_found_and_read_with_the_mouse(window: MainWindow, results: tuple[Any, ...], hand: Hand, qtbot: QtBot) -> None:
     window.resize(1024, 700)
-    window.open_project(project.folder)
+    window.open_project(results[0].folder)
     view = window.searches["identify"].results
     assert isinstance(view, IdentificationView) and view.sites is not None
     qtbot.waitUntil(lambda: view.run is not None)
