@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import resolve_name
 from types import SimpleNamespace
 
 import pytest
 from numba.core.dispatcher import Dispatcher
+from numba.core.types import BaseTuple, NamedTuple, NamedUniTuple, Type
 
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.kernels.cpu import signatures
@@ -24,6 +27,29 @@ def own_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signatures, "listed_kernels", lambda: listed)
     monkeypatch.setattr(signatures, "kernel_groups", lambda: {"all": [1, 2], "few": [1], "other": [2]})
     monkeypatch.setattr(signatures, "power", SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path / "marks"))))
+
+
+def named_tuples(argument: Type) -> Iterator[NamedTuple | NamedUniTuple]:
+    """Yield the named tuples in a type, which may be nested."""
+    if isinstance(argument, (NamedTuple, NamedUniTuple)):
+        yield argument
+    if isinstance(argument, BaseTuple):
+        for field in argument.types:
+            yield from named_tuples(field)
+
+
+def test_listed_kernels_have_the_arguments_of_the_kernels() -> None:
+    """A list older than a kernel's parameters, or than the fields of a named tuple, would compile what no search calls."""
+    n_tuples = 0
+    for kernel in signatures.listed_kernels():
+        module, _, name = kernel.name.rpartition(".")
+        parameters = inspect.signature(resolve_name(f"proteoscope.{module}:{name}").py_func).parameters
+        assert len(kernel.types) == len(parameters), f"{kernel.name}: run python -m installer.kernel_signatures"
+        for argument in map(signatures.parse_type, kernel.types):
+            for tuples in named_tuples(argument):
+                assert len(tuples.types) == len(tuples.fields), f"{kernel.name}: run python -m installer.kernel_signatures"
+                n_tuples += 1
+    assert n_tuples > 100
 
 
 def test_listed_kernels_exist_and_have_valid_types() -> None:

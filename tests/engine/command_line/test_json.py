@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from numba.core.caching import NullCache
+from numba.core.dispatcher import Dispatcher
 
 from proteoscope import resources
 from proteoscope.engine.command_line.main import command_parsers, main
 from proteoscope.engine.execution.cluster.launchers import open_cluster
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import SEARCHES
+from proteoscope.kernels.cpu import signatures
 from tests.engine.execution.cluster.processes import end, program, when
 from tests.engine.views.compared_projects import project_with_runs
 from tests.output_schema import SCHEMA, check_output
@@ -45,7 +49,7 @@ COMMANDS = {
     "resume": ("resume", "STOPPED", *CPU),
     "cost-model": ("cost-model", "report", "--device", "cpu", "--out", "page.html"),
     "demo": ("demo", "align", *CPU, "--out", "demo"),
-    "predict": ("predict", PROTEINS, "--out", "library.msp"),
+    "predict": ("predict", QUERIES, "--out", "library.msp"),
     "superpose": ("superpose", DOMAIN, CHAIN, "--out", "superposed"),
     "structure-database": ("structure-database", "build", DOMAIN, "--out", "database"),
     "presets": ("presets", "identify"),
@@ -136,6 +140,28 @@ def arguments_of(name: str, request: pytest.FixtureRequest) -> list[str]:
     return [str(request.getfixturevalue(fixtures[argument])) if argument in fixtures else argument for argument in COMMANDS[name]]
 
 
+def called_kernels() -> set[tuple[Dispatcher, tuple[Any, ...]]]:
+    """Return the cached kernels that this process has called so far, with their argument types."""
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("proteoscope.kernels.cpu.")]
+    kernels = {kernel for module in modules for kernel in vars(module).values() if isinstance(kernel, Dispatcher)}
+    return {(kernel, types) for kernel in kernels if not isinstance(kernel._cache, NullCache) for types in kernel.signatures}
+
+
+@pytest.fixture
+def only_listed_kernels() -> Iterator[None]:
+    """Fail a test that calls a kernel with types for which it is not compiled in advance, so that each process would compile it."""
+    before = called_kernels()
+    yield
+    listed = {json.dumps(kernel[:2]) for kernel in signatures.listed_kernels()}
+    for kernel, types in called_kernels() - before:
+        name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}".removeprefix("proteoscope.")
+        is_measurement = name.startswith("kernels.cpu.analyses.")  # of the cost model, which compiles before it measures
+        assert is_measurement or json.dumps([name, [signatures.describe_type(argument) for argument in types]]) in listed, (
+            f"{name}: run python -m installer.kernel_signatures"
+        )
+
+
+@pytest.mark.usefixtures("only_listed_kernels")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_json_of_each_command_fits_the_schema(
     name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -40,7 +40,7 @@ READING = {
     "reads": (("reads", GENOME, "-", *CPU, "--preset", "map-to-genome", "--out", "o"), READS, "o"),
     "structure": (("structures", "-", "--database", FOLDS, *CPU, "--out", "o"), DOMAIN, "o"),
     "spectra": (("convert", "-", "--quiet", "--format", "mgf", "--out", "o"), SPECTRA, "o"),
-    "predict": (("predict", "-", "--quiet", "--format", "msp", "--out", "o"), PROTEINS, "o"),
+    "predict": (("predict", "-", "--quiet", "--format", "msp", "--out", "o"), QUERIES, "o"),
 }
 
 
@@ -107,7 +107,7 @@ def test_streams_that_cannot_be_used_are_refused(
     ("arguments", "written"),
     [
         ((*ALIGN, "--out", "h.tsv"), "h.tsv"),
-        (("predict", PROTEINS, "--quiet", "--format", "msp", "--out", "l.msp"), "l.msp"),
+        (("predict", QUERIES, "--quiet", "--format", "msp", "--out", "l.msp"), "l.msp"),
         (("cluster", SPECTRA, *CPU, "--out", "p", "--preset", "low-resolution", "--consensus", "c.mgf"), "c.mgf"),
         ((*ALIGN, "--out", "h.tsv", "--all-scores", "s.npy"), "s.npy"),
     ],
