@@ -15,12 +15,12 @@ from proteoscope.engine.experiments import sdrf
 from proteoscope.engine.experiments.rows import ExperimentRow
 from proteoscope.engine.files import atomic_file, is_there
 from proteoscope.engine.formats.registry import has_suffix
+from proteoscope.engine.formats.separated_rows import MAXIMUM_BYTES, MAXIMUM_ROWS, separated_rows
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import copied_files, copy_text, file_digest
 from proteoscope.engine.project.paths import EXPERIMENT, check_run_name, entries, inside, is_run_id
 from proteoscope.engine.quantification.design import design_of_files
-from proteoscope.engine.quantification.separated_rows import MAXIMUM_BYTES, MAXIMUM_ROWS, separated_rows
 
 __all__ = [
     "ExperimentRow",

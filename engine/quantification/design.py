@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ParameterError, shortened
+from proteoscope.engine.formats.separated_rows import separated_rows
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.digests import copy_text
 from proteoscope.engine.quantification.labels import Label, label
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.separated_rows import separated_rows
 
 __all__ = ["BLOCKS", "Design", "DesignRow", "Sample", "design_of_files", "planned_design", "read_design"]
 

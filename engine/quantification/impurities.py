@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.separated_rows import separated_rows
 from proteoscope.engine.quantification.labels import Label
-from proteoscope.engine.quantification.separated_rows import separated_rows
 from proteoscope.engine.statistics.nonnegative import nonnegative_least_squares
 
 __all__ = ["corrected", "read_impurities"]

@@ -11,12 +11,12 @@ from pathlib import Path, PurePath
 from proteoscope.engine.entry import identifying_kinds
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.files import scratch_folder
+from proteoscope.engine.formats.separated_rows import separated_rows
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.design import BLOCKS, Design, read_design
 from proteoscope.engine.quantification.identified import QUANTIFIED_TOO, files_of_run
 from proteoscope.engine.quantification.labels import LabelName, label
 from proteoscope.engine.quantification.models import comparison_model
-from proteoscope.engine.quantification.separated_rows import separated_rows
 
 __all__ = [
     "BLOCKS",

@@ -16,10 +16,10 @@ import pytest
 
 from proteoscope.engine import parameters
 from proteoscope.engine.chemistry import noted_peptides
+from proteoscope.engine.formats import separated_rows
 from proteoscope.engine.formats.libraries import entries, mzspeclib
 from proteoscope.engine.imported import table_formats
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification import separated_rows
 from proteoscope.engine.sqlite_inputs import LONGEST_VALUE
 from proteoscope.engine.structures import binary_cif, reading
 from proteoscope.engine.unfolding import BOUNDS
