@@ -20,7 +20,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
-from proteoscope.engine.matches.site_tables import PSM_SITES
+from proteoscope.engine.matches.site_columns import PSM_SITES
 from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, accepted_targets, explained_run, explained_spectra, identified_run
 from proteoscope.engine.peptides.database_decoys import find_database_decoys
 from proteoscope.engine.project import Project

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.site_tables import PSM_SITES
+from proteoscope.engine.matches.site_columns import PSM_SITES
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 
@@ -135,7 +135,9 @@ class LocalisedSites:
         possible, least = _extreme(np.repeat(group, lengths), listed, probabilities, np.fmin)
         others = np.flatnonzero((least >= MINIMUM_ALTERNATIVE) & ~np.isin(possible, chosen))
         moved = np.concatenate((chosen, possible[others]))
-        of_moved, stays = moved // _POSITIONS, np.flatnonzero(~np.isin(carried, group))
+        # A modification at no possible site is immovable, such as a fixed one of the same name.
+        is_movable = np.isin(carried, group) & np.isin(carried * _POSITIONS + position, possible)
+        of_moved, stays = moved // _POSITIONS, np.flatnonzero(~is_movable)
         source = np.concatenate((stays, first[np.searchsorted(groups, of_moved)]))
         owners = np.concatenate((owner[stays], of_moved // n))
         positions = np.concatenate((position[stays], moved % _POSITIONS))

@@ -1,5 +1,4 @@
 from . import advice as advice
-from . import export as export
 from . import parameters as parameters
 from . import search as search
 from . import tables as tables

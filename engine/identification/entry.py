@@ -1,15 +1,13 @@
 """Entry of the identification in the registry of searches."""
 
-from dataclasses import replace
-
 from proteoscope.engine import identification, matches
 from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Option, Search
 from proteoscope.engine.matches.exports import (
+    MATCH_AND_SITE_TABLES,
     MATCH_FILES,
-    MATCH_TABLE_FILES,
-    MATCH_TABLES,
     PERCOLATOR_INPUT,
     PLACES_ON_GENOMES,
+    SITES_FOR_PERSEUS,
     SPECTRAL_LIBRARIES,
 )
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
@@ -50,13 +48,10 @@ IDENTIFICATION = Search(
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: matches.methods_paragraph.spectrum_search_methods,
     exports=(
-        replace(
-            MATCH_TABLES,
-            write=lambda: identification.export.export_identification_tables,
-            files=(*MATCH_TABLE_FILES, "psm_sites.tsv", "peptidoform_sites.tsv", "protein_sites.tsv"),
-        ),
+        MATCH_AND_SITE_TABLES,
         *MATCH_FILES,
         PERCOLATOR_INPUT,
+        SITES_FOR_PERSEUS,
         *PLACES_ON_GENOMES,
         *SPECTRAL_LIBRARIES,
     ),

@@ -17,7 +17,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
-from proteoscope.engine.matches.localisation import LocalisedPass, ModificationSites, is_localised, localise_matches
+from proteoscope.engine.matches.localisation import LocalisedPass, LocalisedSpectra, ModificationSites, is_localised, localise_matches
 from proteoscope.engine.matches.pass_records import PassRecord, SearchedProteins, series_counts
 from proteoscope.engine.matches.psms import Psms, collect_psms, search_score
 from proteoscope.engine.matches.scoring import ScoringBySeries, plan_by_series
@@ -187,7 +187,14 @@ def localise(
     compile_kernels(["localisation"], resources.progress)
     with resources.clock.stage("localise"):
         resources.progress.stage("Localising modifications")
-        passes = [LocalisedPass(plan.modifications, plan.indexes.peptides.digestion.fixed, plan.scoring.passes) for plan in plans]
+        passes = [
+            LocalisedPass(
+                plan.modifications,
+                plan.indexes.peptides.digestion.fixed,
+                [LocalisedSpectra(part.index, part.peptides, part.modifications.mass, part.settings) for part in plan.scoring.passes],
+            )
+            for plan in plans
+        ]
         return localise_matches(scored, passes, plans[0].indexes.proteins, parameters, resources)
 
 

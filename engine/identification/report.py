@@ -10,7 +10,7 @@ from proteoscope.engine.matches.match_classes import class_names, classify_match
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.run_tables import RunTables
-from proteoscope.engine.matches.site_tables import site_tables
+from proteoscope.engine.matches.site_tables import site_tables, write_site_tables
 from proteoscope.engine.matches.tables import ScoredMatches, score_statistics, with_second_pass, write_tables
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.peptides.protein_index import ProteinIndex
@@ -91,9 +91,4 @@ def write_sites(
     """Write the tables of modification sites to the run; return what its record states on each modification, none without `sites`."""
     if sites is None:
         return []
-    rated = site_tables(sites, scored, proteins, plus_one=parameters.plus_one)
-    for name, table in rated.tables.items():
-        results.write_table(name, table)
-    for message in rated.messages:
-        run.progress.message(message)
-    return rated.record
+    return write_site_tables(results, site_tables(sites, scored, proteins, plus_one=parameters.plus_one), run.progress)

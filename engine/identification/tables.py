@@ -2,7 +2,7 @@
 
 from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS, READING_FRAMES
-from proteoscope.engine.matches.site_tables import SITE_TABLES
+from proteoscope.engine.matches.site_columns import SITE_TABLES
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.spectra.tables import SPECTRA
 

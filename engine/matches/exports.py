@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,17 +15,21 @@ if TYPE_CHECKING:
     from proteoscope.engine.matches.writers.tables import MatchesWriter
 
 __all__ = [
+    "MATCH_AND_SITE_TABLES",
     "MATCH_FILES",
     "MATCH_TABLES",
     "MATCH_TABLE_FILES",
     "PERCOLATOR_INPUT",
     "PLACES_ON_GENOMES",
+    "SITES_FOR_PERSEUS",
+    "SITE_TABLE_FILES",
     "SPECTRAL_LIBRARIES",
     "WRITERS",
     "library_exports",
 ]
 
 MATCH_TABLE_FILES = ("psms.tsv", "peptides.tsv", "proteins.tsv")
+SITE_TABLE_FILES = ("psm_sites.tsv", "peptidoform_sites.tsv", "protein_sites.tsv")
 
 WRITERS: dict[str, Callable[[], MatchesWriter]] = {}
 """Writers of matches by format name."""
@@ -53,6 +58,10 @@ def library_exports(write: Callable[[], WriteExport]) -> tuple[Export, ...]:
 
 
 MATCH_TABLES = _matches("tsv", "Tables, tab-separated", lambda: matches.writers.tsv.write_tables)
+MATCH_AND_SITE_TABLES = replace(
+    MATCH_TABLES, write=lambda: matches.run_exporting.export_tables, files=(*MATCH_TABLE_FILES, *SITE_TABLE_FILES)
+)
+"""Tables of runs that may localise modifications."""
 MATCH_FILES = (
     _matches("mzid", "mzIdentML", lambda: matches.writers.mzidentml.write_mzidentml, ".mzid"),
     _matches("pepxml", "pepXML", lambda: matches.writers.pepxml.write_pepxml, ".pep.xml", ".pepxml"),
@@ -63,5 +72,13 @@ PLACES_ON_GENOMES = (
     _matches("bed", "Places on the genome, BED", lambda: matches.writers.genome.write_bed, ".bed"),
 )
 """Formats with nucleotide positions, for runs that translated nucleotides."""
+SITES_FOR_PERSEUS = Export(
+    "perseus",
+    "Sites of modifications for Perseus",
+    lambda: partial(matches.run_exporting.export_matches, matches.writers.perseus.write_perseus),
+    (".txt", ".tsv"),
+    has_acceptance=True,
+)
+"""Table of sites, for runs that localised modifications."""
 SPECTRAL_LIBRARIES = library_exports(lambda: matches.consensus_library.export_library)
 """Spectral library formats for the identified spectra of a run."""

@@ -14,8 +14,8 @@ t - 1 wrong target sites, but all t are counted in the ratio. The estimate is th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -27,9 +27,9 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.matches.fragment_intensities import LONGEST_PREDICTED, has_predicted_series, predicted_bonds, why_no_label
 from proteoscope.engine.matches.psms import Psms
-from proteoscope.engine.matches.scoring import ScoringPass
 from proteoscope.engine.matches.tables import ScoredMatches
 from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.engine.statistics.target_decoy import best_by_group, q_values
 from proteoscope.kernels.cpu.fragment_intensities import IONS
 from proteoscope.kernels.cpu.localisation import (
@@ -45,25 +45,32 @@ from proteoscope.kernels.cpu.localisation import (
     localise_sites,
 )
 from proteoscope.kernels.device import Partition, StopFlag, equal_partitions, stop_flag
+from proteoscope.kernels.layouts import PeptideArrays, ScoringSettings
 
 __all__ = [
     "DECOY_RESIDUES",
+    "LONGEST_PEPTIDE",
     "LocalisationSettings",
     "LocalisedPass",
+    "LocalisedSpectra",
     "ModificationSites",
     "SiteRates",
     "ion_evidence",
     "is_localised",
     "localise_matches",
     "rate_sites",
+    "usual_sites",
 ]
 
 DECOY_RESIDUES = "AL"
 """Residues that compete as decoy sites."""
+LONGEST_PEPTIDE = 64
+"""Maximum number of residues of a peptide."""
 _MAXIMUM_TYPES = 32
 _MAXIMUM_COUNTED = 4000  # matches; more do not change the frequencies of ions
 _SAME_MASS = 1e-5  # Da
 _ASCII_A = ord("A")
+_SUBSTITUTION = "AA substitution"
 
 # Usual frequencies of outcomes for a fragment that is there, and weights of priors, in ions.
 _USUAL = np.array([0.5, 0.09, 0.08, 0.11, 0.1, 0.07, 0.03, 0.02])
@@ -79,12 +86,33 @@ class LocalisationSettings(Protocol):
     predicted_intensities: bool
 
 
+class LocalisedSpectra(NamedTuple):
+    """Spectra with one set of ion series.
+
+    Attributes
+    ----------
+    index : SpectrumIndex
+        Spectra and queries.
+    peptides : PeptideArrays
+        Peptides of the search.
+    mass : ndarray of float64, shape (m,)
+        Masses of the variable modifications, then of the known ones, Da.
+    settings : ScoringSettings
+        Settings of the kernels.
+    """
+
+    index: SpectrumIndex
+    peptides: PeptideArrays
+    mass: NDArray[np.float64]
+    settings: ScoringSettings
+
+
 class LocalisedPass(NamedTuple):
-    """A search pass: variable modifications, fixed ones, and the scoring of each set of ion series."""
+    """A search pass: variable modifications, fixed ones, and the spectra of each set of ion series."""
 
     variable: tuple[SearchModification, ...]
     fixed: tuple[SearchModification, ...]
-    scoring: Sequence[ScoringPass]
+    spectra: Sequence[LocalisedSpectra]
 
 
 @dataclass(frozen=True)
@@ -112,6 +140,8 @@ class ModificationSites:
         True if the match has more possible sites than modifications, without decoy sites.
     names : tuple of str
         Names of modifications.
+    moved : tuple of int
+        Localised modifications, as indices in `Psms.modifications`; others of the same name, such as fixed ones, stay in place.
     """
 
     row: NDArray[np.int64]
@@ -123,16 +153,17 @@ class ModificationSites:
     is_reported: NDArray[np.bool_]
     has_alternative: NDArray[np.bool_]
     names: tuple[str, ...]
+    moved: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.row)
 
     def take(self, rows: NDArray[np.integer]) -> ModificationSites:
         """Return the sites with the given indices, in this order."""
-        return ModificationSites(**{field: getattr(self, field)[rows] for field in _COLUMNS}, names=self.names)
+        return ModificationSites(**{field: getattr(self, field)[rows] for field in _COLUMNS}, names=self.names, moved=self.moved)
 
 
-_COLUMNS = tuple(field.name for field in fields(ModificationSites) if field.name != "names")
+_COLUMNS = tuple(field.name for field in fields(ModificationSites) if field.name not in ("names", "moved"))
 
 
 class SiteRates(NamedTuple):
@@ -177,6 +208,20 @@ def is_localised(modification: SearchModification, choice: Literal["automatic", 
     return choice == "all" or (modification.name, modification.residues) != ("Oxidation", "M")
 
 
+def usual_sites(modification: SearchModification, observed: Collection[str] = ()) -> list[SearchModification]:
+    """Return a modification at the residues that Unimod lists by default and at the `observed` ones, then at the listed termini.
+
+    The list is empty if these are no residues, or if the modification is not in Unimod.
+    """
+    sites = () if modification.unimod_id is None else unimod().by_id(modification.unimod_id).sites
+    usual = [site for site in sites if not site.is_hidden and site.classification != _SUBSTITUTION]
+    residues = "".join(sorted({*observed, *(site.residue for site in usual if site.position == "anywhere")}))
+    if modification.unimod_id is None or not residues:
+        return []
+    ends = [replace(modification, residues=site.residue, position=site.position) for site in usual if site.position != "anywhere"]
+    return [replace(modification, residues=residues, position="anywhere"), *ends]
+
+
 def localise_matches(
     scored: ScoredMatches, passes: Sequence[LocalisedPass], proteins: ProteinIndex, settings: LocalisationSettings, resources: Resources
 ) -> ModificationSites:
@@ -201,58 +246,66 @@ def localise_matches(
     accepted = (psms.rank == 1) & ~psms.is_decoy
     if settings.decoys != "none":
         accepted &= scored.q_value <= settings.fdr
-    first_number, parts = 0, list[ModificationSites]()
+    first_number, parts, moved = 0, list[ModificationSites](), set[int]()
     for number, search_pass in enumerate(passes):
         of_pass = accepted if scored.is_second is None else accepted & (scored.is_second == (number == 1))
-        for scoring in search_pass.scoring:
-            is_searched = true_at(len(scoring.index.arrays.offsets) - 1, scoring.index.queries.spectrum)
+        for spectra in search_pass.spectra:
+            is_searched = true_at(len(spectra.index.arrays.offsets) - 1, spectra.index.queries.spectrum)
             rows = np.flatnonzero(of_pass & is_searched[psms.spectrum])
             # Sorting by score makes the counted matches the best ones; the order of rows within the kernels does not matter.
             counted = rows[np.argsort(-scored.score[rows], kind="stable")[:_MAXIMUM_COUNTED]]
-            work = _Localisation(psms, search_pass, scoring, proteins, settings, resources, first_number, names)
-            parts.append(work.sites(rows, np.sort(counted)))
+            for first in range(0, len(names), _MAXIMUM_TYPES):
+                chosen = names[first : first + _MAXIMUM_TYPES]
+                work = _Localisation(psms, search_pass, spectra, proteins, settings, resources, first_number, names, chosen)
+                parts.append(work.sites(rows, np.sort(counted)))
+                moved.update(parts[-1].moved)
         first_number += len(search_pass.variable) + len(search_pass.fixed)
         first_number += 0 if proteins.known_modifications is None else len(proteins.known_modifications.modifications)
     columns: dict[str, Any] = {field: np.concatenate([getattr(part, field) for part in parts]) for field in _COLUMNS}
-    sites = ModificationSites(**columns, names=names)
+    sites = ModificationSites(**columns, names=names, moved=tuple(sorted(moved)))
     return sites.take(np.lexsort((sites.site, sites.name, sites.row)))
 
 
 class _Localisation:
-    """Localisation of the matches of one pass and one set of ion series."""
+    """Localisation of the modifications `chosen` in the matches of one pass and one set of ion series; `names` are those of the result."""
 
     def __init__(
         self,
         psms: Psms,
         search_pass: LocalisedPass,
-        scoring: ScoringPass,
+        spectra: LocalisedSpectra,
         proteins: ProteinIndex,
         settings: LocalisationSettings,
         resources: Resources,
         first_number: int,
         names: Sequence[str],
+        chosen: Sequence[str],
     ) -> None:
-        self._psms, self._pass, self._scoring, self._proteins = psms, search_pass, scoring, proteins
+        self._psms, self._pass, self._spectra, self._proteins = psms, search_pass, spectra, proteins
         self._settings, self._resources, self._first_number, self._names = settings, resources, first_number, names
-        self._types = _movable_types(search_pass.variable, settings.localise, names)
-        series = scoring.index.series
+        self._types = _movable_types(search_pass.variable, settings.localise, chosen)
+        series = spectra.index.series
         is_predicted = settings.predicted_intensities and not why_no_label((*search_pass.variable, *search_pass.fixed))
         self._is_predicted = is_predicted and has_predicted_series(series)
         symbols = list(dict.fromkeys(series))
         ends = ([symbol for symbol in symbols if symbol in "abc"], [symbol for symbol in symbols if symbol in "xyz"])
         self._series = ends[0].index("b") if "b" in ends[0] else -1, ends[1].index("y") if "y" in ends[1] else -1
 
+    @property
+    def _localised(self) -> tuple[int, ...]:
+        """Localised modifications, as indices in the modifications of all matches."""
+        return tuple(self._first_number + number for t in self._types if t.is_localised for number in t.members)
+
     def sites(self, rows: NDArray[np.int64], counted: NDArray[np.int64]) -> ModificationSites:
         """Return the possible sites of the localised modifications of the matches `rows`; ions are counted in the matches `counted`."""
         evidence = self._evidence(counted)
         of_row = np.repeat(np.arange(len(self._psms)), np.diff(self._psms.modification_offsets))
-        localised = [number for t in self._types if t.is_localised for number in t.members]
-        carries = true_at(len(self._psms), of_row[np.isin(self._psms.modification - self._first_number, localised)])
+        carries = true_at(len(self._psms), of_row[np.isin(self._psms.modification, self._localised)])
         rows = rows[carries[rows]]
         matches = self._movable(rows)
         shape = matches.allowed.shape[0], len(self._types)
         probability, score = (np.zeros(shape, np.float32) for _ in range(2))
-        spectra, settings, stop = self._scoring.index.arrays, self._scoring.settings, stop_flag()
+        spectra, settings, stop = self._spectra.index.arrays, self._spectra.settings, stop_flag()
 
         def localise(part: Partition) -> None:
             localise_sites(spectra, matches, settings, evidence, part.first, part.last, probability, score, stop)
@@ -268,7 +321,7 @@ class _Localisation:
     def _evidence(self, rows: NDArray[np.int64]) -> IonEvidence:
         """Return the evidence of ions from the counts of the given matches."""
         matches = self._movable(rows)
-        spectra, settings, stop = self._scoring.index.arrays, self._scoring.settings, stop_flag()
+        spectra, settings, stop = self._spectra.index.arrays, self._spectra.settings, stop_flag()
         counted = list[IonCounts]()
 
         def new_counts() -> IonCounts:
@@ -289,23 +342,23 @@ class _Localisation:
 
     def _movable(self, rows: NDArray[np.int64]) -> MovableSites:
         """Return the given matches with the sites of their modifications."""
-        psms, scoring = self._psms, self._scoring
+        psms, peptides = self._psms, self._spectra.peptides
         length = psms.length[rows]
         offsets, index = ranges(psms.position[rows], psms.position[rows] + length)
-        residues = np.asarray(scoring.peptides.residues)[index]
-        mass = scoring.peptides.residue_mass[residues.astype(np.int64) - _ASCII_A]
+        residues = np.asarray(peptides.residues)[index]
+        mass = peptides.residue_mass[residues.astype(np.int64) - _ASCII_A]
         first = offsets[:-1] + 2 * np.arange(len(rows))  # of the sites of each match, which include both termini
         of_type = np.full(max(len(self._pass.variable), 1), -1)
         for number, t in enumerate(self._types):
             of_type[t.members] = number
         match, modification, site = self._modifications_of(rows)
-        added = scoring.modifications.mass[modification]
+        added = self._spectra.mass[modification]
         is_variable = modification < len(self._pass.variable)
         kind = np.where(is_variable, of_type[np.where(is_variable, modification, 0)], -1)
         moves, stays = np.flatnonzero(kind >= 0), np.flatnonzero(kind < 0)
         counts = np.zeros((len(rows), len(self._types)), np.int64)
         np.add.at(counts, (match[moves], kind[moves]), 1)
-        n_term, c_term = (np.full(len(rows), end) for end in (scoring.peptides.n_term_mass, scoring.peptides.c_term_mass))
+        n_term, c_term = (np.full(len(rows), end) for end in (peptides.n_term_mass, peptides.c_term_mass))
         for place, term in ((site[stays] == 0, n_term), (site[stays] == length[match[stays]] + 1, c_term)):
             np.add.at(term, match[stays[place]], added[stays[place]])
         inside = stays[(site[stays] > 0) & (site[stays] <= length[match[stays]])]
@@ -335,7 +388,7 @@ class _Localisation:
         psms = self._psms
         offsets, index = ranges(psms.modification_offsets[rows], psms.modification_offsets[rows + 1])
         number = psms.modification[index] - self._first_number
-        is_searched = number < len(self._scoring.modifications.mass)  # fixed modifications are in the masses of the residues
+        is_searched = number < len(self._spectra.mass)  # fixed modifications are in the masses of the residues
         return (
             np.repeat(np.arange(len(rows)), np.diff(offsets))[is_searched],
             number[is_searched],
@@ -437,7 +490,7 @@ class _Localisation:
         with np.errstate(over="ignore"):
             is_counted = is_decoy & has_alternative & (10.0**odds > least[group])
         return ModificationSites(
-            rows[match], name, place, chance, odds, is_decoy, is_reported | is_counted, has_alternative, tuple(self._names)
+            rows[match], name, place, chance, odds, is_decoy, is_reported | is_counted, has_alternative, tuple(self._names), self._localised
         )
 
 

@@ -11,186 +11,28 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import begins_group, ranges, segment_offsets
 from proteoscope.engine.chemistry.peptidoforms import write_many
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.localisation import DECOY_RESIDUES, ModificationSites, SiteRates, rate_sites
 from proteoscope.engine.matches.psms import Psms
+from proteoscope.engine.matches.site_columns import (
+    PEPTIDOFORM_SITES,
+    PROTEIN_SITES,
+    PSM_SITES,
+    Q_VALUES_BY_RESIDUE,
+    RESIDUE_NAMES,
+    WINDOW_REACH,
+)
 from proteoscope.engine.matches.tables import ScoredMatches
 from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.arrow import finite_or_null
-from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.counts import counted
 
-__all__ = ["PEPTIDOFORM_SITES", "PROTEIN_SITES", "PSM_SITES", "SITE_TABLES", "SiteTables", "site_tables"]
+__all__ = ["SiteTables", "site_tables", "write_site_tables"]
 
 _LEVELS = (0.01, 0.05)
-_AROUND = 7  # residues on either side of a site in its window
-_RESIDUE_NAMES = {"A": "alanine", "L": "leucine"}
-_PEPTIDE = Column("peptide", "Peptide", "Peptide with its modifications at the most likely sites, in ProForma", width=26)
-_MODIFICATION = Column("modification", "Modification", "Name of the modification", width=14)
-_RESIDUE = Column("residue", "Residue", "Residue at the site, or N-term or C-term", width=7, pattern="[A-Z*]|[NC]-term")
-_POSITION = Column(
-    "position",
-    "Position",
-    "Position of the site in the peptide, from 1; 0 is the N-terminus, and the length plus 1 is the C-terminus",
-    "integer",
-    8,
-    type="int16",
-    low=0,
-)
-_PROBABILITY = Column(
-    "site_probability",
-    "Site prob.",
-    "Probability that the modification is at the site, from the ions that distinguish the site from others",
-    "number",
-    9,
-    4,
-    low=0,
-    high=1.001,
-)
-_SCORE = Column(
-    "site_score",
-    "Site score",
-    "log10 of the odds of the site; missing if no other site is possible",
-    "number",
-    9,
-    2,
-    is_nullable=True,
-)
-_RATES = "Minimum false localisation rate at which the site is accepted, among sites of the same modification"
-_Q_VALUE = Column(
-    "localisation_q_value",
-    "FLR",
-    f"{_RATES}, from decoy residues; missing for peptides with no other possible site, which are not rated",
-    "probability",
-    9,
-    is_nullable=True,
-)
-_Q_VALUES = tuple(
-    Column(
-        f"q_value_by_{name}",
-        f"FLR by {symbol}",
-        f"{_RATES}, from {name} as the only decoy residue",
-        "probability",
-        9,
-        is_shown=False,
-        is_nullable=True,
-    )
-    for symbol, name in _RESIDUE_NAMES.items()
-)
-_ALTERNATIVE = Column(
-    "has_alternative", "Alternative", "True if the peptide has more possible sites than modifications", "truth", 9, is_shown=False
-)
-_IS_DECOY = Column(
-    "is_decoy", "Decoy", "True for decoy residues, which serve to estimate the false localisation rate", "truth", 6, is_shown=False
-)
-_PROTEINS = (
-    Column("proteins", "Proteins", "Accessions of the proteins that contain the peptide", "texts", 24, entries="proteins"),
-    Column(
-        "protein_positions",
-        "Protein positions",
-        "Position of the site in each protein, from 1",
-        "numbers",
-        14,
-        type="list<int32>",
-        as_long_as="proteins",
-    ),
-)
-_BEST = Column("best_psm", meaning="Row of the PSM with the best evidence, in the table of PSMs, from 0", kind="identifier", rows_of="psms")
-
-
-def _table(name: str, title: str, columns: tuple[Column, ...]) -> Table:
-    names = [column.name for column in columns]
-    return Table.from_columns(
-        name, title, columns, shown=" ".join(column.name for column in columns if column.title), saved=" ".join(names)
-    )
-
-
-PSM_SITES = _table(
-    "psm_sites",
-    "PSM sites",
-    (
-        Column("psm", meaning="Row of the match in the table of PSMs, from 0", kind="identifier", rows_of="psms"),
-        _PEPTIDE,
-        Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1),
-        _MODIFICATION,
-        _RESIDUE,
-        _POSITION,
-        _PROBABILITY,
-        _SCORE,
-        _Q_VALUE,
-        _ALTERNATIVE,
-        Column(
-            "possible_positions",
-            "Possible positions",
-            "Positions of all possible sites of the modification in the peptide",
-            "numbers",
-            16,
-            type="list<int16>",
-        ),
-        Column(
-            "probabilities",
-            "Probabilities",
-            "Probability of each possible site; their sum is the number of modifications",
-            "numbers",
-            16,
-            as_long_as="possible_positions",
-            low=0,
-            high=1.001,
-        ),
-        *_PROTEINS,
-    ),
-)
-"""Table of the most likely sites in each accepted match, as many as it has modifications."""
-PEPTIDOFORM_SITES = _table(
-    "peptidoform_sites",
-    "Peptidoform sites",
-    (
-        _PEPTIDE,
-        _MODIFICATION,
-        _RESIDUE,
-        _POSITION,
-        _PROBABILITY,
-        _SCORE,
-        _Q_VALUE,
-        *_Q_VALUES,
-        Column("n_psms", "PSMs", "Number of accepted matches with the modification at the site", "integer", 7),
-        _ALTERNATIVE,
-        _IS_DECOY,
-        *_PROTEINS,
-        _BEST,
-    ),
-)
-"""Table of sites in peptides with the same modifications, which are rated; it includes decoy residues."""
-PROTEIN_SITES = _table(
-    "protein_sites",
-    "Protein sites",
-    (
-        Column("protein", "Protein", "Accession of the protein", width=20),
-        Column("position", "Position", "Position of the site in the protein, from 1", "integer", 8, type="int32", low=0),
-        _RESIDUE,
-        _MODIFICATION,
-        _PROBABILITY,
-        _SCORE,
-        _Q_VALUE,
-        *_Q_VALUES,
-        Column("n_psms", "PSMs", "Number of accepted matches with the modification at the site", "integer", 7),
-        Column("n_peptidoforms", "Peptidoforms", "Number of peptidoforms with the modification at the site", "integer", 9),
-        _ALTERNATIVE,
-        _IS_DECOY,
-        _PEPTIDE,
-        Column(
-            "sequence_window",
-            "Sequence window",
-            "Residues of the protein from the 7th before to the 7th after the site; _ beyond the ends of the protein",
-            width=16,
-            pattern="[A-Z*_]{15}",
-        ),
-        _BEST,
-    ),
-)
-"""Table with one row for each modified residue of the proteins, with its best evidence; it includes decoy residues."""
-SITE_TABLES = (PSM_SITES, PEPTIDOFORM_SITES, PROTEIN_SITES)
-"""Tables of runs that localise modifications."""
+_LISTED = 5  # modifications whose sites the log states; the record has all
 
 
 @dataclass(frozen=True)
@@ -235,6 +77,18 @@ def site_tables(sites: ModificationSites, scored: ScoredMatches, proteins: Prote
     protein_table = _protein_table(sites, peptidoform, of_row, texts, residue, residues, positions, proteins, plus_one=plus_one)
     tables = {PSM_SITES.name: psm_table, PEPTIDOFORM_SITES.name: peptidoforms, PROTEIN_SITES.name: protein_table}
     return SiteTables(tables, _record(sites, rates, residues))
+
+
+def write_site_tables(run: Run, sites: SiteTables | None, progress: Progress) -> list[dict[str, Any]]:
+    """Write the tables of sites to a run, and report on the modifications with most matches; return the record of all modifications."""
+    if sites is None:
+        return []
+    for name, table in sites.tables.items():
+        run.write_table(name, table)
+    order = sorted(range(len(sites.record)), key=lambda i: -sites.record[i]["psms"])
+    for i in order[:_LISTED]:
+        progress.message(sites.messages[i])
+    return [entry for entry in sites.record if entry["psms"]]
 
 
 def _numbers(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -290,15 +144,13 @@ def _count_residues(sites: ModificationSites, peptidoform: NDArray[np.int64], re
 def _write_peptides(sites: ModificationSites, psms: Psms, rows: NDArray[np.int64], sequences: list[str]) -> list[str]:
     """Return the peptides of the matches `rows` with their modifications at the most likely sites, in ProForma."""
     names = [modification.name for modification in psms.modifications]
-    is_moved = np.array([name in sites.names for name in names], bool)
     offsets, index = ranges(psms.modification_offsets[rows], psms.modification_offsets[rows + 1])
     of_row = np.repeat(np.arange(len(rows)), np.diff(offsets))
-    # A modification may also be fixed, known or immovable; only as many as are reported have other sites.
-    stays = ~is_moved[psms.modification[index]]
+    stays = ~np.isin(psms.modification[index], sites.moved)
     chosen = np.flatnonzero(sites.is_reported & ~sites.is_decoy)
     row = np.concatenate((of_row[stays], np.searchsorted(rows, sites.row[chosen])))
     site = np.concatenate((psms.modification_site[index][stays], sites.site[chosen]))
-    first = np.array([names.index(name) for name in sites.names], np.int64)
+    first = np.array([next((number for number in sites.moved if names[number] == name), 0) for name in sites.names], np.int64)
     which = np.concatenate((psms.modification[index][stays], first[sites.name[chosen]]))
     order = np.lexsort((which, site, row))
     counts = segment_offsets(np.bincount(row, minlength=len(rows)))
@@ -353,7 +205,7 @@ def _common(sites: ModificationSites, chosen: NDArray[np.int64], residue: NDArra
 
 def _rated(rates: SiteRates, groups: NDArray[np.int64] | slice) -> dict[str, Any]:
     columns = {"localisation_q_value": finite_or_null(rates.q_value[groups])}
-    for number, column in enumerate(_Q_VALUES):
+    for number, column in enumerate(Q_VALUES_BY_RESIDUE):
         columns[column.name] = finite_or_null(rates.by_residue[groups, number])
     return columns
 
@@ -467,7 +319,7 @@ def _protein_table(
 def _windows(residue: NDArray[np.int64], proteins: ProteinIndex) -> list[str]:
     """Return the residues around positions in the residues of all proteins."""
     offsets, residues = np.asarray(proteins.proteins.offsets), np.asarray(proteins.proteins.residues)
-    protein, around = proteins.protein_of(residue), residue[:, None] + np.arange(-_AROUND, _AROUND + 1)
+    protein, around = proteins.protein_of(residue), residue[:, None] + np.arange(-WINDOW_REACH, WINDOW_REACH + 1)
     is_outside = (around < offsets[protein][:, None]) | (around >= offsets[protein + 1][:, None])
     characters = np.where(is_outside, ord("_"), residues[np.clip(around, 0, len(residues) - 1)]).astype(np.uint8)
     return [row.tobytes().decode("ascii") for row in characters]
@@ -491,7 +343,7 @@ def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.flo
         for level in _LEVELS:
             accepted = chosen & (rates.q_value <= level)
             estimates = {
-                f"by_{_RESIDUE_NAMES[symbol]}": _highest(rates.by_residue[accepted & ~is_decoy, column])
+                f"by_{RESIDUE_NAMES[symbol]}": _highest(rates.by_residue[accepted & ~is_decoy, column])
                 for column, symbol in enumerate(DECOY_RESIDUES)
             }
             levels.append({"false_localisation_rate": level, "sites": int(np.count_nonzero(accepted & ~is_decoy)), **estimates})
@@ -501,7 +353,7 @@ def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.flo
                 "psms": len(np.unique(sites.row[carries])),
                 "psms_without_alternative": len(np.unique(sites.row[carries & ~sites.has_alternative])),
                 "target_residues": int(residues[number, 0]),
-                **{f"{_RESIDUE_NAMES[symbol]}_residues": int(residues[number, 1 + column]) for column, symbol in enumerate(DECOY_RESIDUES)},
+                **{f"{RESIDUE_NAMES[symbol]}_residues": int(residues[number, 1 + column]) for column, symbol in enumerate(DECOY_RESIDUES)},
                 "accepted": levels,
             }
         )
@@ -517,7 +369,7 @@ def _sentence(entry: Mapping[str, Any]) -> str:
     """
     accepted = []
     for level in entry["accepted"]:
-        rates = {name: level[f"by_{name}"] for name in _RESIDUE_NAMES.values()}
+        rates = {name: level[f"by_{name}"] for name in RESIDUE_NAMES.values()}
         checks = ", ".join(f"by {name} {100 * rate:.1f} %" for name, rate in rates.items() if rate is not None)
         rate = f"{100 * level['false_localisation_rate']:g} % false localisation rate"
         accepted.append(f"{counted(level['sites'], 'peptide site')} at {rate}{f' ({checks})' if checks else ''}")

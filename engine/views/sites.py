@@ -8,7 +8,7 @@ from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.matches.localisation import is_localised
-from proteoscope.engine.matches.site_tables import PROTEIN_SITES, PSM_SITES
+from proteoscope.engine.matches.site_columns import PROTEIN_SITES, PSM_SITES
 from proteoscope.engine.views.annotation import SelectedSite
 from proteoscope.engine.views.conditions import Condition, any_of, compares, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -58,7 +58,10 @@ def why_no_sites(run: FinishedRun) -> str:
     """Return the reason why a run has no tables of sites, and what to do."""
     choice = run.parameters.get("localise")
     if choice not in ("automatic", "all", "none"):
-        return "This run does not localise modifications. Sites are reported by “identify”."
+        return (
+            "No modification was localised: the matches have no modification whose sites are reported, or there is no database. Import the"
+            " results again with the database to see the sites."
+        )
     if choice == "none":
         return "No sites were requested. Set “Localise modifications” to “automatic” and search again."
     requested = run.parameters.get("variable_modifications") or ()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from proteoscope.engine.entry import Search
 from proteoscope.engine.identification.entry import IDENTIFICATION
 from proteoscope.engine.matches.fixed_modifications import FixedModifications
-from proteoscope.engine.matches.site_tables import PROTEIN_SITES, PSM_SITES
+from proteoscope.engine.matches.site_columns import PROTEIN_SITES, PSM_SITES
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import ions_to_show
 from proteoscope.engine.views.coverage import Coverage

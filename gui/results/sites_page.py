@@ -7,7 +7,7 @@ from functools import partial
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from proteoscope.engine.matches.site_tables import PROTEIN_SITES, PSM_SITES
+from proteoscope.engine.matches.site_columns import PROTEIN_SITES, PSM_SITES
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.views.sites import SiteFilter, site_conditions
 from proteoscope.engine.views.tables import TableSource

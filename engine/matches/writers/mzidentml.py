@@ -2,6 +2,10 @@
 
 The file is streamed while DuckDB provides rows in the required order, so memory does not grow with the file. Identifiers are row numbers:
 ``Pep_7`` is peptidoform 7, ``PE_7_2`` is its position in the second of its proteins, ``SII_12`` is the PSM with ``psm_id`` 12.
+
+If the run localised modifications, these have a number in their peptidoform, and each PSM lists the probabilities of their possible sites
+and false localisation rates as ``number:value:position:is accepted`` (MS:1002505). The positions are those of the localisation, whereas the
+peptidoform is that of the search.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from proteoscope.engine.chemistry.masses import mz
 from proteoscope.engine.chemistry.modification_places import terminal_position
@@ -75,17 +79,18 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
         _prepare(connection)
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
         files = _spectrum_files(connection, search, out.parent)
+        is_localised = source.tables.psm_sites is not None
         has_proteins = scalar(connection, "SELECT count(*) FROM proteins") > 0
         for part in (
             _head(search),
-            _sequences(connection, search),
+            _sequences(connection, search, numbers_modifications=is_localised),
             _analysis(files, len(_databases(search)), has_proteins),
-            _protocols(search, has_proteins),
+            _protocols(search, has_proteins, is_localised=is_localised),
             _inputs(connection, search, files, out.parent),
         ):
             _write(file, part, progress)
         file.write(b'<AnalysisData>\n<SpectrumIdentificationList id="SIL">\n')
-        for lines, n_rows in _spectra(connection, search, files):
+        for lines, n_rows in _spectra(connection, search, files, is_localised=is_localised):
             file.write("".join(lines).encode())
             progress.advance(n_rows)
         file.write(b"</SpectrumIdentificationList>\n")
@@ -173,7 +178,7 @@ def _head(search: SearchDescription) -> Iterator[str]:
     yield "</SoftwareName>\n</AnalysisSoftware>\n</AnalysisSoftwareList>\n"
 
 
-def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription) -> Iterator[str]:
+def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription, *, numbers_modifications: bool) -> Iterator[str]:
     if not scalar(connection, "SELECT count(*) FROM forms") and not scalar(connection, "SELECT count(*) FROM accessions"):
         return
     yield "<SequenceCollection>\n"
@@ -200,8 +205,8 @@ def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription)
         connection, "SELECT form, sequence, positions, names, masses, unimod FROM forms ORDER BY form"
     ):
         yield f'<Peptide id="Pep_{form}">\n<PeptideSequence>{residues}</PeptideSequence>\n'
-        for position, name, mass, unimod in zip(*modifications, strict=True):
-            yield _modification(residues, position, name, mass, unimod)
+        for index, (position, name, mass, unimod) in enumerate(zip(*modifications, strict=True), start=1):
+            yield _modification(residues, position, name, mass, unimod, index if numbers_modifications else None)
         yield "</Peptide>\n"
     pattern = search.decoy_pattern
     by_name = f" OR regexp_matches(accession, {text_literal(pattern)})" if pattern else ""
@@ -216,11 +221,12 @@ def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription)
     yield "</SequenceCollection>\n"
 
 
-def _modification(residues: str, position: int, name: str, mass: float, unimod: int | None) -> str:
+def _modification(residues: str, position: int, name: str, mass: float, unimod: int | None, index: int | None) -> str:
     residue = residues[position - 1] if 1 <= position <= len(residues) else None
     term = _UNKNOWN_MODIFICATION if unimod is None else _term(f"UNIMOD:{unimod}", name)
     placed = attributes(location=terminal_position(position, residues, unimod), residues=residue, monoisotopicMassDelta=f"{mass:.6f}")
-    return f"<Modification{placed}>\n{term}</Modification>\n"
+    numbered = "" if index is None else _term("MS:1002504", "modification index", index)
+    return f"<Modification{placed}>\n{term}{numbered}</Modification>\n"
 
 
 class _SpectrumFile(NamedTuple):
@@ -263,12 +269,15 @@ def _analysis(files: dict[str, _SpectrumFile], n_databases: int, has_proteins: b
     yield "</AnalysisCollection>\n"
 
 
-def _protocols(search: SearchDescription, has_proteins: bool) -> Iterator[str]:
+def _protocols(search: SearchDescription, has_proteins: bool, *, is_localised: bool) -> Iterator[str]:
     software = _ENGINE if search.engine else "Proteoscope"
     yield f'<AnalysisProtocolCollection>\n<SpectrumIdentificationProtocol id="SIP" analysisSoftware_ref="{software}">\n<SearchType>\n'
     yield _term("MS:1001083", "ms-ms search") + "</SearchType>\n<AdditionalSearchParams>\n"
     yield _term("MS:1001211", "parent mass type mono") + _term("MS:1001256", "fragment mass type mono")
-    yield _term("MS:1002495", "no special processing")
+    if is_localised:
+        yield _term("MS:1002491", "modification localization scoring")
+    else:
+        yield _term("MS:1002495", "no special processing")
     for name, value in search.named_values():
         yield _user(name, value)
     yield "</AdditionalSearchParams>\n"
@@ -289,7 +298,10 @@ def _protocols(search: SearchDescription, has_proteins: bool) -> Iterator[str]:
     fragment = search.tolerance("fragment_tolerance")
     yield from _tolerance("FragmentTolerance", None if fragment is None else (fragment, fragment))
     yield from _tolerance("ParentTolerance", search.precursor_range)
-    yield "<Threshold>\n" + _term("MS:1002260", "PSM:FDR threshold", number(search.threshold)) + "</Threshold>\n"
+    yield "<Threshold>\n" + _term("MS:1002260", "PSM:FDR threshold", number(search.threshold))
+    if is_localised:
+        yield _user("false localisation rate threshold", number(search.threshold))
+    yield "</Threshold>\n"
     if search.searches_only_found_proteins:
         yield f"<DatabaseFilters>\n<Filter>\n<FilterType>\n{_term('MS:1001021', 'DB filter on accession numbers')}</FilterType>\n"
         yield f"<Include>\n{_user('proteins', 'those that were found before')}</Include>\n</Filter>\n</DatabaseFilters>\n"
@@ -406,10 +418,21 @@ class _Psm(NamedTuple):
     passes: bool
     matched_ions: int
     total_ions: int
+    modifications: list[str]
+    positions: list[int]
+    sites: list[dict[str, Any]] | None
+
+
+_SITES = """
+    SELECT psm, list(struct_pack(modification, position, possible_positions, probabilities,
+        q_value := CASE WHEN isnan(localisation_q_value) THEN NULL ELSE localisation_q_value END) ORDER BY modification, position) AS sites
+    FROM psm_sites GROUP BY psm
+    """
+"""Query of the localised sites of each PSM."""
 
 
 def _spectra(
-    connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]
+    connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile], *, is_localised: bool
 ) -> Iterator[tuple[list[str], int]]:
     """Yield the lines of each identified spectrum with its PSMs, and the number of PSMs."""
     present = columns(connection, "psms")
@@ -423,8 +446,9 @@ def _spectra(
         SELECT spectrum, spectrum_file, spectrum_id, scan, spectrum_index, retention_time, psm_id, rank, charge, precursor_mz,
             calculated_mass, form, len(forms.proteins),
             rank = 1 AND NOT psms.is_decoy AND coalesce(q_value <= {number(search.threshold, 17)}, false), matched_ions, total_ions,
-            {", ".join(scores)}
-        FROM psms JOIN forms USING (peptide) ORDER BY spectrum_file, spectrum, rank, psm_id
+            forms.names, forms.positions, {"sites" if is_localised else "NULL"}, {", ".join(scores)}
+        FROM psms JOIN forms USING (peptide) {f"LEFT JOIN ({_SITES}) ON psm = psm_id" if is_localised else ""}
+        ORDER BY spectrum_file, spectrum, rank, psm_id
         """
     n_columns = len(_Psm._fields)
     for _, group in groupby(rows(connection, query), key=itemgetter(0, 1)):
@@ -435,6 +459,7 @@ def _spectra(
         for psm, values in items:
             lines += _item(psm)
             lines += [f'{begin}{_text(value)}"/>\n' for begin, value in zip(scores.values(), values, strict=True) if value is not None]
+            lines += _site_values(psm, search.threshold)
             lines.append("</SpectrumIdentificationItem>\n")
         lines += _spectrum_terms(spectrum)
         lines.append("</SpectrumIdentificationResult>\n")
@@ -456,6 +481,35 @@ def _item(psm: _Psm) -> Iterator[str]:
         yield f'<PeptideEvidenceRef peptideEvidence_ref="PE_{psm.form}_{position}"/>\n'
     yield f'<cvParam cvRef="PSI-MS" accession="MS:1001121" name="number of matched peaks" value="{psm.matched_ions}"/>\n'
     yield f'<userParam name="predicted ions" value="{psm.total_ions}"/>\n'
+
+
+def _site_values(psm: _Psm, threshold: float) -> Iterator[str]:
+    """Yield the probability of each possible site of the localised modifications of a PSM, and the false localisation rates.
+
+    A reported site has the number of the modification that is in the same place among those of its name, and any other site that of the
+    nearest reported site.
+    """
+    for name, group in groupby(psm.sites or (), key=itemgetter("modification")):
+        sites = list(group)
+        possible, probabilities = sites[0]["possible_positions"], sites[0]["probabilities"]
+        numbers = (
+            index
+            for index, (modification, position) in enumerate(zip(psm.modifications, psm.positions, strict=True), start=1)
+            if modification == name and position in possible  # immovable ones have another position
+        )
+        number_of = dict(zip((site["position"] for site in sites), numbers, strict=False))
+        if not number_of:
+            continue
+        for position, probability in zip(possible, probabilities, strict=True):
+            nearest = min(number_of, key=lambda reported, position=position: abs(reported - position))  # type: ignore[misc]
+            is_reported = "true" if position in number_of else "false"
+            yield _user("modification site probability", f"{number_of[nearest]}:{min(probability, 1.0):.6f}:{position}:{is_reported}")
+        for site in sites:
+            position, rate = site["position"], site["q_value"]
+            if rate is not None and position in number_of:
+                is_accepted = "true" if rate <= threshold else "false"
+                value = f"{number_of[position]}:{rate:.6f}:{position}:{is_accepted}"
+                yield _term("MS:1002507", "modification rescoring:false localization rate", value)
 
 
 def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:

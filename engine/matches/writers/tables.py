@@ -15,6 +15,7 @@ from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
+from proteoscope.engine.matches.site_columns import PROTEIN_SITES, PSM_SITES
 from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.arrow import text_bytes
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 __all__ = [
+    "OPTIONAL_TABLES",
     "IdentificationTables",
     "MatchesSource",
     "MatchesWriter",
@@ -39,7 +41,9 @@ _MEMORY = "1GB"
 _BATCH = 8192
 _VECTOR = 2048
 _TABLES = ("psms", "peptides", "proteins")
-_DESCRIBED = {"psms": EXPORTED_PSMS, "peptides": PEPTIDES, "proteins": PROTEINS, READING_FRAMES.name: READING_FRAMES}
+OPTIONAL_TABLES = {table.name: table for table in (READING_FRAMES, PSM_SITES, PROTEIN_SITES)}
+"""Descriptions of the tables that only some runs have, by name."""
+_DESCRIBED = {"psms": EXPORTED_PSMS, "peptides": PEPTIDES, "proteins": PROTEINS, **OPTIONAL_TABLES}
 _REMEDY = "Run the identification again"
 
 
@@ -52,6 +56,10 @@ class IdentificationTables:
     proteins: Path | pa.Table
     reading_frames: Path | None = None
     """Reading frames, if the search translated nucleotides."""
+    psm_sites: Path | None = None
+    """Sites of modifications in matches, if the search localised them."""
+    protein_sites: Path | None = None
+    """Sites of modifications in proteins, if the search localised them."""
     marks: Mapping[int, RowMark] = field(default_factory=dict)
     """User marks of PSMs, by row."""
 
@@ -68,8 +76,8 @@ class IdentificationTables:
         for path in (psms, peptides, proteins):
             if not path.is_file():
                 raise InputError(path, "does not exist", remedy="Give the folder of an identification's results")
-        frames = Path(folder) / f"{READING_FRAMES.name}.parquet"
-        return cls(psms, peptides, proteins, reading_frames=frames if frames.is_file() else None)
+        optional = {name: Path(folder) / f"{name}.parquet" for name in OPTIONAL_TABLES}
+        return cls(psms, peptides, proteins, **{name: path for name, path in optional.items() if path.is_file()})
 
     @contextmanager
     def opened(self, name: str, needed: Iterable[str] | None = None) -> Iterator[TableFile | pa.Table]:
@@ -78,7 +86,7 @@ class IdentificationTables:
         Parameters
         ----------
         name : str
-            ``psms``, ``peptides``, ``proteins`` or ``reading_frames``.
+            ``psms``, ``peptides``, ``proteins`` or one of `OPTIONAL_TABLES`.
         needed : iterable of str or None
             Required columns; None requires the columns in the description of the table.
 
@@ -136,7 +144,7 @@ MatchesWriter: TypeAlias = Callable[[MatchesSource, Path, Progress], list[Path]]
 def database(
     tables: IdentificationTables, progress: Progress | None = None, *, is_whole: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a DuckDB connection with the views ``psms``, ``peptides`` and ``proteins``.
+    """Open a DuckDB connection with the views ``psms``, ``peptides`` and ``proteins``, and those of the optional tables of the run.
 
     Memory is limited; if DuckDB needs more, it uses a temporary folder. Files are validated first (`proteoscope.engine.results.reader`). On
     cancellation, the running query is interrupted and `Cancelled` is raised.
@@ -167,8 +175,10 @@ def database(
             if progress is not None:
                 watcher.start()
             files = []
-            for name in _TABLES if tables.reading_frames is None else _DESCRIBED:
+            for name in _DESCRIBED:
                 source = getattr(tables, name)
+                if source is None:
+                    continue
                 if isinstance(source, Path):
                     files.append(source)
                     with tables.opened(name, None if is_whole else ()) as checked:

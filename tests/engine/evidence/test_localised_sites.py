@@ -13,8 +13,9 @@ import pytest
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.evidence.identified_peptides import identified_peptides, source_tables
+from proteoscope.engine.evidence.localised_sites import LocalisedSites
 from proteoscope.engine.evidence.tables import PEPTIDE_PLACES, PROTEINS, SITES
-from proteoscope.engine.matches.site_tables import PSM_SITES
+from proteoscope.engine.matches.site_columns import PSM_SITES
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import read_stored
 from proteoscope.engine.searches import run_search
@@ -147,3 +148,15 @@ def test_site_of_a_modification_that_the_match_lacks_is_rejected(run: Planted, t
     source = write_sites(project, [{**site, "modification": "Acetyl"} for site in chosen])
     with pytest.raises(InputError, match="site of a modification that the match does not have"):
         identified_peptides(source_tables(project.folder, source), ACCEPTED)
+
+
+def test_place_leaves_fixed_modifications_of_the_same_name_in_place() -> None:
+    site = {"psm": 3, "peptide": "GASDEC[Methyl]VTD[Methyl]K", "charge": 2, "modification": "Methyl", "residue": "D", "position": 9}
+    site |= {"site_probability": 0.8, "site_score": 1.0, "localisation_q_value": 0.01, "has_alternative": True, "proteins": ["one"]}
+    site |= {"possible_positions": [4, 5, 9], "probabilities": [0.02, 0.18, 0.8], "protein_positions": [9]}
+    table = PSM_SITES.arrow({name: [value] for name, value in site.items()})
+    sites = LocalisedSites(Path("psm_sites.parquet"), table, np.array([3]))
+    owner = np.array([0, 0])
+    placed = sites.place(np.array([3]), np.array([0]), owner, np.array([4, 6]), ["Methyl", "Methyl"], np.array([14.01, 14.01]))
+    assert placed.position.tolist() == [5, 6, 9] and placed.is_alternative.tolist() == [True, False, False]
+    assert np.isnan(placed.probability[1]) and placed.probability[[0, 2]] == pytest.approx([0.18, 0.8])

@@ -217,3 +217,20 @@ def test_sites_of_python_api_are_an_error_without_localisation(searched, tmp_pat
     search(searched, tmp_path, localise="none")
     with pytest.raises(ParameterError, match="no table 'protein_sites'"):
         proteoscope.open_project(tmp_path).run().sites()
+
+
+def test_peptides_of_sites_hold_fixed_modifications_of_the_same_name(tmp_path):
+    """A fixed modification stays where it is, also if a variable one of the same name is localised."""
+    simulation, random = Simulation(3, 5, 8), np.random.default_rng(5)
+    methyl, sequence = mass.calculate_mass(formula="CH2"), "GASDECVTDMSFLNETHAAEYVLR"
+    proteins = {"one": sequence + "AAAWQGEDIVK", "two": "".join(random.choice(list("ADEFGHILNPSTVYK"), 300))}
+    (tmp_path / "proteins.fasta").write_text("".join(f">{name}\n{text}\n" for name, text in proteins.items()))
+    for site in (4, 5, 15, 4, 5, 15):
+        simulation.add(sequence, 2, {6: methyl, site: methyl})
+    simulation.write(tmp_path / "spectra.mgf")
+    changes = {"fixed_modifications": ("Methyl (C)",), "variable_modifications": ("Methyl (DE)",), "decoys": "none", "second_pass": False}
+    rows = search((tmp_path, None), tmp_path / "project", preset="high-resolution", **changes)
+    assert len(rows["psm_sites"]) >= 4
+    for site in rows["psm_sites"]:
+        assert site["peptide"].count("[Methyl]") == 2 and "C[Methyl]" in site["peptide"]
+        assert site["peptide"][: site["peptide"].index("C[Methyl]") + 1].replace("[Methyl]", "") == sequence[:6]

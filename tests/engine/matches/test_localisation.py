@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from proteoscope.engine.chemistry.modifications import parse_modification
-from proteoscope.engine.matches.localisation import ModificationSites, ion_evidence, is_localised, rate_sites
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, unimod
+from proteoscope.engine.matches.localisation import ModificationSites, ion_evidence, is_localised, rate_sites, usual_sites
 from proteoscope.kernels.cpu.localisation import ERRORS, KINDS, OUTCOMES, PREDICTIONS, IonCounts
 
 RATIO = np.array([[300.0, 60.0, 90.0]])  # target residues, alanines, leucines
@@ -112,3 +112,16 @@ def test_ion_evidence_of_no_ions_is_that_of_usual_spectra():
 def test_is_localised_selects_modifications_of_residues(text, automatic, every):
     modification = parse_modification(text)
     assert [is_localised(modification, choice) for choice in ("automatic", "all", "none")] == [automatic, every, False]
+
+
+def test_usual_sites_are_those_of_unimod_and_observed_ones():
+    def sites(name, observed=()):
+        entry = unimod().by_name(name)
+        return usual_sites(SearchModification(name, entry.id, entry.mass, "", "anywhere"), observed)
+
+    assert [(site.residues, site.position) for site in sites("Phospho")] == [("STY", "anywhere")]
+    assert sites("Acetyl")[0].residues == "K"
+    assert {site.position for site in sites("Acetyl")[1:]} == {"peptide N-term", "protein N-term"}
+    assert sites("GG") == [] and sites("GG", "K")[0].residues == "K", "Unimod hides all sites of GG"
+    assert sites("Ala->Ser") == []
+    assert usual_sites(SearchModification("+12.3456", None, 12.3456, "", "anywhere"), "K") == []

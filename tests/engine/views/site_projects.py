@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from proteoscope.engine.matches.site_tables import PROTEIN_SITES, PSM_SITES
+import pyarrow as pa
+
+from proteoscope.engine.matches.site_columns import PROTEIN_SITES, PSM_SITES
 from proteoscope.engine.project import Project
 from tests.engine.identification_tables import identification
 from tests.engine.views.result_projects import PARAMETERS, spectra_table
@@ -18,10 +20,17 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
+def _with_column(table: pa.Table, name: str, values: list[int]) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), name, pa.array(values, table.schema.field(name).type))
+
+
 def project_with_sites(folder: Path) -> tuple[Project, list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a project with an identification, and the rows of its PSMs, PSM sites and protein sites."""
     results = identification(n_spectra=240)
     table = results.psms.sort_by([("rank", "ascending"), ("score", "descending")])
+    row_of = {number: row for row, number in enumerate(table["psm_id"].to_pylist())}
+    table = _with_column(table, "psm_id", list(row_of.values()))
+    peptides = _with_column(results.peptides, "best_psm", [row_of[number] for number in results.peptides["best_psm"].to_pylist()])
     psms, chosen = table.to_pylist(), []
     sites: dict[tuple[str, int], dict[str, Any]] = {}
     for row, psm in enumerate(psms):
@@ -65,8 +74,8 @@ def project_with_sites(folder: Path) -> tuple[Project, list[dict[str, Any]], lis
     project = Project.create_or_open(folder)
     with project.run("identify", SITE_PARAMETERS) as run:
         run.write_table("psms", table)
-        for name, score in (("peptides", "best_score"), ("proteins", "score")):
-            run.write_table(name, getattr(results, name).sort_by([(score, "descending")]))
+        run.write_table("peptides", peptides.sort_by([("best_score", "descending")]))
+        run.write_table("proteins", results.proteins.sort_by([("score", "descending")]))
         run.write_table("spectra", spectra_table(results))
         run.write_table("psm_sites", PSM_SITES.arrow(_columns(chosen)))
         run.write_table("protein_sites", PROTEIN_SITES.arrow(_columns(proteins)))

@@ -207,7 +207,7 @@ def test_link_site_finds_the_rows_of_other_tables(sites: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"localise": None}, "does not localise"),
+        ({"localise": None}, "No modification was localised"),
         ({"localise": "none"}, "“Localise modifications” to “automatic”"),
         ({"variable_modifications": ["Oxidation (M)"]}, "“all”, which includes Oxidation (M)"),
         ({"variable_modifications": []}, "preset “phospho”"),

@@ -9,11 +9,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 from pyteomics import mzid
 
 from proteoscope.engine.formats.xml_text import attribute
+from proteoscope.engine.matches.site_columns import PSM_SITES
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.matches.exported import export
 
@@ -362,3 +364,99 @@ def test_mzidentml_proteins_have_organism_of_the_description(root):
         organisms.append(terms.get("MS:1001469"))
         assert organisms[-1] == (terms.get("MS:1001088", "").partition(" OS=")[2] or None)
     assert None in organisms and "Homo sapiens" in organisms
+
+
+PATTERN = re.compile(r"(?P<index>[0-9]+):(?P<score>[01][.][0-9]+(?:[Ee][+\\-]?[0-9]+)?):(?P<position>[0-9]+):(?P<passes>true|false)")
+"""Pattern of MS:1002505, here with a single position."""
+
+
+def phospho_sites(rows: list[dict]) -> list[dict]:
+    """Return sites of the phosphorylated PSMs: the last possible ones, whereas the search may have others."""
+    sites = []
+    for row, psm in enumerate(rows):
+        n = psm["modification_names"].count("Phospho")
+        possible = [i for i, residue in enumerate(psm["sequence"], 1) if residue in "STY"]
+        if n == 0 or psm["rank"] > 1 or psm["is_decoy"]:
+            continue
+        shares = [1.0] * len(possible) if n == len(possible) else [0.2 * n / (len(possible) - n)] * (len(possible) - n) + [0.8] * n
+        for k, position in enumerate(possible[-n:]):
+            starts = [start + position - 1 for start in psm["protein_starts"]]
+            site = {name: psm[name] for name in ("peptide", "charge", "proteins")} | {"psm": row, "protein_positions": starts}
+            site |= {"modification": "Phospho", "residue": psm["sequence"][position - 1], "position": position}
+            site |= {"site_probability": shares[-1], "site_score": 1.0, "has_alternative": n < len(possible)}
+            site |= {"localisation_q_value": (0.002, 0.2, float("nan"))[k] if n < len(possible) else None}
+            sites.append(site | {"possible_positions": possible, "probabilities": shares})
+    return sites
+
+
+@pytest.fixture(scope="module")
+def localised(small, tmp_path_factory) -> tuple[Path, list[dict]]:
+    folder = tmp_path_factory.mktemp("localised")
+    sites = phospho_sites(small.psms.to_pylist())
+    pq.write_table(PSM_SITES.arrow({name: [site[name] for site in sites] for name in sites[0]}), folder / "psm_sites.parquet")
+    return write(small, folder), sites
+
+
+def test_mzidentml_with_localised_sites_is_valid(localised):
+    path, _ = localised
+    validate(path)
+    root = etree.parse(path).getroot()
+    test_mzidentml_terms_match_the_vocabulary(root)
+    assert not root.findall(".//m:AdditionalSearchParams/m:cvParam[@accession='MS:1002495']", NAMESPACE)
+    assert len(root.findall(".//m:AdditionalSearchParams/m:cvParam[@accession='MS:1002491']", NAMESPACE)) == 1
+
+
+def test_mzidentml_without_localised_sites_states_no_special_processing(root):
+    assert len(root.findall(".//m:AdditionalSearchParams/m:cvParam[@accession='MS:1002495']", NAMESPACE)) == 1
+    for accession in ("MS:1002491", "MS:1002504", "MS:1002507"):
+        assert not root.findall(f".//m:cvParam[@accession='{accession}']", NAMESPACE)
+
+
+@pytest.mark.filterwarnings(*LEFT_OPEN)
+def test_mzidentml_has_probability_of_each_possible_site(small, localised):
+    path, sites = localised
+    psms = small.psms.to_pylist()
+    expected, rates = defaultdict(dict), defaultdict(dict)
+    for site in sites:
+        number = psms[site["psm"]]["psm_id"]
+        for position, share in zip(site["possible_positions"], site["probabilities"], strict=True):
+            expected[number].setdefault(position, [share, False])
+        expected[number][site["position"]][1] = True
+        if site["localisation_q_value"] == site["localisation_q_value"] is not None:
+            rates[number][site["position"]] = [site["localisation_q_value"], site["localisation_q_value"] <= 0.01]
+    with mzid.read(str(path), retrieve_refs=True) as reader:
+        items = {psm["psm_id"]: None for psm in psms}
+        in_order = [item for result in reader for item in result["SpectrumIdentificationItem"]]
+    numbers = re.findall(r'<SpectrumIdentificationItem id="SII_(\d+)"', path.read_text(encoding="utf-8"))
+    items |= dict(zip(map(int, numbers), in_order, strict=True))
+    moved = 0
+    for number, item in items.items():
+        values = [item.get(name, []) for name in ("modification site probability", "modification rescoring:false localization rate")]
+        texts = [[value] if isinstance(value, str) else list(value) for value in values]
+        written = [{}, {}]
+        for target, texts_of_kind in zip(written, texts, strict=True):
+            for text in texts_of_kind:
+                value = PATTERN.fullmatch(text)
+                modification = item["Modification"][int(value["index"]) - 1]
+                assert modification["modification index"] == int(value["index"]) and modification["name"] == "Phospho"
+                target[int(value["position"])] = [pytest.approx(float(value["score"]), abs=1e-6), value["passes"] == "true"]
+                moved += value["passes"] == "true" and modification["location"] != int(value["position"])
+        assert written == [expected.get(number, {}), rates.get(number, {})]
+    assert moved > 5 and sum(map(len, expected.values())) > sum(map(len, rates.values())) > 10
+
+
+def test_mzidentml_numbers_each_localised_modification(small, localised):
+    """Two modifications of one name have different numbers, in the order of their sites."""
+    path, sites = localised
+    root = etree.parse(path).getroot()
+    counts = defaultdict(list)
+    for site in sites:
+        counts[site["psm"]].append(site["position"])
+    several = {psm: positions for psm, positions in counts.items() if len(positions) > 1}
+    assert several
+    for psm, positions in several.items():
+        (item,) = root.iterfind(f".//m:SpectrumIdentificationItem[@id='SII_{small.psms['psm_id'][psm]}']", NAMESPACE)
+        terms = item.iterfind("m:userParam[@name='modification site probability']", NAMESPACE)
+        values = [PATTERN.fullmatch(term.get("value")) for term in terms]
+        accepted = {int(value["position"]): int(value["index"]) for value in values if value["passes"] == "true"}
+        assert sorted(accepted) == positions and list(accepted.values()) == sorted(set(accepted.values()))
