@@ -2,6 +2,7 @@ from . import export as export
 from . import ion_traces as ion_traces
 from . import methods_paragraph as methods_paragraph
 from . import msstats as msstats
+from . import msstats_ptm as msstats_ptm
 from . import mztab as mztab
 from . import parameters as parameters
 from . import search as search

@@ -20,8 +20,21 @@ from proteoscope.engine.quantification.label_free import STATE_OF_REASON
 from proteoscope.engine.quantification.models import ComparisonModel, comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.results import amount_columns, peptide_counts, sample_counts
-from proteoscope.engine.quantification.tables import BY_SAMPLE, CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, TABLES
+from proteoscope.engine.quantification.results import amount_columns, peptide_counts, sample_counts, site_columns
+from proteoscope.engine.quantification.sites import Sites, site_quantities
+from proteoscope.engine.quantification.tables import (
+    BY_SAMPLE,
+    CHANGES,
+    ION_TRACES,
+    PEPTIDES,
+    PEPTIDOFORMS,
+    PROTEINS,
+    SAMPLES,
+    SITE_PEPTIDOFORMS,
+    SITE_QUANTITIES,
+    SITE_TABLES,
+    TABLES,
+)
 from proteoscope.engine.results.reader import read_stored
 
 __all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
@@ -41,9 +54,11 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     InputError
         If the run does not exist, or one of its tables is invalid.
     """
-    tables = {table.name: read_stored(project, run_id, table, list(table.by_name)) for table in TABLES}
+    stored = {result.name for result in project.results(run_id)}
+    present = [*TABLES, *(table for table in SITE_TABLES if table.name in stored)]
+    tables = {table.name: read_stored(project, run_id, table, list(table.by_name)) for table in present}
     for table in BY_SAMPLE:
-        if not _has_each_sample(tables[table.name], tables[SAMPLES.name]["sample"]):
+        if table.name in tables and not _has_each_sample(tables[table.name], tables[SAMPLES.name]["sample"]):
             path = project.table(table.name, run_id, verify=False)
             raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
     corrections = project.row_corrections(run_id, ION_TRACES.name)
@@ -94,7 +109,8 @@ def corrected_tables(
     protein = np.array([-1 if owner is None else row_of[PROTEINS.name][owner] for owner in owners], np.int64)
     form, ions = _amounts_of_ions(tables, traces)
     model = _model(samples, parameters)
-    result = normalised_levels(ions, Grouping(form, of_form, protein, len(keys[PROTEINS.name])), model, parameters)
+    grouping = Grouping(form, of_form, protein, len(keys[PROTEINS.name]))
+    result = normalised_levels(ions, grouping, model, parameters)
     made = {**tables, ION_TRACES.name: traces}
     for table, amounts in zip((PEPTIDOFORMS, PEPTIDES, PROTEINS), result.levels, strict=True):
         made[table.name] = _replace_columns(tables[table.name], amount_columns(amounts))
@@ -102,6 +118,12 @@ def corrected_tables(
     made[PROTEINS.name] = _replace_columns(made[PROTEINS.name], {"n_peptides": n_peptides})
     made[SAMPLES.name] = _replace_columns(samples, sample_counts(result.levels, result.factor))
     made[CHANGES.name] = _changes(tables, result.levels.proteins, model, parameters)
+    if SITE_PEPTIDOFORMS.name in tables:
+        peptides = [str(name) for name in _first_by_item(tables[PEPTIDOFORMS.name], "peptide", len(names))]
+        sites = Sites.from_table(tables[SITE_PEPTIDOFORMS.name], peptides, parameters.minimum_site_probability)
+        of_site = np.array([row_of[PROTEINS.name][accession] for accession in sites.table["accession"].to_pylist()], np.int64)
+        amounts = site_quantities(sites, of_site, ions.scaled(result.factor), grouping, parameters)
+        made[SITE_QUANTITIES.name] = _replace_columns(tables[SITE_QUANTITIES.name], site_columns(amounts))
     return made
 
 
@@ -138,7 +160,7 @@ def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
     rows = np.arange(len(table))
     if not table["sample"].combine_chunks().equals(samples.take(rows % n).combine_chunks()):
         return False
-    keys = [name for name in ("accession", "peptide", "sequence") if name in table.column_names]
+    keys = [name for name in ("accession", "position", "residue", "modification", "peptide", "sequence") if name in table.column_names]
     of_first = table.select(keys).take(rows - rows % n)
     return all(table[name].combine_chunks().equals(of_first[name].combine_chunks()) for name in keys)
 

@@ -68,6 +68,12 @@ QUANTIFICATION = Search(
         Export("matrix", "Quantities with a column for each sample, tab-separated", lambda: quantification.export.export_matrix),
         Export("msstats", "Ion traces or reporter ions for MSstats", lambda: quantification.msstats.export_msstats, (".tsv",)),
         Export(
+            "msstats-ptm",
+            "Modified and unmodified peptides for MSstatsPTM",
+            lambda: quantification.msstats_ptm.export_msstats_ptm,
+            files=("ptm.tsv", "protein.tsv"),
+        ),
+        Export(
             "figures",
             "Figures: volcano plots, heat map, samples, missing values",
             lambda: engine.views.quantity_figures.export_figures,

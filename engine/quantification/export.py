@@ -7,7 +7,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.results import write_wide
-from proteoscope.engine.quantification.tables import TABLES, table_file_name
+from proteoscope.engine.quantification.tables import SITE_TABLES, TABLES, table_file_name
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
 __all__ = ["export_matrix", "export_tables"]
@@ -16,11 +16,12 @@ __all__ = ["export_matrix", "export_tables"]
 def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     """Export the tables of a run (see `proteoscope.engine.entry.Search.export`)."""
     tables = read_quantities(project, request.run_id)
-    for table in TABLES:
+    present = [table for table in (*TABLES, *SITE_TABLES) if table.name in tables]
+    for table in present:
         result, path = tables[table.name], request.target / table_file_name(table)
         progress.stage(f"Exporting {table.title.lower()}", len(result))
         write_separated(path, result, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
-    return [request.target / table_file_name(table) for table in TABLES]
+    return [request.target / table_file_name(table) for table in present]
 
 
 def export_matrix(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:

@@ -19,6 +19,7 @@ from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
+from proteoscope.engine.matches.site_columns import PSM_SITES
 from proteoscope.engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import content_bytes, copied_files
@@ -103,6 +104,8 @@ class Sources(NamedTuple):
         Table of explained spectra to add to each run.
     copies : mapping of str to str
         Paths of files with the same content as one of `files`, mapped to the path of that file.
+    sites : tuple of (Path or None)
+        Table of the sites of modifications in the matches of each run that localised them.
     """
 
     runs: tuple[SourceRun, ...]
@@ -111,12 +114,14 @@ class Sources(NamedTuple):
     files: tuple[SourceFile, ...]
     explained: tuple[Path | None, ...]
     copies: Mapping[str, str]
+    sites: tuple[Path | None, ...]
 
     def inputs(self, *, with_spectra: bool) -> dict[str, list[str | Path]]:
         """Return the files to read, by kind: tables of the identifications and, if `with_spectra`, spectra."""
         return {
             "project_psms": [run.psms for run in self.runs],
             "project_proteins": list(self.proteins),
+            "project_sites": [path for path in self.sites if path is not None],
             "spectra": [file.path for file in self.files] if with_spectra else [],
         }
 
@@ -310,7 +315,11 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
         )
     every = tuple({file.content: file for of_run in reversed(files) for file in reversed(of_run)}.values())[::-1]
     copies = copied_files((file.path, file.sha256) for of_run in files for file in of_run)
-    return Sources(tuple(result), proteins, files, every, tuple(path for _, path in meant), copies)
+    stored = [{table.name for table in project.results(run.run)} for run in result]
+    sites = tuple(
+        project.table(PSM_SITES.name, run.run) if PSM_SITES.name in names else None for run, names in zip(result, stored, strict=True)
+    )
+    return Sources(tuple(result), proteins, files, every, tuple(path for _, path in meant), copies, sites)
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:

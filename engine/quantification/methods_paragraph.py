@@ -47,6 +47,11 @@ def methods(facts: RunFacts) -> Methods:
             citations += [_MIXTURE] if facts.record.get("centre_shifts") else []
         sentences.append(f"Proteins were quantified by {_BY.get(by, 'their peptides')}.")
         citations += [_MAXLFQ] if by == "maxlfq" else []
+    if sites := facts.count("sites"):
+        sentences.append(
+            f"{counted(sites, 'site')} of modifications with a probability of at least {facts.text('minimum_site_probability')} were"
+            " quantified by their peptidoforms, and compared with the peptidoforms of their protein without localised modifications."
+        )
     if facts.count("tested") and facts.count("changed") is not None:
         sentences.append(_comparison(facts))
         citations += [_LIMMA, _BENJAMINI]

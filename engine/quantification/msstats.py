@@ -23,7 +23,7 @@ from proteoscope.engine.results.arrow import in_one, taken
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
-__all__ = ["export_msstats"]
+__all__ = ["export_msstats", "msstats_rows"]
 
 _LABEL_FREE = (
     "ProteinName",
@@ -67,7 +67,19 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
         If writing fails.
     """
     progress.stage("Exporting the input of MSstats")
-    tables = read_quantities(project, request.run_id)
+    rows, columns = msstats_rows(read_quantities(project, request.run_id))
+    write_separated(request.target, rows, columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
+    return [request.target]
+
+
+def msstats_rows(tables: Mapping[str, pa.Table]) -> tuple[pa.Table, tuple[Column, ...]]:
+    """Return the ion traces of a run as input of MSstats, or its reporter ions as input of MSstatsTMT, and the columns.
+
+    Raises
+    ------
+    ParameterError
+        If the run has neither traces nor reporter ions, or no conditions, or two files with the same name.
+    """
     samples = tables[SAMPLES.name].to_pylist()
     if any(sample["condition"] is None for sample in samples):
         raise ParameterError("MSstats compares conditions, and the run has none: quantify with a design")
@@ -77,8 +89,7 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
     rows = _labelled(tables, samples) if is_labelled else _label_free(tables, samples)
     names = _LABELLED if is_labelled else _LABEL_FREE
     columns = tuple(Column(name, saved=".8g", kind="number", saved_null="NA") if name == "Intensity" else Column(name) for name in names)
-    write_separated(request.target, rows.select(names), columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
-    return [request.target]
+    return rows.select(names), columns
 
 
 def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:

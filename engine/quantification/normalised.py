@@ -34,7 +34,16 @@ from proteoscope.engine.quantification.models import ComparisonModel
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.spectral_counts import abundance_factors, spectra_by_sample
 
-__all__ = ["Centre", "Normalised", "Quantities", "normalised_levels", "normalised_quantities", "unchanged_centre", "warn_of_quantities"]
+__all__ = [
+    "Centre",
+    "Normalised",
+    "Quantities",
+    "normalised_levels",
+    "normalised_quantities",
+    "plex_scaling",
+    "unchanged_centre",
+    "warn_of_quantities",
+]
 
 _FEWEST = 20
 """Minimum number of proteins for fitting a mixture."""
@@ -225,13 +234,20 @@ def normalised_quantities(
         sequences = measured.ions.summed(sequence, len(identified.sequences))
         levels = Levels(measured.ions, sequences, RawQuantities.from_values(np.where(nsaf > 0, nsaf, np.nan)))
         return Quantities(design, identified, Normalised(levels, np.ones(len(design.samples))), nsaf, psms)
-    grouping, is_labelled = Grouping(measured.form, sequence, protein, n_proteins), parameters.method == "tmt"
+    grouping = Grouping(measured.form, sequence, protein, n_proteins)
+    scaling = plex_scaling(design, parameters)
+    return Quantities(design, identified, normalised_levels(measured.ions, grouping, model, parameters, *scaling), nsaf, psms)
 
-    def scaled(amounts: RawQuantities) -> RawQuantities:
-        return _scaled_to_reference(amounts, design, parameters.reference) if is_labelled and parameters.reference else amounts
 
-    plexes = design.plexes if is_labelled else None
-    return Quantities(design, identified, normalised_levels(measured.ions, grouping, model, parameters, plexes, scaled), nsaf, psms)
+def plex_scaling(
+    design: Design, parameters: QuantificationParameters
+) -> tuple[NDArray[np.int64] | None, Callable[[RawQuantities], RawQuantities]]:
+    """Return the plex of each sample, None without isobaric labels, and the function that scales plexes to their reference."""
+    if parameters.method != "tmt":
+        return None, lambda amounts: amounts
+    if not parameters.reference:
+        return design.plexes, lambda amounts: amounts
+    return design.plexes, lambda amounts: _scaled_to_reference(amounts, design, parameters.reference)
 
 
 def normalised_levels(

@@ -10,12 +10,13 @@ from proteoscope.engine.quantification.labels import LabelName
 
 __all__ = ["QuantificationParameters"]
 
-_WHICH, _TRACES, _TRANSFERS, _REPORTERS, _PROTEINS, _CHANGES = (
+_WHICH, _TRACES, _TRANSFERS, _REPORTERS, _PROTEINS, _SITES, _CHANGES = (
     "Quantities",
     "Ion traces (MS1)",
     "Match between runs",
     "Reporter ions",
     "Proteins",
+    "Sites",
     "Comparison",
 )
 _MAXIMUM_NAMES = 1000
@@ -190,6 +191,16 @@ class QuantificationParameters(SearchParameters):
         title="Shared peptides",
         group=_PROTEINS,
         help="How peptides of several proteins are used. razor: for the protein with the most peptides; unique: not at all.",
+    )
+
+    minimum_site_probability: float = parameter(
+        0.75,
+        ge=0,
+        le=1,
+        title="Minimum site probability",
+        group=_SITES,
+        help="Sites of modifications are quantified by the peptidoforms in which the site has at least this probability, if the"
+        " identification localised modifications.",
     )
 
     conditions: tuple[str, ...] = parameter(

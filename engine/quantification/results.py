@@ -13,10 +13,12 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
-from proteoscope.engine.quantification.amounts import Levels, RawQuantities, State
+from proteoscope.engine.quantification.amounts import Grouping, Levels, MeasuredIons, RawQuantities, State
 from proteoscope.engine.quantification.changes import Changes, changes_table
 from proteoscope.engine.quantification.design import BLOCKS, Design
-from proteoscope.engine.quantification.normalised import Quantities
+from proteoscope.engine.quantification.normalised import Quantities, plex_scaling
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.sites import SiteQuantities, Sites, site_quantities
 from proteoscope.engine.quantification.tables import (
     BY_SAMPLE,
     CHANGES,
@@ -24,17 +26,32 @@ from proteoscope.engine.quantification.tables import (
     PEPTIDOFORMS,
     PROTEINS,
     SAMPLES,
+    SITE_PEPTIDOFORMS,
+    SITE_QUANTITIES,
+    SITE_TABLES,
     TABLES,
     table_file_name,
     wide_table_file_name,
 )
-from proteoscope.engine.results.arrow import or_null, taken
+from proteoscope.engine.results.arrow import in_one, or_null, taken
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
-__all__ = ["amount_columns", "peptide_counts", "quantity_tables", "sample_counts", "write_quantities", "write_wide"]
+__all__ = [
+    "amount_columns",
+    "peptide_counts",
+    "quantity_tables",
+    "sample_counts",
+    "site_columns",
+    "site_tables",
+    "write_quantities",
+    "write_wide",
+]
 
-_KEYS = ("accession", "other_accessions", "description", "peptide", "sequence", "gene", "organism")
+_KEYS = (
+    *("accession", "other_accessions", "description", "peptide", "sequence", "gene", "organism"),
+    *("position", "residue", "modification", "site_probability", "localisation_q_value", "n_peptidoforms"),
+)
 
 
 def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -73,13 +90,46 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
     return {table.name: made.get(table.name, table.schema().empty_table()) for table in TABLES}
 
 
+def site_tables(
+    quantities: Quantities, measured: MeasuredIons, peptidoforms: pa.Table, parameters: QuantificationParameters
+) -> dict[str, pa.Table]:
+    """Return the tables of sites.
+
+    Parameters
+    ----------
+    quantities : Quantities
+        Normalised quantities.
+    measured : MeasuredIons
+        Amounts of ions before normalisation.
+    peptidoforms : pyarrow.Table
+        Localised modifications of peptidoforms (`SITE_PEPTIDOFORMS`).
+    parameters : QuantificationParameters
+        Parameters of the quantification.
+    """
+    identified, design = quantities.identified, quantities.design
+    sites = Sites.from_table(peptidoforms, identified.forms.peptide, parameters.minimum_site_probability)
+    row_of = {accession: row for row, accession in enumerate(identified.proteins.accession)}
+    protein = np.array([row_of[accession] for accession in sites.table["accession"].to_pylist()], np.int64)
+    grouping = Grouping(measured.form, identified.forms.sequence, identified.protein, len(identified.proteins))
+    scaling = plex_scaling(design, parameters)
+    amounts = site_quantities(sites, protein, measured.ions.scaled(quantities.normalised.factor), grouping, parameters, *scaling)
+    keys = {name: in_one(sites.table[name]) for name in sites.table.column_names}
+    by_sample = _table_by_sample(SITE_QUANTITIES, keys, design, site_columns(amounts))
+    return {SITE_QUANTITIES.name: by_sample, SITE_PEPTIDOFORMS.name: peptidoforms}
+
+
+def site_columns(quantities: SiteQuantities) -> dict[str, pa.Array]:
+    """Return the columns of amounts of the table `SITE_QUANTITIES`."""
+    return {**amount_columns(quantities.amounts), "log2_relative": or_null(quantities.log2_relative)}
+
+
 def _table_by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Mapping[str, Any]) -> pa.Table:
     """Return a table with one row per protein (or peptide) and sample.
 
     `keys` are the columns that identify proteins or peptides, and `values` are the columns of all rows.
     """
     schema, n_samples = table.schema(), len(design.samples)
-    n = len(values["n_psms"]) // n_samples
+    n = len(values["quantity"]) // n_samples
     rows, samples = pa.array(np.repeat(np.arange(n), n_samples)), pa.array(np.tile(np.arange(n_samples), n))
     repeated = {
         name: (column if isinstance(column, pa.Array) else pa.array(column, schema.field(name).type)).take(at)
@@ -141,14 +191,15 @@ def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path |
     Cancelled
         If the user cancelled.
     """
-    for table in TABLES:
+    present = [table for table in (*TABLES, *SITE_TABLES) if table.name in tables]
+    for table in present:
         run.write_table(table.name, tables[table.name])
         progress.check()
         write_separated(run.folder / EXPORTS / table_file_name(table), tables[table.name], table.saved_columns, progress, DIGITS)
     wide = write_wide(run.folder / EXPORTS, tables, progress)
     if out is not None:
         write_separated(Path(out), tables[PROTEINS.name], PROTEINS.saved_columns, progress, DIGITS)
-    return [*map(table_file_name, TABLES), *(path.name for path in wide)]
+    return [*map(table_file_name, present), *(path.name for path in wide)]
 
 
 def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress, *, spreadsheet_safe: bool = False) -> list[Path]:
@@ -164,10 +215,11 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
     samples = tables[SAMPLES.name]["sample"].to_pylist()
     # The prefix avoids names of other columns and formulas of spreadsheets.
     columns = tuple(Column(f"quantity_{name}", saved=".6g", kind="number") for name in samples)
-    for kind in BY_SAMPLE:
+    present = [table for table in BY_SAMPLE if table.name in tables]
+    for kind in present:
         table, described = _widen(tables[kind.name], kind, columns)
         write_separated(folder / wide_table_file_name(kind), table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
-    return [folder / wide_table_file_name(table) for table in BY_SAMPLE]
+    return [folder / wide_table_file_name(table) for table in present]
 
 
 def _widen(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:

@@ -10,6 +10,7 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import MeasuredIons
 from proteoscope.engine.quantification.changes import Changes, protein_changes
 from proteoscope.engine.quantification.design import Design, planned_design
@@ -21,9 +22,12 @@ from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.models import ComparisonModel, planned_model
 from proteoscope.engine.quantification.normalised import Quantities, normalised_quantities, warn_of_quantities
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.results import quantity_tables, write_quantities
+from proteoscope.engine.quantification.results import quantity_tables, site_tables, write_quantities
+from proteoscope.engine.quantification.sites import localised_peptidoforms
 from proteoscope.engine.quantification.spectral_counts import measure_counts
 from proteoscope.engine.quantification.summary import QuantificationSummary
+from proteoscope.engine.quantification.tables import SITE_QUANTITIES
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 
 __all__ = ["quantify"]
@@ -84,8 +88,28 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             _check_quantities(quantities, request, parameters)
             changes = protein_changes(quantities.proteins, model, parameters)
             warn_of_quantities(quantities, model, parameters, run.progress)
-            exports = write_quantities(stored, quantity_tables(quantities, changes, measured.tables), request.out, run.progress)
+            tables = quantity_tables(quantities, changes, measured.tables)
+            if (localised := localised_peptidoforms(result, matches)) is not None:
+                tables |= site_tables(quantities, measured, localised[0], parameters)
+                n_sites = _report_sites(tables[SITE_QUANTITIES.name], localised[1], len(design.samples), parameters, run.progress)
+                measured = replace(measured, counts={**measured.counts, "sites": n_sites})
+            exports = write_quantities(stored, tables, request.out, run.progress)
         return _write_record(run, result, quantities, measured, model, changes, exports)
+
+
+def _report_sites(table: pa.Table, n_unplaced: int, n_samples: int, parameters: QuantificationParameters, progress: Progress) -> int:
+    """Report the numbers of sites with a quantity, and of localised modifications in no quantified protein; return the number of sites."""
+    has, has_ratio = (
+        int(pa.compute.is_valid(table[name]).to_numpy(zero_copy_only=False).reshape(-1, n_samples).any(axis=1).sum())
+        for name in ("quantity", "log2_relative")
+    )
+    progress.message(
+        f"{counted(has, 'site')} with a probability of at least {parameters.minimum_site_probability:g} quantified,"
+        f" {has_ratio:,} also relative to unmodified peptides of the protein"
+    )
+    if n_unplaced:
+        progress.message(f"{counted(n_unplaced, 'localised modification')} of peptidoforms without a quantified protein not used")
+    return has
 
 
 def _spec(request: SearchRequest, sources: Sources, parameters: QuantificationParameters) -> RunSpec:

@@ -13,6 +13,9 @@ __all__ = [
     "PROTEINS",
     "REPORTER_IONS",
     "SAMPLES",
+    "SITE_PEPTIDOFORMS",
+    "SITE_QUANTITIES",
+    "SITE_TABLES",
     "TABLES",
     "table_file_name",
     "wide_table_file_name",
@@ -393,13 +396,95 @@ SAMPLES = Table.from_columns(
     saved=_OF_SAMPLES,
 )
 
+_OF_SITE = (
+    Column("accession", "Protein", "Accession of the first protein in the group", width=18, entries="proteins"),
+    Column("position", "Position", "Position of the site in the protein, from 1", "integer", 8, type="int32", low=0),
+    Column("residue", "Residue", "Residue at the site, or N-term or C-term", width=7, pattern="[A-Z*]|[NC]-term"),
+    Column("modification", "Modification", "Name of the modification", width=14),
+)
+_SITE_PROBABILITY = Column(
+    "site_probability",
+    "Site prob.",
+    "Probability of the site in the best match of the peptidoform; for a site that of its best peptidoform",
+    "number",
+    9,
+    4,
+    low=0,
+    high=1.001,
+)
+_SITE_RATE = Column(
+    "localisation_q_value",
+    "FLR",
+    "Minimum false localisation rate at which the site is accepted; missing for peptides with no other possible site",
+    "probability",
+    9,
+    is_nullable=True,
+)
+SITE_PEPTIDOFORMS = Table.from_columns(
+    "site_peptidoforms",
+    "Peptidoforms of sites",
+    (
+        _PEPTIDE,
+        *_OF_SITE,
+        Column(
+            "peptide_position",
+            "In peptide",
+            "Position of the site in the peptide, from 1; 0 is the N-terminus, and the length plus 1 is the C-terminus",
+            "integer",
+            8,
+            type="int16",
+            low=0,
+        ),
+        _SITE_PROBABILITY,
+        _SITE_RATE,
+    ),
+    shown="accession position residue modification peptide peptide_position site_probability localisation_q_value",
+    links="accession",
+    saved="peptide accession position residue modification peptide_position site_probability localisation_q_value",
+)
+"""Table of the localised modifications of peptidoforms, of any probability."""
+SITE_QUANTITIES = Table.from_columns(
+    "site_quantities",
+    "Sites by sample",
+    (
+        *_OF_SITE,
+        _SITE_PROBABILITY,
+        _SITE_RATE,
+        Column("n_peptidoforms", "Peptidoforms", "Number of peptidoforms with the modification at the site", "integer", 9, low=1),
+        _SAMPLE,
+        _CONDITION,
+        _REPLICATE,
+        _QUANTITY,
+        _LOG,
+        Column(
+            "log2_relative",
+            "log2 to protein",
+            "log2 quantity of the site minus that of the protein's peptidoforms without localised modifications",
+            "number",
+            10,
+            3,
+            is_nullable=True,
+            saved=".4f",
+        ),
+        _STATE,
+    ),
+    shown="accession position residue modification sample condition replicate quantity log2_quantity log2_relative state site_probability "
+    "localisation_q_value n_peptidoforms",
+    links="accession",
+    saved="accession position residue modification site_probability localisation_q_value n_peptidoforms sample condition replicate "
+    "quantity log2_quantity log2_relative state",
+)
+"""Table of the quantities of sites with a minimum probability."""
+SITE_TABLES = (SITE_QUANTITIES, SITE_PEPTIDOFORMS)
+"""Tables of runs that quantify localised modifications."""
+
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
-"""All tables of a quantification, from proteins to measurements."""
-STORED = (REPORTER_IONS,)
+"""Tables of every quantification, from proteins to measurements."""
+STORED = (REPORTER_IONS, *SITE_TABLES)
 """Tables that are not shown in lists of results."""
 RESULT_TABLES = tuple(table for table in TABLES if table not in STORED)
-BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
-"""Tables that are also written with one column per sample."""
+BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS, SITE_QUANTITIES)
+"""Tables that are also written with one column per sample, if the run has them."""
 
 
 def table_file_name(table: Table) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +34,13 @@ class Planted:
 
     @property
     def mz(self) -> float:
-        return float(mass.fast_mass(self.sequence) / self.charge + PROTON)
+        added = sum(map(float, re.findall(r"\[(.*?)\]", self.sequence)))
+        return float((mass.fast_mass(bare(self.sequence)) + added) / self.charge + PROTON)
+
+
+def bare(sequence: str) -> str:
+    """Return a sequence without modifications, which are masses in brackets."""
+    return re.sub(r"\[.*?\]", "", sequence)
 
 
 @dataclass
@@ -100,7 +107,7 @@ class SyntheticRun:
 def averaged_pattern(sequence: str, n: int = 5) -> NDArray[np.float64]:
     """Return the isotope pattern by convolution, atom by atom, of pyteomics' abundances; carbamidomethyl is not supported."""
     pattern = np.array([1.0])
-    for element, count in mass.Composition(sequence=sequence).items():
+    for element, count in mass.Composition(sequence=bare(sequence)).items():
         isotopes = {number: share for number, (_, share) in mass.nist_mass[element].items() if number}
         lightest = min(number for number, share in isotopes.items() if share > 0)
         width = max(number for number, share in isotopes.items() if share > 0) - lightest + 1
@@ -221,7 +228,8 @@ def write_project(
 ) -> Path:
     """Write a project with identified runs: runs by file stem, peptides by protein, and optional `q_values` of peptides."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "proteins.fasta").write_text("".join(f">{name} made\n{''.join(peptides)}\n" for name, peptides in proteins.items()))
+    residues = {name: "".join(dict.fromkeys(map(bare, peptides))) for name, peptides in proteins.items()}
+    (folder / "proteins.fasta").write_text("".join(f">{name} made\n{text}\n" for name, text in residues.items()))
     holders: dict[str, list[str]] = {}
     for name, peptides in proteins.items():
         for peptide in peptides:
