@@ -278,7 +278,7 @@ def _position_masses(sequence: str, modifications: Mapping[int, float]) -> NDArr
 def _losses(
     sequence: str, neutral_losses: Sequence[str], losses_of_modifications: Mapping[int, Iterable[float]]
 ) -> list[tuple[str, float, NDArray[np.bool_]]]:
-    """Return the name, the mass and a mask of the possible positions, shape (L + 2,), of each neutral loss; the first entry, '', has mass 0."""
+    """Return the name, the mass and a mask of the possible positions, shape (L + 2,), of each neutral loss; the first, '', has mass 0."""
     length = len(sequence)
     losses = [("", 0.0, np.ones(length + 2, dtype=np.bool_))]
     for formula in dict.fromkeys(neutral_losses):

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, splitmix64
+from proteoscope.engine.arrays import begins_group, splitmix64
 from proteoscope.engine.matches.class_rates import class_rates
 from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
 from proteoscope.engine.statistics.target_decoy import ScoreScale
@@ -168,14 +168,14 @@ def best_matches(rows: NDArray[np.void], score: NDArray[np.float64], is_accepted
         Sorted by form and class, with `n_psms`; `n_runs` is 1 in the first class of a form with an accepted PSM, otherwise 0.
     """
     order = np.lexsort((rows["psm"], -score, rows["match_class"], rows["form"]))
-    begin = np.flatnonzero(begins_run(rows["key"][order])) if len(rows) else np.zeros(0, np.int64)
+    begin = np.flatnonzero(begins_group(rows["key"][order])) if len(rows) else np.zeros(0, np.int64)
     best = rows[order[begin]]
     if len(best):
         best["n_psms"] = np.add.reduceat(is_accepted[order].astype(np.int32), begin)
     accepted = np.flatnonzero(best["n_psms"])
     best["n_runs"] = 0
     if len(accepted):
-        best["n_runs"][accepted[begins_run(best["form"][accepted])]] = 1
+        best["n_runs"][accepted[begins_group(best["form"][accepted])]] = 1
     return best
 
 
@@ -185,7 +185,7 @@ def merge_matches(matches: NDArray[np.void]) -> NDArray[np.void]:
     The result depends neither on the order of the rows nor on earlier merging.
     """
     order = np.lexsort((matches["psm"], matches["run"], matches["posterior_error"], matches["key"]))
-    begin = np.flatnonzero(begins_run(matches["key"][order])) if len(matches) else np.zeros(0, np.int64)
+    begin = np.flatnonzero(begins_group(matches["key"][order])) if len(matches) else np.zeros(0, np.int64)
     merged = matches[order[begin]]
     for name in ("n_psms", "n_runs") if len(merged) else ():
         merged[name] = np.add.reduceat(matches[name][order], begin)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, begins_run, run_offsets, true_at
+from proteoscope.engine.arrays import Texts, begins_group, segment_offsets, true_at
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.errors import InputError
@@ -50,7 +50,7 @@ def class_numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
 def keyed_forms(table: pa.Table) -> pa.Table:
     """Return the columns `FORM_COLUMNS` of peptidoforms, with their keys, numbers of proteins and hashes of their lists of proteins."""
     lists, is_decoy = in_one(table["proteins"]), truths_of(table["is_decoy"])
-    offsets = run_offsets(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
+    offsets = segment_offsets(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
     accessions, peptides = Texts.from_arrow(lists.flatten()), Texts.from_arrow(in_one(table["peptide"]))
     hashes = form_keys(accessions.characters, accessions.offsets, np.zeros(len(accessions), np.bool_))
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)))
@@ -80,7 +80,7 @@ def merge_forms(tables: Sequence[pa.Table], place: Any) -> pa.Table:
     keys[2] = -keys[2]
     order = np.lexsort(keys)
     form = keys[3][order]
-    is_first, texts = begins_run(form), in_one(table["peptide"]).take(pa.array(order))
+    is_first, texts = begins_group(form), in_one(table["peptide"]).take(pa.array(order))
     is_same = pa.compute.equal(texts.slice(1), texts.slice(0, max(0, len(texts) - 1))).to_numpy(zero_copy_only=False)
     if not (is_first[1:] | is_same).all():
         raise InputError(place, "has different peptides with the same key", remedy="Search this run again")
@@ -121,7 +121,7 @@ class FormProteins(NamedTuple):
     def from_forms(cls, forms: pa.Table, decoy_prefix: str, decoy_suffix: str) -> FormProteins:
         """Return the proteins of peptidoforms; the prefix or suffix is that of accessions of decoys."""
         lists = in_one(forms["proteins"])
-        flat, offsets = lists.flatten(), run_offsets(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
+        flat, offsets = lists.flatten(), segment_offsets(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
         accession = pa.compute.unique(flat)
         accession = accession.take(pa.compute.sort_indices(accession))
         number = pa.compute.index_in(flat, value_set=accession).to_numpy().astype(np.int64)

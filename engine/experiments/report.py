@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run
+from proteoscope.engine.arrays import begins_group
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
@@ -263,7 +263,7 @@ class _Previous(NamedTuple):
         rows["q_value"], rows["posterior_error"] = (numbers_of(table[name]) for name in ("q_value", "posterior_error_probability"))
         rows = rows[np.lexsort((rows["match_class"], rows["form"]))]
         accepted = np.flatnonzero(rows["n_psms"])
-        rows["n_runs"][accepted] = begins_run(rows["form"][accepted]) if len(accepted) else False
+        rows["n_runs"][accepted] = begins_group(rows["form"][accepted]) if len(accepted) else False
         return rows
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_run, ranges, run_offsets, true_at
+from proteoscope.engine.arrays import begins_group, ranges, segment_offsets, true_at
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS
 from proteoscope.engine.matches.site_columns import PSM_SITES
@@ -93,14 +93,14 @@ def _best_rows(table: pa.Table) -> NDArray[np.int64]:
     name = in_one(table["modification"]).dictionary_encode().indices.to_numpy()
     probability = table["site_probability"].to_numpy()
     order = np.lexsort((psm, run, name, form))
-    starts = begins_run(form[order], name[order], run[order], psm[order])
+    starts = begins_group(form[order], name[order], run[order], psm[order])
     match = np.cumsum(starts) - 1  # of each row in this order
     if not len(order):
         return order
     first = order[starts]
     least = np.minimum.reduceat(probability[order], np.flatnonzero(starts))
     best = np.lexsort((np.arange(len(first)), -least, name[first], form[first]))
-    chosen = best[begins_run(form[first][best], name[first][best])]
+    chosen = best[begins_group(form[first][best], name[first][best])]
     return np.sort(order[np.isin(match, chosen)])
 
 
@@ -173,7 +173,7 @@ class Sites:
         names = [in_one(used[name]).dictionary_encode().indices.to_numpy() for name in ("accession", "residue", "modification")]
         codes = (names[0], used["position"].to_numpy(), *names[1:])
         order = np.lexsort(codes[::-1])
-        starts = begins_run(*(code[order] for code in codes))
+        starts = begins_group(*(code[order] for code in codes))
         first, used, form_of_row = np.flatnonzero(starts), used.take(pa.array(order)), form[rows][order]
         columns: dict[str, Any] = {name: used[name].take(pa.array(first)) for name in _KEYS}
         if len(first):
@@ -232,7 +232,7 @@ def site_quantities(
         return RawQuantities(ions.value[rows], ions.state[rows])
 
     by_form = np.argsort(grouping.form, kind="stable")
-    offsets = run_offsets(np.bincount(grouping.form, minlength=len(grouping.sequence)))
+    offsets = segment_offsets(np.bincount(grouping.form, minlength=len(grouping.sequence)))
     of_row, index = ranges(offsets[sites.form], offsets[sites.form + 1])
     row = np.repeat(np.arange(len(sites.form)), np.diff(of_row))
     amounts = combined(part(by_form[index]), Grouping(row, np.arange(len(sites.form)), sites.site, len(sites)))

@@ -54,8 +54,8 @@ def group_walk(
     group : ndarray of int64, shape (n,)
         Group of each match.
     expected : ndarray of float64, shape (n,), optional
-        Number of decoys of the match's group expected at or above its score. Their sum over all groups, at the current position of the walk in
-        each group, replaces the 1 that is added to the number of observed decoys; it is limited to `at_once` (see
+        Number of decoys of the match's group expected at or above its score. Their sum over all groups, at the current position of the
+        walk in each group, replaces the 1 that is added to the number of observed decoys; it is limited to `at_once` (see
         `proteoscope.engine.statistics.target_decoy`).
     at_once : float
         Number of decoys per random event (see `proteoscope.engine.statistics.target_decoy.q_values`).
