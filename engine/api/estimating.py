@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec
 
-from proteoscope.engine.api.results import Result
 from proteoscope.engine.api.searching import EstimateMade, is_estimating
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.estimates import Estimate
@@ -15,13 +14,13 @@ __all__ = ["estimate"]
 P = ParamSpec("P")
 
 
-def estimate(search: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Estimate:
+def estimate(search: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Estimate:
     """Estimate the time and memory of a search; nothing is run or written.
 
     Parameters
     ----------
     search : callable
-        Function of a search, such as ``proteoscope.identify``.
+        Function of a search, such as ``proteoscope.identify``, or the method `run` of an experiment.
     *args, **kwargs
         Arguments of this function. Only sizes and beginnings of files are read.
 

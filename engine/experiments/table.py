@@ -91,8 +91,8 @@ def read_table(path: Path, progress: Progress | None = None) -> list[ExperimentR
     files, n_converted = _converted_files(folder, dict.fromkeys(row.file for row in rows))
     if n_converted:
         warnings.append(f"Converted files in the same folder are used for {n_converted:,} data files of {path.name}")
-    for warning in warnings if progress is not None else ():
-        progress.message(warning, "warning")
+    for warning in warnings:
+        (progress or Progress()).message(warning, "warning")
     return [row._replace(file=files[row.file]) for row in rows]
 
 

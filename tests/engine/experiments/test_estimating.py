@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.estimates import Estimate
 
 PROTEINS = resources.path("samples", "albumin_proteins.fasta.gz")
-SEARCH = {"preset": "low-resolution", "device": "cpu", "threads": 2}
+SEARCH: dict[str, Any] = {"preset": "low-resolution", "device": "cpu", "threads": 2}
 
 
 @pytest.fixture
