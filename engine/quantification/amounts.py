@@ -9,7 +9,7 @@ shared ions have no ratio to each other: only the largest connected set of sampl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal, NamedTuple
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.kernels.cpu.pair_medians import pair_medians
 
 __all__ = [
     "Grouping",
@@ -131,8 +132,8 @@ class MeasuredIons:
         Amounts of the ions, n rows; for spectral counts, one row per peptidoform.
     form : ndarray of int64, shape (n,)
         Index of the peptidoform of each row.
-    tables : mapping of str to pyarrow.Table
-        Tables of the underlying measurements, by name.
+    tables : mapping of str to (pyarrow.Table or iterable of pyarrow.Table)
+        Tables of the underlying measurements, or their chunks, by name.
     counts : mapping of str to int
         Counts for the record of the run, by name.
     devices : str
@@ -141,7 +142,7 @@ class MeasuredIons:
 
     ions: RawQuantities
     form: NDArray[np.int64]
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    tables: Mapping[str, pa.Table | Iterable[pa.Table]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     devices: str = "cpu"
 
@@ -275,13 +276,29 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
     RawQuantities, shape (n_groups, s)
         Amounts; a sample without a ratio to the largest connected set of samples has none, and the state `State.NO_SHARED_ION`.
     """
+    n_samples = ions.value.shape[1]
+    result = RawQuantities(np.full((n_groups, n_samples), np.nan), np.full((n_groups, n_samples), State.NOT_SEEN, np.int8))
+    order = np.flatnonzero(group >= 0)
+    order = order[np.argsort(group[order], kind="stable")]
+    offsets = segment_offsets(np.bincount(group[order], minlength=n_groups))
+    first = 0
+    while first < n_groups:  # in batches of groups, so that no further table of all ions is in memory
+        enough = offsets[first] + max(1, _VALUES_OF_BATCH // n_samples)
+        last = max(first + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
+        rows = order[offsets[first] : offsets[last]]
+        some = _ratio_amounts(RawQuantities(ions.value[rows], ions.state[rows]), group[rows] - first, last - first)
+        result.value[first:last], result.state[first:last] = some.value, some.state
+        first = last
+    return result
+
+
+def _ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) -> RawQuantities:
+    """Return the amounts of groups of ions, which are sorted by group."""
     summed = ions.summed(group, n_groups)
-    count = np.bincount(group[group >= 0], minlength=n_groups)
-    rows = np.flatnonzero((group >= 0) & (count[group] > 1))
-    rows = rows[np.argsort(group[rows], kind="stable")]
+    count = np.bincount(group, minlength=n_groups)
     several = np.flatnonzero(count > 1)
     value, state = summed.value.copy(), summed.state.copy()
-    value[several] = pairwise_amounts(ions.value[rows], segment_offsets(count[several]))
+    value[several] = pairwise_amounts(ions.value[count[group] > 1], segment_offsets(count[several]))
     state[np.isnan(value) & ~np.isnan(summed.value)] = State.NO_SHARED_ION
     return RawQuantities(value, state)
 
@@ -333,14 +350,14 @@ def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int)
     return result
 
 
-def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
+def group_medians(value: NDArray[np.float64], group: NDArray[np.integer], n_groups: int) -> NDArray[np.float64]:
     """Return the median of the values of each group, (n_groups,) float64; NaN without values.
 
     Parameters
     ----------
     value : ndarray of float64, shape (n,)
         Values; NaN is ignored.
-    group : ndarray of int64, shape (n,)
+    group : ndarray of int, shape (n,)
         Index of each value's group.
     n_groups : int
         Number of groups.
@@ -390,20 +407,9 @@ def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
 def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     group = np.repeat(np.arange(n_proteins), np.diff(offsets))
-    logs = logarithms(value)
-    columns, of_sizes = np.ascontiguousarray(logs.T), _rows_by_size(offsets)
     laplacian = np.zeros((n_proteins, n_samples, n_samples))
-    right = np.zeros((n_proteins, n_samples))
-    for i in range(n_samples):
-        for j in range(i):
-            median = _medians_by_size(columns[i] - columns[j], of_sizes, n_proteins)
-            rows = np.flatnonzero(~np.isnan(median))
-            laplacian[rows, i, i] += 1
-            laplacian[rows, j, j] += 1
-            laplacian[rows, i, j] = laplacian[rows, j, i] = -1
-            right[rows, i] += median[rows]
-            right[rows, j] -= median[rows]
-    part = _components(laplacian != 0)
+    right, part = np.zeros((n_proteins, n_samples)), np.empty((n_proteins, n_samples), np.int64)
+    pair_medians(logarithms(value), offsets, laplacian, right, part)
     # An additional equation per connected component (its mean logarithm is 0) makes the normal equations solvable.
     same = (part[:, :, None] == part[:, None, :]).astype(np.float64)
     solved = np.linalg.solve(laplacian + same, right[..., None])[..., 0]
@@ -415,30 +421,6 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
     with np.errstate(divide="ignore", invalid="ignore"):
         amount = relative * of_part / relative.sum(axis=1, keepdims=True)
     return np.where(is_used, amount, np.nan)
-
-
-def _rows_by_size(offsets: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return, for each group size, the groups (g,) of this size and their rows (g, size)."""
-    size = np.diff(offsets)
-    result = []
-    for n in np.unique(size[size > 0]).tolist():
-        groups = np.flatnonzero(size == n)
-        result.append((groups, offsets[groups][:, None] + np.arange(n)))
-    return result
-
-
-def _medians_by_size(
-    value: NDArray[np.float64], of_sizes: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_groups: int
-) -> NDArray[np.float64]:
-    """Return the median of the values of each group, (n_groups,) float64; NaN without values; `of_sizes` is a result of `_rows_by_size`."""
-    result = np.full(n_groups, np.nan)
-    for groups, rows in of_sizes:
-        values = np.sort(value[rows], axis=1)  # NaN last
-        count = (~np.isnan(values)).sum(axis=1)
-        some = np.flatnonzero(count)
-        low, high = (count[some] - 1) // 2, count[some] // 2
-        result[groups[some]] = (values[some, low] + values[some, high]) / 2
-    return result
 
 
 def _are_in_largest_component(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -453,19 +435,3 @@ def _are_in_largest_component(same: NDArray[np.float64], total: NDArray[np.float
     chosen = abundance.argmax(axis=1)
     is_chosen: NDArray[np.bool_] = has_any & (same[np.arange(len(same)), chosen] > 0)
     return is_chosen
-
-
-def _components(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the smallest sample index in the connected component of each sample, (p, s).
-
-    Parameters
-    ----------
-    edges : ndarray of bool, shape (p, s, s)
-        True for each pair of samples that is connected.
-    """
-    n = edges.shape[1]
-    reach = edges | np.eye(n, dtype=np.bool_)
-    for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):
-        reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
-    result: NDArray[np.int64] = reach.argmax(axis=2)
-    return result

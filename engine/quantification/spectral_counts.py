@@ -17,7 +17,10 @@ def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.
     """
     n_files, is_counted = len(identified.files), thing >= 0
     counts = np.bincount(thing[is_counted] * n_files + identified.matches.file[is_counted], minlength=n_things * n_files)
-    return counts.reshape(n_things, n_files) @ design.members(n_files)
+    result = np.zeros((n_things, len(design.samples)), np.int64)
+    for file, sample in zip(*np.nonzero(design.members(n_files)), strict=True):
+        result[:, sample] += counts[file::n_files]
+    return result
 
 
 def measure_counts(identified: Identified, design: Design) -> MeasuredIons:
