@@ -236,7 +236,9 @@ class RunActions(QObject):
             values = given
         files = {name: tuple(record.path for record in inputs if record.kind == name) for name in names}
         tables = {record.kind: record.path for record in inputs if record.kind in pages.form.designs}
-        prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values, tables=tables)
+        # A check box that replaces the files of an input was checked if the run recorded none.
+        options = {spec.instead: not files[spec.name] for spec in pages.search.inputs if spec.instead in pages.form.options}
+        prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values, tables=tables, options=options)
         uses_project = any(record.kind.startswith(_OF_PROJECT) for record in inputs)
         source_run = given.get("run", "")
         if not isinstance(source_run, str):

@@ -581,7 +581,7 @@ def structures(
     Returns
     -------
     StructureSearch
-        Result with the tables ``hits`` and ``queries``.
+        Result with the tables ``hits`` and ``queries``; with `all`, also ``clusters``.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             metavar="FILE",
             help="file for the results, gzipped if its name ends with .gz; - for standard output, on which then nothing else is printed",
         )
-        formats = [export.name for export in search.exports]
+        formats = [export.name for export in search.exports if not export.is_folder]
         parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
     add_search_options(parser, search, explains=explains)

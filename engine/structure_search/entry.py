@@ -1,5 +1,6 @@
 """Entry of the structure search in the registry of searches."""
 
+from proteoscope import engine
 from proteoscope.engine import structure_search
 from proteoscope.engine.entry import CachedIndexKind, Demo, Export, Input, Option, Search
 from proteoscope.engine.formats.registry import format_names
@@ -16,6 +17,7 @@ and files are ranked by the sum over the matched chains, each superposed separat
 
 With --all, each chain of the database is compared with those after it, in the order of the files. --clusters FILE groups them: from the
 longest chain on, each joins the representative with the highest TM-score by the longer chain if that is 0.5 or more, or represents itself.
+With --project DIR, "export DIR --format figures" draws a map of all chains, ordered by TM-score.
 Pairs beyond the hits per query (at least a hundred superposed) are not known to it: raise --hits-per-query.
 
 Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of the query's score with itself
@@ -77,7 +79,11 @@ STRUCTURE_SEARCH: Search = Search(
         ),
     ),
     options=(
-        Option("all", "", "compare the chains of the database with each other instead of queries, and report each pair once"),
+        Option(
+            "all",
+            "Compare all chains of the database with each other",
+            "compare the chains of the database with each other instead of queries, and report each pair once",
+        ),
         Option(
             "superpose",
             "Write superposed hits into",
@@ -104,8 +110,12 @@ STRUCTURE_SEARCH: Search = Search(
     run=lambda request, progress: structure_search.search.find_structures(request, progress),
     modules=(lambda: structure_search.search,),
     tables=lambda: structure_search.tables.TABLES,
+    stored=lambda: (structure_search.tables.CLUSTERS,),
     methods=lambda: structure_search.methods_paragraph.methods,
-    exports=(Export("tsv", "Table, tab-separated", lambda: structure_search.export.export_hits, (".tsv",)),),
+    exports=(
+        Export("tsv", "Table, tab-separated", lambda: structure_search.export.export_hits, (".tsv",)),
+        Export("figures", "Map of folds of all chains", lambda: engine.views.fold_map.export_figures, has_figures=True),
+    ),
     commands=COMMANDS,
     demo=Demo({"queries": ("albumin_domain_3.pdb.gz",), "database": ("folds.pdb.gz",)}, "standard"),
     workload_estimator=lambda: structure_search.workload.estimate_workload,

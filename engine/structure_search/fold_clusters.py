@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.separated import UNQUOTED, header_line, separated_lines
 from proteoscope.engine.structure_search.hits import StructureQueryHits
 from proteoscope.engine.structure_search.structures import DescribedChains
@@ -99,27 +100,30 @@ def cluster_table(chains: DescribedChains, pairs: NDArray[np.int64], scores: NDA
             "chain": names.take(order),
             "length": lengths[order],
             "tm_score": score[order],
+            "chain_index": order,
         }
     )
 
 
 @contextmanager
-def cluster_writer(path: Path | None, chains: DescribedChains) -> Iterator[list[Callable[[StructureQueryHits], None]]]:
+def cluster_writer(run: Run | None, path: Path | None, chains: DescribedChains) -> Iterator[list[Callable[[StructureQueryHits], None]]]:
     """Collect the pairs of one fold among hits, and write the table of clusters when the ``with`` block ends without an error.
 
     Parameters
     ----------
+    run : Run or None
+        Run that stores the table; None without a project.
     path : Path or None
-        File of the table; None for no table.
+        File of the table; None for no file.
     chains : DescribedChains
         All chains.
 
     Yields
     ------
     list of callable
-        Function to call with the hits of each chain; none without a file.
+        Function to call with the hits of each chain; none without a run and a file.
     """
-    if path is None:
+    if run is None and path is None:
         yield []
         return
     pairs: list[NDArray[np.int64]] = [np.empty((0, 2), np.int64)]
@@ -136,6 +140,10 @@ def cluster_writer(path: Path | None, chains: DescribedChains) -> Iterator[list[
 
     yield [add]
     table = cluster_table(chains, np.concatenate(pairs), np.concatenate(scores))
+    if run is not None:
+        run.write_table(CLUSTERS.name, table)
+    if path is None:
+        return
     with atomic_file(path) as file:
         file.write(header_line(CLUSTERS.saved_columns))
         file.write(separated_lines(table, CLUSTERS.saved_columns, UNQUOTED))

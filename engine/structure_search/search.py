@@ -96,7 +96,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             Executor(resources).session(build_superposition_workload()) as superposing,
             hit_writers(run.run, output, superpose) as writers,
             complex_writer(complexes) as write_complexes,
-            cluster_writer(clusters, chains) as cluster_writers,
+            cluster_writer(run.run if is_all else None, clusters, chains) as cluster_writers,
             ExitStack() as stack,
         ):
             comparison = Comparison(queries, chains, parameters, session, resources, superposing, is_all=is_all)
@@ -116,6 +116,12 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
                     write_complexes(result)
             # A cancellation noticed here discards all results; when the block ends, the files and tables are stored.
             run.progress.stage("Writing")
+            n_pairs = len(chains) * (len(chains) - 1) // 2
+            if is_all and totals.n_hits < n_pairs:
+                run.progress.message(
+                    f"{totals.n_hits:,} of {n_pairs:,} pairs of chains are reported, and can join clusters: the others were not aligned, or"
+                    " exceed the maximum hits per query"
+                )
             run.device = "+".join([share.device for share in session.shares()] or session.devices)
         return _summary(run, queries, chains, totals, parameters)
 

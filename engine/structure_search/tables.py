@@ -8,7 +8,7 @@ from proteoscope.engine.results.cigars import count_cigar_symbols
 from proteoscope.engine.results.columns import Column, Rule, Table
 from proteoscope.engine.structures.outputs import ROW_COLUMNS
 
-__all__ = ["COMPLEXES", "HITS", "QUERIES", "TABLES"]
+__all__ = ["CLUSTERS", "COMPLEXES", "HITS", "QUERIES", "TABLES"]
 
 _SAME_FOLD = (
     "Probability that target and query have the same fold (SCOPe), from both TM-scores and the length; it assumes that"
@@ -227,18 +227,21 @@ COMPLEXES = Table.from_columns(
 
 CLUSTERS = Table.from_columns(
     "clusters",
-    "Clusters",
+    "Clusters of folds",
     (
-        Column("cluster", meaning="Number of the cluster, from 1, the largest first", kind="integer"),
-        Column("size", meaning="Number of chains of the cluster", kind="integer"),
-        Column("representative", meaning="Name of the representative, the longest chain of the cluster"),
-        Column("chain", meaning="Name of the chain"),
-        Column("length", meaning="Number of residues of the chain", kind="integer"),
-        Column("tm_score", meaning="TM-score with the representative, normalised by the longer chain", kind="number"),
+        Column("cluster", "Cluster", "Number of the cluster, from 1, the largest first", "integer", 6, type="int32", low=1),
+        Column("size", "Chains", "Number of chains of the cluster", "integer", 6, type="int32", low=1),
+        Column("representative", "Representative", "Name of the representative, the longest chain of the cluster", width=18),
+        Column("chain", "Chain", "Name of the chain", width=12, entries="structures"),
+        Column("length", "Length", "Number of residues of the chain", "integer", 7, type="int32", low=0),
+        Column("tm_score", "TM-score", "TM-score with the representative, normalised by the longer chain", "number", 8, 3),
+        Column("chain_index", meaning="Index of the chain in the database, from 0", kind="integer", type="int32", rows_of="queries"),
     ),
+    shown="cluster size chain tm_score length representative",
+    links="chain_index",
     saved="cluster size representative chain length tm_score",
 )
-"""Description of the table of clusters of folds."""
+"""Description of the table of clusters of folds, which only searches of all chains against all have."""
 
 TABLES = (QUERIES, HITS)
 """Result tables shown in the window, from queries to hits."""

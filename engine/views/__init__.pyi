@@ -6,6 +6,7 @@ from . import evidence_pages as evidence_pages
 from . import figure_files as figure_files
 from . import figure_layout as figure_layout
 from . import finished_run as finished_run
+from . import fold_map as fold_map
 from . import glossary as glossary
 from . import hits as hits
 from . import html_pages as html_pages

@@ -213,7 +213,7 @@ class Cells(Box):
     inks
         Colours of the cells.
     targets
-        What a click on a cell of each row selects, shape (rows,) or (0,).
+        Object that a click on a cell selects: for each row, shape (rows,) or (0,), or for each cell, (rows, columns), -1 for none.
     tip
         Function that returns the tooltip of a row and column, or None.
     scale

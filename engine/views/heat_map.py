@@ -12,7 +12,7 @@ from proteoscope.engine.views.quantities import Samples
 from proteoscope.engine.views.quantity_clusters import HeatMap
 from proteoscope.engine.views.quantity_drawings import condition_inks, nothing_drawn, sample_foot, sample_names
 
-__all__ = ["draw_heat_map"]
+__all__ = ["draw_heat_map", "tree_shapes"]
 
 _MISSING: Ink = "grid"
 _IMAGE_PIXELS = 2000
@@ -53,8 +53,8 @@ def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, 
     names = 1.15 * max((text_width(label, font_size) for label in labels), default=0.0) + 8 if has_names else 0.0
     left, right = 8 + tree, width - 8 - names
     row_step, column_step = (bottom - upper) / n, (right - left) / n_samples
-    shapes += _tree(heat.row_tree, n, lambda at, far: (left - 3 - far * (tree - 3), upper + (at + 0.5) * row_step), row_step)
-    shapes += _tree(
+    shapes += tree_shapes(heat.row_tree, n, lambda at, far: (left - 3 - far * (tree - 3), upper + (at + 0.5) * row_step), row_step)
+    shapes += tree_shapes(
         heat.column_tree,
         n_samples,
         lambda at, far: (left + (at + 0.5) * column_step, upper - strip - 3 - far * (column_tree - 3)),
@@ -107,7 +107,9 @@ def _legend(shapes: list[Shape], heat: HeatMap, inks: dict[str, int], width: flo
     return 1.4 * font_size * line
 
 
-def _tree(merges: NDArray[np.float64], n_leaves: int, position: Callable[[float, float], tuple[float, float]], step: float) -> list[Shape]:
+def tree_shapes(
+    merges: NDArray[np.float64], n_leaves: int, position: Callable[[float, float], tuple[float, float]], step: float
+) -> list[Shape]:
     """Return the lines of a tree, from merges as in `scipy.cluster.hierarchy.linkage`.
 
     `position` converts the position of a node among the leaves, and its distance as a fraction of the largest, to a point of the page.

@@ -148,10 +148,7 @@ class SearchForm(QWidget):
             workers=self.device.workers.requested,
             certificates=self.device.workers.certificates or None,
         )
-        names = {
-            name: f"results of {self._replacing_project(field.spec)}" if field.is_empty else field.name
-            for name, field in self.inputs.items()
-        }
+        names = {name: self._replacement(field.spec) if field.is_empty else field.name for name, field in self.inputs.items()}
         title = self.search.job.format(**names)
         pasted = {name: field.pasted for name, field in self.inputs.items() if field.pasted}
         tables = {name: editor.text() for name, editor in self.designs.items() if editor.text()}
@@ -161,10 +158,12 @@ class SearchForm(QWidget):
     def _paths(self) -> dict[str, PathLine]:
         return {**self.folders, **self.given_files, **self.projects}
 
-    def _replacing_project(self, spec: Input) -> str:
-        """Return the name of the project whose results replace the files of an input, or '' if no such project is selected."""
+    def _replacement(self, spec: Input) -> str:
+        """Return what replaces the files of an input: the results of the selected project, or all chains; '' if nothing does."""
+        if spec.instead in self.options:
+            return spec.instead if self.options[spec.instead].isChecked() else ""
         line = self.projects.get(spec.instead)
-        return "" if line is None or line.path is None else line.path.name
+        return "" if line is None or line.path is None else f"results of {line.path.name}"
 
     @property
     def _used_project(self) -> Path | None:
@@ -232,7 +231,7 @@ class SearchForm(QWidget):
     def _first_file(self) -> Path | None:
         """Return the file next to which a project is suggested: the first file of the first input that needs files."""
         for field in self.inputs.values():
-            if field.first_file is not None or not field.spec.can_be_pasted:
+            if field.first_file is not None or not (field.spec.can_be_pasted or self._replacement(field.spec)):
                 return field.first_file
         return None
 
@@ -408,8 +407,10 @@ class SearchForm(QWidget):
         for field in self.inputs.values():
             if field.problem():
                 return field.unusable()
-            if field.is_empty and not (field.spec.is_optional or self._replacing_project(field.spec)):
+            if field.is_empty and not (field.spec.is_optional or self._replacement(field.spec)):
                 return field.missing()
+            if not field.is_empty and field.spec.instead in self.options and self._replacement(field.spec):
+                return f"Remove the {field.spec.title.lower()}, or clear “{self.options[field.spec.instead].text()}”"
         if self.given_project is None and self.project.is_empty:
             return "Choose a project folder"
         if self.project.problem():

@@ -144,7 +144,8 @@ class DrawingView(QWidget):
         """Return the target of the topmost shape at a position, or None."""
         for shape in reversed(self._shapes):
             if isinstance(shape, Cells) and len(shape.targets) and (cell := shape.cell_at(position.x(), position.y())) is not None:
-                return int(shape.targets[cell[0]])
+                target = int(shape.targets[cell[: shape.targets.ndim]])
+                return target if target >= 0 else None
             if isinstance(shape, Bar) and shape.target is not None and _box(shape).contains(position):
                 return shape.target
             if isinstance(shape, Points) and len(shape.targets):
@@ -274,9 +275,10 @@ class DrawingView(QWidget):
                 targets.append(shape.target)
                 across.append(shape.x)
             elif isinstance(shape, Cells):
-                targets += shape.targets.tolist()
-                # Rows of cells are ordered from top to bottom.
-                across += np.arange(len(shape.targets), dtype=np.float64).tolist()
+                selected = list(dict.fromkeys(shape.targets[shape.targets >= 0].tolist()))
+                targets += selected
+                # Cells are ordered from top to bottom.
+                across += map(float, range(len(selected)))
             elif isinstance(shape, Points):
                 targets += shape.targets.tolist()
                 across += shape.x[: len(shape.targets)].tolist()
@@ -288,9 +290,11 @@ class DrawingView(QWidget):
             if isinstance(shape, Bar) and shape.target == self._marked and not shape.is_round:
                 return _box(shape), shape.tip, False
             if isinstance(shape, Cells) and isinstance(self._marked, int):
-                tall = shape.height / max(1, len(shape.targets))
-                for row in np.flatnonzero(shape.targets == self._marked)[:1].tolist():
-                    return QRectF(shape.x, shape.y + row * tall, shape.width, tall), "", False
+                n_rows, n_columns = (*shape.targets.shape, 1)[:2]
+                wide, tall = shape.width / n_columns, shape.height / max(1, n_rows)
+                for row, column in (divmod(cell, n_columns) for cell in np.flatnonzero(shape.targets == self._marked)[:1].tolist()):
+                    tip = shape.tip(row, column) if n_columns > 1 and shape.tip is not None else ""
+                    return QRectF(shape.x + column * wide, shape.y + row * tall, wide, tall), tip, False
             if isinstance(shape, Points) and isinstance(self._marked, int):
                 for position in np.flatnonzero(shape.targets == self._marked)[:1].tolist():
                     size = shape.size + 2

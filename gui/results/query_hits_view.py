@@ -139,7 +139,7 @@ class QueryHitsView(RunView):
         run, query = self._finished, self._query
         if run is None:
             return
-        if query is not None and values["query_index"] != query.number and self.hits.scope_text:
+        if query is not None and values["query_index"] != query.number and self.hits.scope == tuple(select_query_hits(query.number)):
             # The row is a hit of the previous query; the hits of the selected query are still being read.
             return
         if query is None or values["query_index"] != query.number:

@@ -3,20 +3,24 @@
 
 import json
 from collections import OrderedDict
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QLocale, Qt
+from PySide6.QtCore import QLocale, QSizeF, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.structure_search.entry import STRUCTURE_SEARCH
 from proteoscope.engine.structure_search.hit_chains import HitChains
+from proteoscope.engine.structure_search.tables import CLUSTERS
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.fold_map import FIGURE_SIZE, FoldMap, draw_fold_map, has_fold_clusters, read_fold_map, select_pairs
 from proteoscope.engine.views.structure_hits import (
     StructureSummary,
     open_hit_chains,
@@ -31,11 +35,14 @@ from proteoscope.engine.views.traces import Trace, create_query_trace, superpose
 from proteoscope.gui.actions import make_action
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.icons import set_icon
+from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, halve, split
+from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.results.query_hits_view import QueryHitsView
 from proteoscope.gui.results.structure_filter import StructureFilterBar
 from proteoscope.gui.results.structure_hits import chance_fact, structure_facts, with_facts
 from proteoscope.gui.results.with_structures import WithStructures
+from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tasks import SuperpositionTask
 
 _MAXIMUM_CACHED_HITS = 64
@@ -75,11 +82,23 @@ class StructureView(WithStructures, QueryHitsView):
         self.alignment.add_action(self.superpose_action)
         self.hits.view.add_action(self.superpose_selected_action)
         self.hits.view.add_action(self.superpose_action)
+        self.clusters = TablePanel(CLUSTERS.title, CLUSTERS.columns, CLUSTERS.links)
+        self.clusters.view.set_empty_text(partial(self._why_empty, self.clusters))
+        self.clusters.rowChosen.connect(self._show_pairs)
+        self.fold_map = DrawingView("Map of folds", QSizeF(*FIGURE_SIZE))
+        self.fold_map.targetChosen.connect(self._show_picked_pair)
         queries, hits = Pane(self.queries.title, self.queries), Pane(self.hits.title, self.hits)
         tables = self._tables = split(Qt.Orientation.Horizontal, {queries: 3, hits: 7})
+        clusters, fold_map = Pane(self.clusters.title, self.clusters), Pane("Map of folds", self.fold_map, is_picture=True)
+        folds = split(Qt.Orientation.Horizontal, {clusters: 4, fold_map: 6})
         down = split(Qt.Orientation.Vertical, {tables: 5, Pane("Alignment", self.alignment, is_picture=True): 6})
-        self._across = split(Qt.Orientation.Horizontal, {down: 1})
-        self._arrange({"across": self._across, "down": down, "tables": tables}, (self.alignment,))
+        self.tabs = make_tabs(
+            (down, "Hits", "The hits of each query, and their alignments"),
+            (folds, "Folds", "Clusters of chains with the same fold, and the TM-scores of all chains with each other"),
+        )
+        self._across = split(Qt.Orientation.Horizontal, {self.tabs: 1})
+        self._arrange({"across": self._across, "down": down, "tables": tables, "folds": folds}, (self.alignment, self.fold_map))
+        self._connect_table(self.clusters)
         self.alignment.plot.columnPicked.connect(self._pick_column)
         self._show_pair(None)
 
@@ -150,7 +169,52 @@ class StructureView(WithStructures, QueryHitsView):
         self.filters.open()
         self.hits.model.name_header("rank", _RANKS.get(str(run.parameters["mode"]), "Rank"))
         self._begin_with_queries()
+        has_folds = has_fold_clusters(run)
+        self.tabs.tabBar().setVisible(has_folds)
+        self.tabs.setCurrentIndex(int(has_folds))
+        if has_folds:
+            self._statistician.submit("folds", lambda: self._read_folds(run), self._show_folds, self._fail_softly)
         self._statistician.submit("summary", lambda: structure_summary(source), partial(self._show_summary, run), self._fail_softly)
+
+    @staticmethod
+    def _read_folds(run: FinishedRun) -> tuple[TableSource, FoldMap | None]:
+        source = run.tables.source(CLUSTERS.name)
+        _ = source.total  # computed and cached here, in the thread
+        return source, read_fold_map(source)
+
+    def _show_folds(self, source_and_folds: tuple[TableSource, FoldMap | None]) -> None:
+        source, folds = source_and_folds
+        self.clusters.open_table(source)
+        self.clusters.show_rows()
+        self.fold_map.show_drawing(None if folds is None else partial(draw_fold_map, folds))
+
+    def _show_pairs(self, row: int, values: Mapping[str, Any]) -> None:
+        """Show the hits of the chain that is selected in the table of clusters, as query or as target."""
+        self._query = None
+        self.queries.clear_choice()
+        self.hits.view.forget_choice()
+        self._show_query_names(True)
+        self.hits.show_rows(scope=select_pairs(values["chain_index"]), scope_text=f"with {values['chain']}", takes_first=True)
+        self._scoped(None)
+
+    def _show_picked_pair(self, row: object) -> None:
+        """Show the hit of a pair that was clicked in the map of folds."""
+        if isinstance(row, int):
+            self.hits.show_rows(scope=(), wanted=row)
+            self._show_query_names(True)
+            self._scoped(None)
+
+    def _mark(self, row: int | None) -> None:
+        self.fold_map.mark(row)
+
+    @property
+    def is_busy(self) -> bool:
+        """True while data are being read."""
+        return super().is_busy or self.clusters.model.is_busy
+
+    @property
+    def _all_panels(self) -> Mapping[str, TablePanel]:
+        return {**self.panels, CLUSTERS.name: self.clusters}
 
     def _show_summary(self, run: FinishedRun, summary: StructureSummary) -> None:
         locale = QLocale()
@@ -161,6 +225,10 @@ class StructureView(WithStructures, QueryHitsView):
 
     def _forget(self) -> None:
         super()._forget()
+        self.clusters.close_table()
+        self.fold_map.show_drawing(None)
+        self.tabs.setCurrentIndex(0)
+        self.tabs.tabBar().hide()
         self._chains = None
         self._pairs.clear()
         if self.structures is not None:

@@ -89,7 +89,7 @@ def test_dropped_structures_are_added_to_the_right_field_and_counted(
     assert queries.note.text().startswith("1 protein chain, ") and "predicted" not in queries.note.text()
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
-    assert task is not None and task.request.options == {} and task.title == "Search query.cif in searched"
+    assert task is not None and task.request.options == {"all": False} and task.title == "Search query.cif in searched"
 
 
 def test_damaged_structure_file_blocks_the_search(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
@@ -113,7 +113,7 @@ def test_structure_form_has_an_optional_folder_for_superposed_hits(
     line.line.setText(str(tmp_path / "superposed"))
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
-    assert task is not None and task.request.options == {"superpose": tmp_path / "superposed"}
+    assert task is not None and task.request.options == {"all": False, "superpose": tmp_path / "superposed"}
 
 
 def test_structure_form_has_weight_boxes_and_sets_gap_costs_by_mode(form: SearchForm) -> None:

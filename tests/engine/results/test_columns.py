@@ -27,8 +27,8 @@ OF_LISTS = {
     "reads": {"alignments", "patterns", "texts"},
 }
 """Searches run by these tests; tables of other searches are checked in their own tests."""
-OF_KNOWING_DATABASES = {"features"}
-"""Tables of runs whose databases have more than sequences."""
+OPTIONAL_TABLES = {"clusters", "features"}
+"""Tables that only some runs have: clusters of all chains, and features of databases with more than sequences."""
 
 
 @each
@@ -63,7 +63,7 @@ def test_runs_write_described_columns_and_types(kind: str, tmp_path: Path):
     described = {all_table.name: all_table for all_table in search_of_kind(kind).all_tables}
     run = project.latest(kind)
     written = {result.name for result in project.results(run) if result.path.suffix == ".parquet"}
-    assert written == OF_LISTS[kind] == described.keys() - OF_KNOWING_DATABASES
+    assert written == OF_LISTS[kind] == described.keys() - OPTIONAL_TABLES
     for name in written:
         assert pq.read_schema(project.table(name, run)).remove_metadata() == described[name].schema()
 

@@ -62,3 +62,14 @@ def project_with_structures(folder: Path) -> Project:
     parameters = StructureSearchParameters().changed(qualification_threshold=0)
     find_structures([query, other], [files / "database"], None, parameters, project_folder=folder, device="cpu")
     return Project.open(folder)
+
+
+def project_of_all_chains(folder: Path) -> Project:
+    """Return a project with one finished search of all chains of a folder, which is next to the project, against each other."""
+    from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+    from tests.searching import find_structures
+
+    _, searched = write_structures(folder.parent / f"{folder.name} files", n_unrelated=4)
+    parameters = StructureSearchParameters().changed(hits_per_query=2)
+    find_structures([], [searched], None, parameters, project_folder=folder, device="cpu", all=True)
+    return Project.open(folder)
