@@ -124,7 +124,7 @@ class ExperimentReport:
         """Return the counts as lines of text."""
         rate = f"at {100 * self.fdr:g} % FDR"
         levels = ((self.peptides, "peptide", "peptides"), (self.proteins, "protein group", "protein groups"))
-        counts = [Count.from_acceptance(count.targets, *nouns, count.certainty(), self.fdr) for count, *nouns in levels]
+        counts = [Count.from_acceptance(count.targets, noun, nouns, count.certainty(), self.fdr) for count, noun, nouns in levels]
         return [
             f"{counted(self.n_psms, 'PSM')} {rate} within each of {counted(self.n_runs, 'run')}",
             f"Over the experiment, {rate}:",

@@ -92,7 +92,14 @@ def joined(*parts: Rows) -> Rows:
     return rows | {"psm_id": list(range(len(rows["peptide"])))}
 
 
-TYPES = {"rank": pa.int8(), "proteins": pa.list_(pa.string()), "psm_id": pa.int64()}
+TYPES = {
+    "rank": pa.int8(),
+    "proteins": pa.list_(pa.string()),
+    "psm_id": pa.int64(),
+    "is_decoy": pa.bool_(),
+    **dict.fromkeys(("peptide", "sequence", "match_class"), pa.string()),
+    **dict.fromkeys(("score", "q_value", "calculated_mass"), pa.float64()),
+}
 
 
 def add_run(project: Project, name: str, rows: Rows, folder: Path, *, kind: str = "identify", **settings: Any) -> ExperimentRow:

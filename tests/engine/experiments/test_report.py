@@ -108,8 +108,8 @@ def test_report_agrees_with_plain_competition(tmp_path: Path) -> None:
     assert [row["run"] for row in written["experiment_runs"]] == sorted(runs)
     for row in written["experiment_runs"]:
         run = runs[row["run"]]
-        targets = [i for i in range(len(run["peptide"])) if run["q_value"][i] <= 0.05 and not run["is_decoy"][i]]
-        assert (row["n_psms"], row["n_peptides"]) == (len(targets), len({run["peptide"][i] for i in targets}))
+        rows_of_run = [i for i in range(len(run["peptide"])) if run["q_value"][i] <= 0.05 and not run["is_decoy"][i]]
+        assert (row["n_psms"], row["n_peptides"]) == (len(rows_of_run), len({run["peptide"][i] for i in rows_of_run}))
     assert report.n_psms == sum(row["n_psms"] for row in written["experiment_runs"])
 
     # Proteins of these peptides, each explained by the first of its proteins: the second has no peptide of its own.
@@ -123,8 +123,8 @@ def test_report_agrees_with_plain_competition(tmp_path: Path) -> None:
     for key in order:
         rates = []
         for last in order[order.index(key) :]:
-            labels = [each[1] for each in order if picked[each] >= picked[last]]
-            rates.append((1 + sum(labels)) / max(1, len(labels) - sum(labels)))
+            are_decoys = [each[1] for each in order if picked[each] >= picked[last]]
+            rates.append((1 + sum(are_decoys)) / max(1, len(are_decoys) - sum(are_decoys)))
         group_rates[key] = min(1.0, *rates)
     by_group = {(row["accessions"][0].removeprefix(PREFIX), row["is_decoy"]): row for row in written["experiment_proteins"]}
     assert {key: by_group[key]["q_value"] for key in order} == pytest.approx(group_rates)
@@ -357,3 +357,14 @@ def test_command_reports_and_exports(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [row["peptide"] for row in written] == [row[header.index("peptide")] for row in cells]
     assert int(lines[2].split()[0]) == sum(row["q_value"] <= 0.01 for row in written) > 100
     assert project.record(REPORT)["peptides"]["targets"] == int(lines[2].split()[0])
+
+
+def test_runs_without_matches_are_reported(tmp_path: Path) -> None:
+    planted = Planted(40, 100)
+    nothing = {name: values[:0] for name, values in planted.run(0, 10).items()}
+    project, rows = made(tmp_path, {"nothing": nothing, "decoys": planted.rows([50, 51, 52], [True] * 3, [3.0, 2.0, 1.0])})
+    for chosen, n_rows in (rows[:1], 0), (rows, 3):
+        for n_reused in (0, len(chosen)):
+            report = report_experiment(project, chosen, Progress())
+            assert (report.peptides.targets, report.proteins.targets, report.n_psms) == (0, 0, 0)
+            assert n_reused in (0, report.n_reused) and len(read(project)["experiment_matches"]) == n_rows
