@@ -76,7 +76,7 @@ SITES_FOR_PERSEUS = Export(
     "perseus",
     "Sites of modifications for Perseus",
     lambda: partial(matches.run_exporting.export_matches, matches.writers.perseus.write_perseus),
-    (".txt", ".tsv"),
+    (".txt",),
     has_acceptance=True,
 )
 """Table of sites, for runs that localised modifications."""

@@ -122,8 +122,8 @@ def corrected_tables(
         peptides = [str(name) for name in _first_by_item(tables[PEPTIDOFORMS.name], "peptide", len(names))]
         sites = Sites.from_table(tables[SITE_PEPTIDOFORMS.name], peptides, parameters.minimum_site_probability)
         of_site = np.array([row_of[PROTEINS.name][accession] for accession in sites.table["accession"].to_pylist()], np.int64)
-        amounts = site_quantities(sites, of_site, ions.scaled(result.factor), grouping, parameters)
-        made[SITE_QUANTITIES.name] = _replace_columns(tables[SITE_QUANTITIES.name], site_columns(amounts))
+        of_sites = site_quantities(sites, of_site, ions.scaled(result.factor), grouping, parameters)
+        made[SITE_QUANTITIES.name] = _replace_columns(tables[SITE_QUANTITIES.name], site_columns(of_sites))
     return made
 
 

@@ -105,7 +105,8 @@ def _best_rows(table: pa.Table) -> NDArray[np.int64]:
 
 
 def _protein_of(table: pa.Table, identified: Identified) -> NDArray[np.int64]:
-    return identified.protein[identified.forms.sequence[table["form"].to_numpy()]]
+    protein: NDArray[np.int64] = identified.protein[identified.forms.sequence[table["form"].to_numpy()]]
+    return protein
 
 
 def _positions(table: pa.Table, identified: Identified) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -191,6 +191,8 @@ def test_search_exports_each_format_with_the_lowest_versions(
     program: Path, home: dict[str, str], bench: Path, translated: Path, tmp_path: Path, search: Search
 ) -> None:
     for export in search.exports:
+        if export.name in ("perseus", "msstats-ptm"):
+            continue  # the samples have no localised modifications
         out = tmp_path / (export.name + (export.endings[0] if export.endings else ""))
         project = translated if export.name in TRACKS and finished_runs(translated, search.kind) else bench
         options: tuple[str | Path, ...] = ("--structures", SAMPLES / "1ao6_A.pdb.gz") if export.structure_folders is not None else ()

@@ -13,7 +13,7 @@ from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.writers.tables import MatchesSource
-from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.columns import Column, Kind
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
 __all__ = ["NO_SITES", "write_perseus"]
@@ -22,37 +22,35 @@ NO_SITES = (
     "the run has no sites of modifications. Search a variable modification of residues, such as Phospho (STY), with localise automatic"
 )
 """Message for runs that localised no modification."""
-_COLUMNS = tuple(
-    Column(name, kind=kind)
-    for name, kind in (
-        ("Proteins", "texts"),
-        ("Positions within proteins", "texts"),
-        ("Leading proteins", "texts"),
-        ("Protein", "text"),
-        ("Fasta headers", "text"),
-        ("Gene names", "text"),
-        ("Localization prob", "number"),
-        ("Localization FLR", "number"),
-        ("Score for localization", "number"),
-        ("PEP", "number"),
-        ("Score", "number"),
-        ("Delta score", "number"),
-        ("Modification", "text"),
-        ("Amino acid", "text"),
-        ("Position", "integer"),
-        ("Sequence window", "text"),
-        ("Sequence", "text"),
-        ("Modified sequence", "text"),
-        ("Probabilities", "text"),
-        ("Position in peptide", "integer"),
-        ("Multiplicity", "integer"),
-        ("Charge", "integer"),
-        ("Mass error [ppm]", "number"),
-        ("MS/MS count", "integer"),
-        ("Reverse", "text"),
-        ("id", "integer"),
-    )
-)
+_KINDS: dict[str, Kind] = {
+    "Proteins": "texts",
+    "Positions within proteins": "texts",
+    "Leading proteins": "texts",
+    "Protein": "text",
+    "Fasta headers": "text",
+    "Gene names": "text",
+    "Localization prob": "number",
+    "Localization FLR": "number",
+    "Score for localization": "number",
+    "PEP": "number",
+    "Score": "number",
+    "Delta score": "number",
+    "Modification": "text",
+    "Amino acid": "text",
+    "Position": "integer",
+    "Sequence window": "text",
+    "Sequence": "text",
+    "Modified sequence": "text",
+    "Probabilities": "text",
+    "Position in peptide": "integer",
+    "Multiplicity": "integer",
+    "Charge": "integer",
+    "Mass error [ppm]": "number",
+    "MS/MS count": "integer",
+    "Reverse": "text",
+    "id": "integer",
+}
+_COLUMNS = tuple(Column(name, kind=kind) for name, kind in _KINDS.items())
 _QUERY = """
     WITH members AS (
         SELECT accession, min(number) AS number

@@ -76,8 +76,9 @@ class IdentificationTables:
         for path in (psms, peptides, proteins):
             if not path.is_file():
                 raise InputError(path, "does not exist", remedy="Give the folder of an identification's results")
-        optional = {name: Path(folder) / f"{name}.parquet" for name in OPTIONAL_TABLES}
-        return cls(psms, peptides, proteins, **{name: path for name, path in optional.items() if path.is_file()})
+        optional = (Path(folder) / f"{name}.parquet" for name in OPTIONAL_TABLES)
+        frames, psm_sites, protein_sites = (path if path.is_file() else None for path in optional)
+        return cls(psms, peptides, proteins, reading_frames=frames, psm_sites=psm_sites, protein_sites=protein_sites)
 
     @contextmanager
     def opened(self, name: str, needed: Iterable[str] | None = None) -> Iterator[TableFile | pa.Table]:

@@ -84,10 +84,12 @@ def planted(tmp_path_factory) -> tuple[Path, dict[str, tuple[str, int]]]:
     last = project.runs()[-1].id
     psms = pq.read_table(project.table("psms", last)).to_pylist()
     rows = [{"psm": i, **site_of(psm, int(psm["proteins"][0][1:]))} for i, psm in enumerate(psms) if "[" in psm["peptide"]]
-    with project.run("identify", {"psm_fdr": 0.01}, project.inputs(last)) as run:
-        for name in ("psms", "peptides", "proteins", "spectra"):
-            run.write_table(name, pq.read_table(project.table(name, last)))
-        run.write_table("psm_sites", PSM_SITES.arrow({name: [row[name] for row in rows] for name in rows[0]}))
+    for is_localised in (False, True):
+        with project.run("identify", {"psm_fdr": 0.01}, project.inputs(last)) as run:
+            for name in ("psms", "peptides", "proteins", "spectra"):
+                run.write_table(name, pq.read_table(project.table(name, last)))
+            if is_localised:
+                run.write_table("psm_sites", PSM_SITES.arrow({name: [row[name] for row in rows] for name in rows[0]}))
     return path, sites
 
 
@@ -181,8 +183,8 @@ def test_msstats_ptm_has_modified_and_unmodified_peptides(planted, quantified, t
 
 def test_runs_without_localisation_have_no_tables_of_sites(planted):
     path, _ = planted
-    first = Project.open(path).runs()[0].id
-    summary = quantify(planted, run=(first,), method="counts")
+    plain = next(run.id for run in Project.open(path).runs() if run.kind == "identify")
+    summary = quantify(planted, run=(plain,), method="counts")
     with pytest.raises(ParameterError, match="no sites of modifications"):
         search_of_kind("quantify").export(Project.open(path), ExportRequest(summary.run_id, "msstats-ptm", path.parent / "ptm"), Progress())
     assert not {"site_quantities", "site_peptidoforms"} & {table.name for table in Project.open(path).results(summary.run_id)}

@@ -13,7 +13,7 @@ from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.formats.libraries.writing import LIBRARY_FORMATS
 from proteoscope.engine.identification.entry import IDENTIFICATION
 from proteoscope.engine.jobs import Progress
-from proteoscope.engine.matches.exports import PLACES_ON_GENOMES
+from proteoscope.engine.matches.exports import PLACES_ON_GENOMES, SITES_FOR_PERSEUS
 from proteoscope.engine.project import Project
 from proteoscope.gui.results.export import ExportDialog, fitted
 from proteoscope.gui.window import MainWindow
@@ -21,9 +21,14 @@ from tests.engine.views.result_projects import project_with_results, rows_of
 from tests.gui.result_views import settle
 
 FORMATS = {
-    export.name: export for export in IDENTIFICATION.exports if export not in PLACES_ON_GENOMES and export.name not in LIBRARY_FORMATS
+    export.name: export
+    for export in IDENTIFICATION.exports
+    if export not in (*PLACES_ON_GENOMES, SITES_FOR_PERSEUS) and export.name not in LIBRARY_FORMATS
 }
-"""Libraries need the spectra of a real run: tests/gui/test_libraries.py has them."""
+"""Formats of a run that neither translated nucleotides nor localised modifications.
+
+Libraries need the spectra of a real run: tests/gui/test_libraries.py has them.
+"""
 
 
 @pytest.fixture(scope="session")
