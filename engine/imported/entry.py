@@ -8,7 +8,7 @@ from proteoscope.engine import imported, matches
 from proteoscope.engine.entry import STRICT_OPTION, Demo, Input, Search, SearchRequest
 from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, SPECTRAL_LIBRARIES
+from proteoscope.engine.matches.exports import MATCH_AND_SITE_TABLES, MATCH_FILES, PERCOLATOR_INPUT, SITES_FOR_PERSEUS, SPECTRAL_LIBRARIES
 
 if TYPE_CHECKING:
     from proteoscope.engine.imported.summary import ImportSummary
@@ -85,6 +85,6 @@ IMPORT = Search(
     stored=lambda: imported.tables.STORED,
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: imported.methods_paragraph.methods,
-    exports=(MATCH_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, *SPECTRAL_LIBRARIES),
+    exports=(MATCH_AND_SITE_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, SITES_FOR_PERSEUS, *SPECTRAL_LIBRARIES),
     identifies=True,
 )

@@ -1,6 +1,6 @@
 """Methods paragraph of imported results (see `proteoscope.engine.results.methods`)."""
 
-from proteoscope.engine.matches.methods_paragraph import accepted_sentence
+from proteoscope.engine.matches.methods_paragraph import accepted_sentence, localisation_sentences
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
@@ -31,4 +31,5 @@ def methods(facts: RunFacts) -> Methods:
         _rates(facts),
         accepted_sentence(facts),
     ]
-    return Methods(sentences)
+    sites, of_sites = localisation_sentences(facts)
+    return Methods([*sentences, *sites], of_sites)

@@ -24,6 +24,7 @@ from proteoscope.engine.matches.match_lists.identifications import Identificatio
 from proteoscope.engine.matches.match_lists.matches import ListedMatches
 from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
+from proteoscope.engine.matches.site_tables import SiteTables, write_site_tables
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.separated import ROUNDED, write_separated
@@ -34,7 +35,7 @@ __all__ = ["WrittenImport", "left_out_table", "rated_matches", "write_import"]
 
 
 class WrittenImport(NamedTuple):
-    """Written results: names of text files, number of omitted matches by reason, and numbers of results with their certainty.
+    """Written results: names of text files, numbers of omitted matches by reason, results with their certainty, and localised sites.
 
     See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.match_lists.tables.ListedTables`.
     """
@@ -46,6 +47,7 @@ class WrittenImport(NamedTuple):
     best_proteins: tuple[tuple[str, str | None, int, float | None], ...]
     source_of: dict[str, str]
     certainty: dict[str, dict[str, float]]
+    localised: list[dict[str, Any]]
 
 
 def write_import(
@@ -53,12 +55,13 @@ def write_import(
     identifications: Identifications,
     matches: ListedMatches,
     rated: RankedMatches,
+    sites: SiteTables | None,
     spectra: Spectra,
     database: Proteins | None,
     begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]],
     progress: Progress,
 ) -> WrittenImport:
-    """Write spectra, matches and omitted matches to a run.
+    """Write spectra, matches, the sites of their modifications and omitted matches to a run.
 
     The function `begin` starts a task in the background and returns a function that waits for it.
 
@@ -76,12 +79,13 @@ def write_import(
     tables.write(run, progress, begin)
     left_out = left_out_table(identifications, matches)
     run.write_table(LEFT_OUT.name, left_out)
+    localised = write_site_tables(run, sites, progress)
     write_separated(run.folder / EXPORTS / LEFT_OUT_FILE, left_out, LEFT_OUT.saved_columns, progress, ROUNDED)
     spectra_written()
     progress.check()
     exports = (*EXPORTED, LEFT_OUT_FILE)
     reasons = dict(Counter(left_out["reason"].to_pylist()))
-    return WrittenImport(exports, reasons, tables.counts, tables.message, tables.best_proteins, made.source_of, made.certainty)
+    return WrittenImport(exports, reasons, tables.counts, tables.message, tables.best_proteins, made.source_of, made.certainty, localised)
 
 
 def rated_matches(

@@ -14,6 +14,7 @@ from proteoscope.engine import imported
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
 from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.reading import describe_unread, read_identifications
@@ -24,6 +25,7 @@ from proteoscope.engine.matches.match_lists.identifications import Identificatio
 from proteoscope.engine.matches.match_lists.matches import ListedMatches, collect_matches
 from proteoscope.engine.matches.match_lists.protein_positions import cut_off_proteins
 from proteoscope.engine.matches.match_lists.references import FoundSpectra, find_spectra
+from proteoscope.engine.matches.match_lists.site_localisation import localise_list
 from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.results.counts import counted
@@ -93,7 +95,9 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
             rated = imported.results.rated_matches(result, matches, spectra, parameters, run.progress)
         run.device = "cpu"
         with run.step("report"):
-            written = imported.results.write_import(stored, result, matches, rated, spectra, database, run.begin, run.progress)
+            resources = Resources(run.threads, progress=run.progress, clock=run.clock)
+            sites = localise_list(matches, rated, spectra, database, parameters, resources)
+            written = imported.results.write_import(stored, result, matches, rated, sites, spectra, database, run.begin, run.progress)
         warn_of_import(result, matches, in_spectra, database, written, rated.title, request.files("spectra"), run.progress)
         return _write_record(run, result, spectra, matches, rated, written, parameters)
 
@@ -151,6 +155,7 @@ def _write_record(
         found_by=matches.found_by,
         q_values_of=written.source_of,
         posterior_errors_of=rated.rates.posterior_error_of,
+        **({"localisation": written.localised} if written.localised else {}),
         computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],
     )
     return ImportSummary(

@@ -1,6 +1,7 @@
 """Result tables of an import: the tables of an identification, with the scores of the engine."""
 
 from proteoscope.engine.matches.columns import IMPORTED_PSMS, PEPTIDES, PROTEINS
+from proteoscope.engine.matches.site_columns import SITE_TABLES
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.spectra.tables import SPECTRA
 
@@ -27,5 +28,5 @@ LEFT_OUT = Table.from_columns(
 
 TABLES: tuple[Table, ...] = (PROTEINS, PEPTIDES, IMPORTED_PSMS)
 """Shown tables, from protein groups to peptides and PSMs."""
-STORED: tuple[Table, ...] = (SPECTRA, LEFT_OUT)
+STORED: tuple[Table, ...] = (SPECTRA, LEFT_OUT, *SITE_TABLES)
 """Further stored tables."""

@@ -4,7 +4,7 @@ from proteoscope.engine import library_search, matches
 from proteoscope.engine.entry import SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Export, Input, Search
 from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.library_search.commands import COMMANDS
-from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, SPECTRAL_LIBRARIES
+from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, SITE_TABLE_FILES, SITES_FOR_PERSEUS, SPECTRAL_LIBRARIES
 
 __all__ = ["LIBRARY_SEARCH"]
 
@@ -76,9 +76,10 @@ LIBRARY_SEARCH = Search(
             "tsv",
             "Tables, tab-separated",
             lambda: library_search.export.export_library_tables,
-            files=(*MATCH_TABLE_FILES, "matches.tsv"),
+            files=(*MATCH_TABLE_FILES, "matches.tsv", *SITE_TABLE_FILES),
         ),
         *MATCH_FILES,
+        SITES_FOR_PERSEUS,
         *SPECTRAL_LIBRARIES,
     ),
     commands=COMMANDS,

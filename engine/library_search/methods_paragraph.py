@@ -1,6 +1,6 @@
 """Methods paragraph of a spectral library search (see `proteoscope.engine.results.methods`)."""
 
-from proteoscope.engine.matches.methods_paragraph import accepted_sentence
+from proteoscope.engine.matches.methods_paragraph import accepted_sentence, localisation_sentences
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
@@ -46,7 +46,8 @@ def methods(facts: RunFacts) -> Methods:
         accepted_sentence(facts) if decoys in ("shuffle", "existing") else "",
     ]
     sources = [*([_LI] if is_entropy else []), *([_LAM, _EMERY] if decoys == "shuffle" else []), *([_KERTESZ_FARKAS] if is_open else [])]
-    return Methods([sentence for sentence in sentences if sentence], sources)
+    sites, of_sites = localisation_sentences(facts)
+    return Methods([sentence for sentence in (*sentences, *sites) if sentence], [*sources, *of_sites])
 
 
 def _is_wide(tolerance: str) -> bool:

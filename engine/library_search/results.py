@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -27,8 +28,10 @@ from proteoscope.engine.matches.match_lists.identifications import Identificatio
 from proteoscope.engine.matches.match_lists.matches import collect_matches
 from proteoscope.engine.matches.match_lists.protein_positions import place_peptides
 from proteoscope.engine.matches.match_lists.references import FoundSpectra
+from proteoscope.engine.matches.match_lists.site_localisation import localise_list
 from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
 from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.site_tables import SiteTables, write_site_tables
 from proteoscope.engine.matches.tables import AcceptanceCounts, Tables
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
@@ -65,6 +68,8 @@ class LibraryReport:
         Number of distinct entry names among the accepted matches.
     n_unrated : int
         Number of matches of entries without decoys.
+    localised : list of dict
+        Record of the localised modifications.
     """
 
     counts: dict[str, int]
@@ -72,6 +77,7 @@ class LibraryReport:
     n_shifted: int
     n_compounds: int
     n_unrated: int
+    localised: list[dict[str, Any]]
 
 
 def report(
@@ -95,12 +101,15 @@ def report(
         decoy_ratio=max(references.decoy_ratio, 1e-9),
         decoys="existing" if has_rates else "none",
     )
-    tables = RunTables(_identified(matches, references, peptides, shifts, spectra, database, settings, parameters, progress), settings)
+    resources = Resources(run.threads, progress=progress, clock=run.clock)
+    identified, sites = _identified(matches, references, peptides, shifts, spectra, database, settings, parameters, resources)
+    tables = RunTables(identified, settings)
     entries, table = _match_table(matches, references, spectra, libraries, shifts)
     progress.stage("Writing results")
     results.write_table(MATCHES.name, table)
     write_spectra(results, _matched_spectra(references, entries, libraries), progress, REFERENCES.name)
     tables.write(results, progress, run.begin)
+    localised = write_site_tables(results, sites, progress)
     write_separated(results.folder / EXPORTS / MATCHES_FILE, table, MATCHES.saved_columns, progress, ROUNDED)
     spectra_written()
     progress.check()
@@ -110,7 +119,7 @@ def report(
     counted = AcceptanceCounts.from_q_values(matches.q_value, matches.is_decoy, parameters.fdr, references.decoy_ratio)
     certainty = {"matches": counted.certainty(), **tables.certainty} if has_rates else {}
     counts, n_unrated = {"matches": len(accepted), **tables.counts}, table["q_value"].null_count if has_rates else 0
-    return LibraryReport(counts, certainty, n_shifted, n_compounds, n_unrated)
+    return LibraryReport(counts, certainty, n_shifted, n_compounds, n_unrated, localised)
 
 
 def _matched_spectra(references: References, entries: NDArray[np.int64], libraries: list[Path]) -> Spectra:
@@ -201,16 +210,17 @@ def _identified(
     database: Proteins | None,
     settings: ErrorRateSettings,
     parameters: LibrarySearchParameters,
-    progress: Progress,
-) -> Tables:
-    """Return the tables of PSMs, peptides and protein groups of matched peptides."""
+    resources: Resources,
+) -> tuple[Tables, SiteTables | None]:
+    """Return the tables of PSMs, peptides and protein groups of matched peptides, and those of the sites of their modifications."""
+    progress = resources.progress
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed = _as_list(matches, references, peptides, rows, shifts, database, progress)
     in_spectra = FoundSpectra(matches.spectrum[rows], np.zeros(len(rows), np.int8), False)
     psms = collect_matches(listed, in_spectra, spectra, database, enzyme(parameters.enzyme), (), progress)
     if not len(psms):
         nothing = {name: AcceptanceCounts(0, 0) for name in ("psms", "peptides", "proteins")}
-        return Tables(_empty(LIBRARY_PSMS), _empty(PEPTIDES), _empty(PROTEINS), nothing, 0)
+        return Tables(_empty(LIBRARY_PSMS), _empty(PEPTIDES), _empty(PROTEINS), nothing, 0), None
     some = matches.take(rows[psms.row])
     source: Literal["none", "decoys"] = "none" if settings.decoys == "none" else "decoys"
     rates, ions = ErrorRates(some.q_value, some.posterior_error, source, source), counted_ions(psms, spectra, parameters, progress)
@@ -220,7 +230,7 @@ def _identified(
     table = tables.psms.append_column("library_spectrum", _texts(references, "name", references.entry[of_rows.reference]).fill_null(""))
     for name in ("similarity", "mass_difference"):
         table = table.append_column(name, pa.array(getattr(of_rows, name)))
-    return replace(tables, psms=table)
+    return replace(tables, psms=table), localise_list(psms, ranked, spectra, database, parameters, resources)
 
 
 def _empty(table: Table) -> pa.Table:

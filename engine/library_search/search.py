@@ -102,6 +102,7 @@ def _summary(
         shifted=reported.n_shifted,
         left_out_entries=references.n_left_out,
         unrated=reported.n_unrated,
+        **({"localisation": reported.localised} if reported.localised else {}),
     )
     return LibrarySummary(
         **run.summary_fields({name: number for name, number in counts.items() if name != "sequences"}),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from proteoscope.engine.matches.columns import LIBRARY_COLUMNS, LIBRARY_PSMS, PEPTIDES, PROTEINS
+from proteoscope.engine.matches.site_columns import SITE_TABLES
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.spectra.tables import SPECTRA
 
@@ -98,5 +99,5 @@ REFERENCES = replace(SPECTRA, name="references", title="Library spectra")
 
 TABLES: tuple[Table, ...] = (PROTEINS, PEPTIDES, LIBRARY_PSMS, MATCHES)
 """Shown tables, from protein groups to peptides, PSMs and all matches."""
-STORED: tuple[Table, ...] = (SPECTRA, REFERENCES)
+STORED: tuple[Table, ...] = (SPECTRA, REFERENCES, *SITE_TABLES)
 """Further stored tables."""

@@ -86,7 +86,8 @@ class LocalisationSettings(Protocol):
     predicted_intensities: bool
 
 
-class LocalisedSpectra(NamedTuple):
+@dataclass(frozen=True)
+class LocalisedSpectra:
     """Spectra with one set of ion series.
 
     Attributes

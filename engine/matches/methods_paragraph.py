@@ -10,7 +10,7 @@ from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed
 from proteoscope.kernels.score_kinds import SCORE_KINDS
 
-__all__ = ["accepted_sentence", "error_rates", "ion_series_text", "pass_sentences", "spectrum_search_methods"]
+__all__ = ["accepted_sentence", "error_rates", "ion_series_text", "localisation_sentences", "pass_sentences", "spectrum_search_methods"]
 
 _SCORES = {kind.name: (kind.method, kind.citation) for kind in SCORE_KINDS}
 _COMPETITION = "Elias JE, Gygi SP. Target-decoy search strategy. Nat Methods 2007, 4:207."

@@ -4,7 +4,15 @@ from dataclasses import replace
 
 from proteoscope.engine import matches, modified_search
 from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Export, Option, Search
-from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
+from proteoscope.engine.matches.exports import (
+    MATCH_FILES,
+    MATCH_TABLE_FILES,
+    PERCOLATOR_INPUT,
+    PLACES_ON_GENOMES,
+    SITE_TABLE_FILES,
+    SITES_FOR_PERSEUS,
+    SPECTRAL_LIBRARIES,
+)
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
 __all__ = ["MODIFIED_SEARCH"]
@@ -60,11 +68,12 @@ MODIFIED_SEARCH = Search(
             "tsv",
             "Tables, tab-separated",
             lambda: modified_search.export.export_modified_tables,
-            files=(*MATCH_TABLE_FILES, "modifications.tsv"),
+            files=(*MATCH_TABLE_FILES, "modifications.tsv", *SITE_TABLE_FILES),
             has_acceptance=True,
         ),
         *MATCH_FILES,
         PERCOLATOR_INPUT,
+        SITES_FOR_PERSEUS,
         *PLACES_ON_GENOMES,
         *SPECTRAL_LIBRARIES,
     ),

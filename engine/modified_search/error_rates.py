@@ -80,11 +80,15 @@ class MassShifts:
 
 @dataclass(frozen=True)
 class RankedMatches:
-    """Matches with error rates and shifts; masses are recalibrated by `mass_error_ppm`."""
+    """Matches with error rates and shifts; masses are recalibrated by `mass_error_ppm`.
+
+    The modifications of the matches are fixed ones, followed from index `first_shift` by the shifts.
+    """
 
     scored: ScoredMatches
     shifts: MassShifts
     mass_error_ppm: float
+    first_shift: int
 
 
 def estimate_error_rates(
@@ -124,6 +128,7 @@ def estimate_error_rates(
     retained = retained[np.lexsort((rank[retained], psms.spectrum[retained]))]
     psms, matches, mass, group = replace(psms.take(retained), rank=rank[retained]), matches.take(retained), mass[retained], group[retained]
     score, features = score[retained], {name: column[retained] for name, column in features.items()}
+    first_shift = len(psms.modifications)
     psms, shifts = _name_shifts(psms, matches, mass, tier[retained], mass_error, indexes, parameters)
     competes = psms.rank == 1
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
@@ -141,7 +146,7 @@ def estimate_error_rates(
             leads=leads,
         )
     scored = ScoredMatches(psms, score, q_value, posterior_error, features, message, group, leads=leads, scale=scale)
-    return RankedMatches(scored, shifts, mass_error)
+    return RankedMatches(scored, shifts, mass_error, first_shift)
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Methods paragraph of an open modification search (see `proteoscope.engine.results.methods`)."""
 
-from proteoscope.engine.matches.methods_paragraph import error_rates, ion_series_text, pass_sentences
+from proteoscope.engine.matches.methods_paragraph import error_rates, ion_series_text, localisation_sentences, pass_sentences
 from proteoscope.engine.results.methods import Methods, RunFacts
 
 __all__ = ["methods"]
@@ -20,4 +20,5 @@ def methods(facts: RunFacts) -> Methods:
         "Shifts were named after Unimod, other ends of the peptide or exchanges of residues; matches with and without a shift had error "
         "rates of their own.",
     ]
-    return Methods([*sentences, *own_sentences, *rates], [_THESIS, _UNIMOD, *more])
+    sites, of_sites = localisation_sentences(facts)
+    return Methods([*sentences, *own_sentences, *rates, *sites], [_THESIS, _UNIMOD, *more, *of_sites])

@@ -13,13 +13,16 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import SHIFT_COLUMNS
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.site_tables import write_site_tables
 from proteoscope.engine.matches.tables import Tables, write_tables
 from proteoscope.engine.modified_search.error_rates import KINDS, PLAIN, UNNAMED, RankedMatches
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.modified_search.site_localisation import ShiftSites
 from proteoscope.engine.modified_search.tables import MODIFICATIONS
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
@@ -32,17 +35,19 @@ _BEST = 10
 
 
 class Report(NamedTuple):
-    """Tables of a run, its numbers of results by name, and rows of the most frequent modifications."""
+    """Tables of a run, its numbers of results by name, rows of the most frequent modifications, and the record of localised ones."""
 
     tables: RunTables
     counts: dict[str, int]
     best_modifications: list[dict[str, Any]]
+    localised: list[dict[str, Any]]
 
 
 def write_report(
     run: SearchRun[Any],
     results: Run,
     rated: RankedMatches,
+    sites: ShiftSites,
     spectra: Spectra,
     proteins: ProteinIndex,
     parameters: ModifiedSearchParameters,
@@ -59,6 +64,8 @@ def write_report(
         Run of the search in the project.
     rated : RankedMatches
         Matches with shifts and error rates.
+    sites : ShiftSites
+        Sites of named shifts.
     spectra : Spectra
         All spectra of the run.
     proteins : ProteinIndex
@@ -81,7 +88,18 @@ def write_report(
     results.write_table("modifications", modifications)
     write_modification_file(results.folder / EXPORTS / MODIFICATIONS_FILE, modifications, run.progress)
     write_protein_knowledge(results, proteins, written.found_accessions, is_translated=is_translated)
-    return Report(written, {**written.counts, **_counts_by_kind(tables.psms, parameters.fdr)}, modifications.slice(0, _BEST).to_pylist())
+    counts = {**written.counts, **_counts_by_kind(tables.psms, parameters.fdr)}
+    return Report(written, counts, modifications.slice(0, _BEST).to_pylist(), _write_sites(results, sites, run.progress))
+
+
+def _write_sites(results: Run, sites: ShiftSites, progress: Progress) -> list[dict[str, Any]]:
+    """Write the tables of sites, report the modifications with most matches, and return the record of all."""
+    if sites.n_others:
+        progress.message(
+            f"{counted(sites.n_others, 'match', 'matches')} with another shift than a usual modification: sites have probabilities, but no"
+            " false localisation rate, since any residue may carry the shift and none serves as decoy"
+        )
+    return write_site_tables(results, sites.tables, progress)
 
 
 def _counts_by_kind(psms: pa.Table, fdr: float) -> dict[str, int]:
@@ -147,8 +165,8 @@ def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Ta
     for row in rows:
         if row["shift_kind"] != KINDS[PLAIN]:
             result[_modification_key(row)].append(row)
-    counted = [_modification_row(*key, members, unmodified) for key, members in sorted(result.items())]
-    ranked = sorted((row for row in counted if row["psms"]), key=lambda row: -row["psms"])
+    every = [_modification_row(*key, members, unmodified) for key, members in sorted(result.items())]
+    ranked = sorted((row for row in every if row["psms"]), key=lambda row: -row["psms"])
     return MODIFICATIONS.arrow({name: [row[name] for row in ranked] for name in MODIFICATIONS.saved})
 
 

@@ -20,6 +20,7 @@ from proteoscope.engine.modified_search.error_rates import RankedMatches, estima
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from proteoscope.engine.modified_search.passes import plan_search, score_search
 from proteoscope.engine.modified_search.results import MODIFICATIONS_FILE, Report, rated_groups, write_report
+from proteoscope.engine.modified_search.site_localisation import localise_shifts
 from proteoscope.engine.modified_search.summary import ModifiedSearchSummary
 from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
 from proteoscope.engine.results.counts import counted
@@ -90,8 +91,9 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
         with run.step("report"):
             rated = estimate_error_rates(matches, indexes, parameters, resources)
+            sites = localise_shifts(rated, plan, indexes, parameters, resources)
             report = write_report(
-                run, results, rated, spectra, indexes.proteins, parameters, is_translated=_is_translated(source, parameters)
+                run, results, rated, sites, spectra, indexes.proteins, parameters, is_translated=_is_translated(source, parameters)
             )
             spectra_written()
             run.progress.check()
@@ -220,6 +222,7 @@ def _summary(
         decoy_ratio=rated.scored.psms.decoy_ratio,
         recalibrated_ppm=round(rated.mass_error_ppm, 4),
         passes=[done.record()],
+        **({"localisation": report.localised} if report.localised else {}),
         **source_run,
     )
     return ModifiedSearchSummary(

@@ -2,6 +2,7 @@
 
 from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS_OF_SHIFTED, READING_FRAMES, SHIFTED_PSMS
+from proteoscope.engine.matches.site_columns import SITE_TABLES
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.spectra.tables import SPECTRA
 
@@ -57,5 +58,5 @@ MODIFICATIONS = Table.from_columns(
 
 TABLES: tuple[Table, ...] = (MODIFICATIONS, SHIFTED_PSMS, PROTEINS_OF_SHIFTED)
 """Shown tables, from modifications to PSMs and proteins."""
-STORED: tuple[Table, ...] = (PEPTIDES, SPECTRA, FEATURES, READING_FRAMES)
+STORED: tuple[Table, ...] = (PEPTIDES, SPECTRA, FEATURES, READING_FRAMES, *SITE_TABLES)
 """Further stored tables."""

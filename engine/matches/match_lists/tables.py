@@ -25,7 +25,7 @@ from proteoscope.engine.spectra.tables import spectrum_columns
 from proteoscope.engine.statistics.target_decoy import best_by_group
 from proteoscope.kernels.score_kinds import SCORE_KINDS
 
-__all__ = ["ListedTables", "RankedMatches", "counted_ions", "listed_tables"]
+__all__ = ["ListedTables", "RankedMatches", "counted_ions", "listed_tables", "row_order"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -91,11 +91,16 @@ def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParam
     )
 
 
+def row_order(ranked: RankedMatches) -> Integers:
+    """Return the match of each row of the table of PSMs, (n,) int64."""
+    return np.lexsort((-np.where(np.isnan(ranked.score), -np.inf, ranked.score), ranked.rank))
+
+
 def listed_tables(
     identifications: Identifications, matches: ListedMatches, ranked: RankedMatches, spectra: Spectra, database: Proteins | None
 ) -> ListedTables:
     """Return the tables of PSMs, peptides and protein groups."""
-    order = np.lexsort((-np.where(np.isnan(ranked.score), -np.inf, ranked.score), ranked.rank))
+    order = row_order(ranked)
     peptide_of_row, n_peptides = _numbered_peptides(matches, ranked)
     peptides = _peptides(identifications, matches, ranked, peptide_of_row, n_peptides)
     row_of = np.empty(len(order), np.int64)

@@ -12,8 +12,9 @@ import proteoscope
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.searches import run_search
 from tests.engine.simulation import Simulation, proteins_of
-from tests.searching import identify
+from tests.searching import identify, import_results
 
 SAMPLES = Path(__file__).resolve().parents[3] / "resources" / "samples"
 PHOSPHO = mass.calculate_mass(formula="HPO3")
@@ -234,3 +235,69 @@ def test_peptides_of_sites_hold_fixed_modifications_of_the_same_name(tmp_path):
     for site in rows["psm_sites"]:
         assert site["peptide"].count("[Methyl]") == 2 and "C[Methyl]" in site["peptide"]
         assert site["peptide"][: site["peptide"].index("C[Methyl]") + 1].replace("[Methyl]", "") == sequence[:6]
+
+
+def test_imported_matches_have_the_sites_of_the_search(searched, tables, tmp_path):
+    """Matches that are exported and imported again are localised as by the search that found them."""
+    folder, _ = searched
+    project, rows = tables
+    proteoscope.open_project(project).run().export(tmp_path / "found.mzid")
+    import_results([tmp_path / "found.mzid"], [folder / "spectra.mgf"], tmp_path / "project", [folder / "proteins.fasta"])
+    (results,) = (tmp_path / "project" / "results").iterdir()
+    psms, sites, of_proteins = (
+        parquet.read_table(results / f"{name}.parquet").to_pylist() for name in ("psms", "psm_sites", "protein_sites")
+    )
+
+    def by_spectrum(psms, sites):
+        result = {}
+        for site in sites:
+            result.setdefault(psms[site["psm"]]["spectrum_index"], {})[site["position"]] = site
+        return result
+
+    searched_sites, imported_sites = by_spectrum(rows["psms"], rows["psm_sites"]), by_spectrum(psms, sites)
+    assert imported_sites.keys() == searched_sites.keys()
+    equal = [spectrum for spectrum, of_spectrum in searched_sites.items() if imported_sites[spectrum].keys() == of_spectrum.keys()]
+    assert len(equal) >= 0.95 * len(searched_sites)
+    differences = []
+    for spectrum in equal:
+        for position, site in searched_sites[spectrum].items():
+            other = imported_sites[spectrum][position]
+            assert (other["modification"], other["residue"]) == ("Phospho", site["residue"])
+            assert other["possible_positions"] == site["possible_positions"] and other["has_alternative"] == site["has_alternative"]
+            assert sorted(zip(other["proteins"], other["protein_positions"], strict=True)) == sorted(
+                zip(site["proteins"], site["protein_positions"], strict=True)
+            )
+            differences.append(abs(other["site_probability"] - site["site_probability"]))
+    assert np.mean(differences) < 0.02
+    assert {site["sequence_window"] for site in of_proteins if not site["is_decoy"]} & {
+        site["sequence_window"] for site in rows["protein_sites"]
+    }
+    (record,) = json.loads((tmp_path / "project" / "run.json").read_text())["localisation"]
+    assert record["psms"] == len(imported_sites)
+
+
+def test_imported_matches_are_not_localised_without_a_database(searched, tables, tmp_path):
+    folder, _ = searched
+    proteoscope.open_project(tables[0]).run().export(tmp_path / "found.mzid")
+    import_results([tmp_path / "found.mzid"], [folder / "spectra.mgf"], tmp_path / "project")
+    (results,) = (tmp_path / "project" / "results").iterdir()
+    assert not (results / "psm_sites.parquet").exists()
+    assert any("not localised without the database" in text for text in run_messages(tmp_path / "project"))
+
+
+def test_matches_of_a_library_are_localised(searched, tables, tmp_path, monkeypatch):
+    folder, truth = searched
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    proteoscope.open_project(tables[0]).run().export(tmp_path / "library.msp")
+    inputs = {"spectra": [folder / "spectra.mgf"], "library": [tmp_path / "library.msp"], "database": [folder / "proteins.fasta"]}
+    run_search("library", inputs, project=tmp_path / "project", device="cpu", threads=2, fragment_tolerance="20 ppm")
+    (results,) = (tmp_path / "project" / "results").iterdir()
+    psms, sites = (parquet.read_table(results / f"{name}.parquet").to_pylist() for name in ("psms", "psm_sites"))
+    right = []
+    for site in sites:
+        sequence, planted = truth[psms[site["psm"]]["spectrum_id"]]
+        assert site["modification"] == "Phospho" and site["proteins"]
+        if site["has_alternative"] and site["peptide"].replace("[Phospho]", "").replace("[Carbamidomethyl]", "") == sequence:
+            right.append(site["position"] in planted)
+    assert len(right) > 40 and np.mean(right) > 0.85
+    assert json.loads((tmp_path / "project" / "run.json").read_text())["localisation"][0]["psms"] == len({site["psm"] for site in sites})

@@ -112,6 +112,32 @@ def test_modified_search_gives_unmodified_peptides_no_mass_shift(made, project):
     assert len({rows[title]["sequence"] for title in plain} & peptides) >= 0.9 * len(plain)
 
 
+def test_modified_search_localises_named_shifts(made, project):
+    (results,) = (project / "results").iterdir()
+    psms, sites, peptidoforms = (
+        pq.read_table(results / f"{name}.parquet").to_pylist() for name in ("psms", "psm_sites", "peptidoform_sites")
+    )
+    right, wrong = 0, 0
+    for site in sites:
+        psm = psms[site["psm"]]
+        usual = dict(SHIFTS).get(site["modification"], "")
+        assert psm["rank"] == 1 and not psm["is_decoy"] and psm["q_value"] <= 0.01
+        assert psm["modification"] == site["modification"] and f"[{site['modification']}]" in site["peptide"]
+        assert sum(site["probabilities"]) == pytest.approx(1, abs=1e-4)
+        residues = {psm["sequence"][at - 1] for at in site["possible_positions"] if 0 < at <= len(psm["sequence"])}
+        assert set(usual) & set(psm["sequence"]) <= residues
+        sequence, name, position = made.planted.get(psm["spectrum_id"], ("", "", 0))
+        if site["has_alternative"] and (sequence, name) == (psm["sequence"], site["modification"]):
+            right, wrong = right + (site["position"] == position), wrong + (site["position"] != position)
+    assert {site["modification"] for site in sites} >= {"Phospho", "Acetyl", "Deamidated", "Methyl"}
+    assert right >= 40 and wrong <= 0.1 * right
+    assert all(row["residue"] in "AL" for row in peptidoforms if row["is_decoy"])
+    named = {row["psm_id"] for row in psms if row["modification"] == "Phospho" and row["rank"] == 1 and (row["q_value"] or 1) <= 0.01}
+    assert {row for row in named if not psms[row]["is_decoy"]} == {site["psm"] for site in sites if site["modification"] == "Phospho"}
+    record = {entry["modification"]: entry for entry in json.loads((project / "run.json").read_text())["localisation"]}
+    assert record["Phospho"]["psms"] == len({site["psm"] for site in sites if site["modification"] == "Phospho"})
+
+
 def test_modifications_table_counts_the_psms(project):
     rows = accepted(rows_of(project))
     table = {row["name"]: row for row in rows_of(project, "modifications")}
