@@ -32,7 +32,7 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     from proteoscope.engine.quantification.models import comparison_model
     from proteoscope.engine.quantification.normalised import Quantities, normalised_levels
     from proteoscope.engine.quantification.parameters import QuantificationParameters
-    from proteoscope.engine.quantification.results import quantity_tables
+    from proteoscope.engine.quantification.results import chunks_of, quantity_tables
     from proteoscope.engine.quantification.tables import TABLES
 
     rng = np.random.default_rng(1)
@@ -69,7 +69,9 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     tables = quantity_tables(quantities, protein_changes(quantities.proteins, model, parameters), {})
     with Project.create_or_open(folder).run("quantify", parameters.model_dump(mode="json"), device="cpu") as run:
         for rows in TABLES:
-            run.write_table(rows.name, tables[rows.name])
+            with run.table_writer(rows.name, rows.schema()) as writer:
+                for part in chunks_of(tables[rows.name]):
+                    writer.write(part)
 
 
 def _sequence(number: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,17 @@ from proteoscope.engine.quantification.changes import changes_table, protein_cha
 from proteoscope.engine.quantification.design import BLOCKS, Design, Sample
 from proteoscope.engine.quantification.identified import Proteins
 from proteoscope.engine.quantification.label_free import STATE_OF_REASON
+from proteoscope.engine.quantification.missing_values import missing_table
 from proteoscope.engine.quantification.models import ComparisonModel, comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.results import amount_columns, peptide_counts, sample_counts, site_columns
+from proteoscope.engine.quantification.results import TableParts, amount_columns, peptide_counts, sample_counts, site_columns
 from proteoscope.engine.quantification.sites import Sites, site_quantities
 from proteoscope.engine.quantification.tables import (
     BY_SAMPLE,
     CHANGES,
     ION_TRACES,
+    MISSING,
     PEPTIDES,
     PEPTIDOFORMS,
     PROTEINS,
@@ -35,15 +38,17 @@ from proteoscope.engine.quantification.tables import (
     SITE_TABLES,
     TABLES,
 )
-from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.reader import read_stored, stored_table
 
-__all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
+__all__ = ["CORRECTED", "corrected_tables", "quantity_parts", "read_quantities"]
 
 CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
 """Columns of an ion trace that a correction replaces: all values measured between the limits, except the width."""
 _BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
 """Values of other columns of a manually corrected ion trace."""
 _AGAIN = "Quantify again"
+_OF_MISSING = ("sample", "accession", "other_accessions", "description", "quantity")
 
 
 def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
@@ -54,13 +59,11 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     InputError
         If the run does not exist, or one of its tables is invalid.
     """
-    stored = {result.name for result in project.results(run_id)}
-    present = [*TABLES, *(table for table in SITE_TABLES if table.name in stored)]
-    tables = {table.name: read_stored(project, run_id, table, list(table.by_name)) for table in present}
+    tables = {table.name: read_stored(project, run_id, table, list(table.by_name)) for table in _stored(project, run_id)}
     for table in BY_SAMPLE:
-        if table.name in tables and not _has_each_sample(tables[table.name], tables[SAMPLES.name]["sample"]):
-            path = project.table(table.name, run_id, verify=False)
-            raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
+        if table.name in tables:
+            _StoredTable(project, run_id, table, tables[SAMPLES.name]["sample"]).checked(tables[table.name])
+    tables[MISSING.name] = _missing(tables)
     corrections = project.row_corrections(run_id, ION_TRACES.name)
     if not corrections:
         return tables
@@ -70,6 +73,68 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
         return corrected_tables(tables, corrections, parameters)
     except (KeyError, ValueError, IndexError):
         raise InputError(project.table(ION_TRACES.name, run_id, verify=False), "does not fit the other tables", remedy=_AGAIN) from None
+
+
+def quantity_parts(project: Project, run_id: str) -> dict[str, TableParts]:
+    """Return all tables of a run by name, as chunks that are read when they are needed; as whole tables with manual corrections.
+
+    Chunks of tables by sample hold whole proteins (or peptides). They are validated while they are read.
+
+    Raises
+    ------
+    InputError
+        If the run does not exist, or one of its tables is invalid.
+    """
+    if project.row_corrections(run_id, ION_TRACES.name):
+        return dict(read_quantities(project, run_id))
+    samples = read_stored(project, run_id, SAMPLES, list(SAMPLES.by_name))
+    stored = {table.name: _StoredTable(project, run_id, table, samples["sample"]) for table in _stored(project, run_id)}
+    proteins = stored[PROTEINS.name].checked(read_stored(project, run_id, PROTEINS, _OF_MISSING))
+    return {**stored, SAMPLES.name: samples, MISSING.name: _missing({PROTEINS.name: proteins, SAMPLES.name: samples})}
+
+
+def _stored(project: Project, run_id: str) -> list[Table]:
+    """Return the tables of a run that are read; missing values are counted again."""
+    names = {result.name for result in project.results(run_id)}
+    return [*(table for table in TABLES if table is not MISSING), *(table for table in SITE_TABLES if table.name in names)]
+
+
+@dataclass(frozen=True)
+class _StoredTable:
+    """Chunks of a table of a run; those of tables by sample have all samples of each protein (or peptide)."""
+
+    project: Project
+    run_id: str
+    table: Table
+    samples: pa.ChunkedArray
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        with stored_table(self.project, self.run_id, self.table, list(self.table.by_name)) as source:
+            if self.table not in BY_SAMPLE:
+                yield from source.batches(list(self.table.by_name))
+                return
+            left: list[pa.Table] = []
+            for batch in source.batches(list(self.table.by_name)):
+                every = pa.concat_tables([*left, batch])
+                whole = len(every) // len(self.samples) * len(self.samples) if len(self.samples) else 0
+                left = [every.slice(whole)]
+                if whole:
+                    yield self.checked(every.slice(0, whole).combine_chunks())
+            if sum(map(len, left)):
+                self.checked(left[0])
+
+    def checked(self, part: pa.Table) -> pa.Table:
+        """Return whole proteins (or peptides) if they have all samples.
+
+        Raises
+        ------
+        InputError
+            If they do not.
+        """
+        if not _has_each_sample(part, self.samples):
+            path = self.project.table(self.table.name, self.run_id, verify=False)
+            raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
+        return part
 
 
 def corrected_tables(
@@ -115,7 +180,7 @@ def corrected_tables(
     for table, amounts in zip((PEPTIDOFORMS, PEPTIDES, PROTEINS), result.levels, strict=True):
         made[table.name] = _replace_columns(tables[table.name], amount_columns(amounts))
     n_peptides = peptide_counts(result.levels.sequences, protein, len(result.levels.proteins))
-    made[PROTEINS.name] = _replace_columns(made[PROTEINS.name], {"n_peptides": n_peptides})
+    made[PROTEINS.name] = _replace_columns(made[PROTEINS.name], {"n_peptides": n_peptides.ravel()})
     made[SAMPLES.name] = _replace_columns(samples, sample_counts(result.levels, result.factor))
     made[CHANGES.name] = _changes(tables, result.levels.proteins, model, parameters)
     if SITE_PEPTIDOFORMS.name in tables:
@@ -124,6 +189,7 @@ def corrected_tables(
         of_site = np.array([row_of[PROTEINS.name][accession] for accession in sites.table["accession"].to_pylist()], np.int64)
         of_sites = site_quantities(sites, of_site, ions.scaled(result.factor), grouping, parameters)
         made[SITE_QUANTITIES.name] = _replace_columns(tables[SITE_QUANTITIES.name], site_columns(of_sites))
+    made[MISSING.name] = _missing(made)
     return made
 
 
@@ -216,8 +282,18 @@ def _model(samples: pa.Table, parameters: QuantificationParameters) -> Compariso
 def _changes(
     tables: Mapping[str, pa.Table], amounts: RawQuantities, model: ComparisonModel | None, parameters: QuantificationParameters
 ) -> pa.Table:
-    samples, long = tables[SAMPLES.name], tables[PROTEINS.name]
-    first = np.arange(0, len(long), len(samples))
+    return changes_table(protein_changes(amounts, model, parameters), _proteins(tables))
+
+
+def _missing(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """Return the table of missing values, computed from the quantities of proteins."""
+    conditions = [condition or "" for condition in tables[SAMPLES.name]["condition"].to_pylist()]
+    value = tables[PROTEINS.name]["quantity"].to_numpy().astype(np.float64).reshape(-1, len(conditions))
+    return missing_table(value, conditions, _proteins(tables))
+
+
+def _proteins(tables: Mapping[str, pa.Table]) -> Proteins:
+    long, n_samples = tables[PROTEINS.name], len(tables[SAMPLES.name])
+    first = np.arange(0, len(long), n_samples)
     accession, others, description = (long[name].take(first).to_pylist() for name in ("accession", "other_accessions", "description"))
-    proteins = Proteins(accession, others, description, np.zeros(len(first), np.int64))
-    return changes_table(protein_changes(amounts, model, parameters), proteins)
+    return Proteins(accession, others, description, np.zeros(len(first), np.int64))

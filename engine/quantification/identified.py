@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,7 +203,7 @@ class Matches:
         Index of the spectrum in its file, from 0.
     scan : ndarray of int64, shape (n,)
         Scan number, -1 if unknown.
-    spectrum_id : list of str, length n
+    spectrum_id : pyarrow.Array of str, length n
         Identifier of each spectrum in its file.
     """
 
@@ -216,7 +216,7 @@ class Matches:
     row: NDArray[np.int64]
     index: NDArray[np.int64]
     scan: NDArray[np.int64]
-    spectrum_id: list[str]
+    spectrum_id: pa.Array
 
     def __len__(self) -> int:
         return len(self.form)
@@ -276,6 +276,8 @@ class Identified:
         True for sequences of an accepted protein group, shared or not.
     unrated : tuple of str
         Runs without protein error rates, whose proteins with accepted matches are all used.
+    decoys : Identified or None
+        Decoy peptidoforms and their spectra, accepted like the others; None without decoys.
     """
 
     files: tuple[SourceFile, ...]
@@ -287,6 +289,7 @@ class Identified:
     peptide_q_value: NDArray[np.float64]
     has_protein: NDArray[np.bool_]
     unrated: tuple[str, ...]
+    decoys: Identified | None = None
 
 
 def sources(folder: Path, runs: Sequence[str]) -> Sources:
@@ -366,27 +369,31 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
         If a table is invalid, or nothing is identified.
     """
     numbers = {file.content: number for number, file in enumerate(sources.files)}
-    tables, decoys, matched = [], [], list[set[str]]()
+    tables, decoys, matched = list[pa.Table](), list[pa.Table](), (list[set[str]](), list[set[str]]())
     for number, (run, files, explained) in enumerate(zip(sources.runs, sources.files_of_run, sources.explained, strict=True)):
         file_of_row = _file_of_rows(run, [numbers[file.content] for file in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
-            table = source.read(_PSMS)
-        wanted = pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.less_equal(table["q_value"], psm_fdr))
-        accepted = table.filter(pa.compute.fill_null(wanted, False))
-        decoys.append(_donor_columns(accepted.filter(accepted["is_decoy"]), file_of_row))
+            parts = [part.filter(pa.compute.equal(part["rank"], 1)) for part in source.batches(_PSMS)]
+            table = pa.concat_tables(parts) if parts else source.read(_PSMS)
+        accepted = table.filter(pa.compute.fill_null(pa.compute.less_equal(table["q_value"], psm_fdr), False))
         more = None if explained is None else _explained_rows(explained, run, table, psm_fdr)
-        table = accepted.filter(pa.compute.invert(accepted["is_decoy"]))
-        table = (table if more is None else pa.concat_tables([table, more])).combine_chunks()
-        table = table.append_column("run", pa.array(np.full(len(table), number, np.int64)))
-        tables.append(table.append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()])))
-        matched.append(set(in_one(table["proteins"]).flatten().to_pylist()))
-    every = pa.concat_tables(tables)
-    table = every.take(pa.array(_first_of_spectra(every)))
+        targets = accepted.filter(pa.compute.invert(accepted["is_decoy"]))
+        targets = targets if more is None else pa.concat_tables([targets, more])
+        for rows, lists, of_matches in zip((targets, accepted.filter(accepted["is_decoy"])), (tables, decoys), matched, strict=True):
+            part = rows.combine_chunks().append_column("run", pa.array(np.full(len(rows), number, np.int64)))
+            lists.append(part.append_column("file", pa.array(file_of_row[part["spectrum"].to_numpy()])))
+            of_matches.append(set(in_one(part["proteins"]).flatten().to_pylist()))
+    table, decoy_table = (every.take(pa.array(_first_of_spectra(every))) for every in map(pa.concat_tables, (tables, decoys)))
     if not len(table):
         raise InputError(sources.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
-    targets = every.select(["peptide", "file", "peptide_q_value"])
-    of_peptides = _experiment_q_values(targets, pa.concat_tables(decoys), len(sources.runs))
-    return _columns(sources.files, table, _protein_groups(sources, protein_fdr, matched), of_peptides, uses_razor=uses_razor)
+    of_peptides = _experiment_q_values(pa.concat_tables(tables), pa.concat_tables(decoys), len(sources.runs))
+    groups = [_protein_groups(sources, protein_fdr, of_matches, is_decoy=k == 1) for k, of_matches in enumerate(matched)]
+    result = [
+        _columns(sources.files, rows, of_groups, q_value, uses_razor=uses_razor)
+        for rows, of_groups, q_value in zip((table, decoy_table), groups, of_peptides, strict=True)
+        if len(rows)
+    ]
+    return replace(result[0], decoys=result[1] if len(decoy_table) else None)
 
 
 def warn_of_identified(quantified: Identified, method: str, progress: Progress) -> None:
@@ -406,13 +413,8 @@ def warn_of_identified(quantified: Identified, method: str, progress: Progress) 
         )
 
 
-def _donor_columns(table: pa.Table, file_of_row: NDArray[np.int64]) -> pa.Table:
-    """Return the columns peptide, file and peptide q-value of matches."""
-    return table.select(["peptide", "peptide_q_value"]).append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()]))
-
-
-def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> dict[str, float]:
-    """Return the q-value of each target peptidoform over all files; NaN if unknown.
+def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> list[dict[str, float]]:
+    """Return the q-value of each peptidoform over all files, of targets and of decoys; NaN if unknown.
 
     The q-value is the larger of two values. The first is the lowest q-value in the runs times the number of runs: correct peptidoforms are
     mostly the same in all runs, but false ones add up. The second is the q-value among the peptidoforms that are found in equally many
@@ -427,7 +429,7 @@ def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> di
         rows = np.flatnonzero(is_group & ~np.isnan(best))
         if is_decoy.any() and len(rows):
             q_value[rows] = np.maximum(q_value[rows], q_values(-best[rows], is_decoy[rows]))
-    return dict(zip(names[~is_decoy].tolist(), q_value[~is_decoy].tolist(), strict=True))
+    return [dict(zip(names[rows].tolist(), q_value[rows].tolist(), strict=True)) for rows in (~is_decoy, is_decoy)]
 
 
 def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64]]:
@@ -492,15 +494,15 @@ class _Groups(NamedTuple):
     unrated: list[str]
 
 
-def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
-    """Return the protein groups up to a q-value, or, for runs without q-values, those with an accepted match.
+def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]], *, is_decoy: bool) -> _Groups:
+    """Return the protein groups, or those of decoys, up to a q-value or, for runs without q-values, those with an accepted match.
 
     `matched` contains the proteins of accepted matches by run.
     """
     groups = _Groups({}, [], [], [], [])
     for run, path, of_matches in zip(sources.runs, sources.proteins, matched, strict=True):
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
-            rows: list[dict[str, Any]] = [row for row in source.read(_GROUPS).to_pylist() if not row["is_decoy"]]
+            rows: list[dict[str, Any]] = [row for row in source.read(_GROUPS).to_pylist() if row["is_decoy"] == is_decoy]
             is_rated = any(row["q_value"] is not None for row in rows)
             groups.unrated.extend([run.run] if rows and not is_rated else [])
             for row in rows:
@@ -543,7 +545,7 @@ def _columns(
         table["spectrum"].to_numpy(),
         table["spectrum_index"].to_numpy(),
         pa.compute.fill_null(table["scan"], -1).to_numpy(),
-        table["spectrum_id"].to_pylist(),
+        in_one(table["spectrum_id"]),
     )
     _, first_of_sequence = np.unique(of_form, return_index=True)
     owner, has_protein = _owners(some.take(pa.array(first_of_sequence)), groups, uses_razor=uses_razor)

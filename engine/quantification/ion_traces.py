@@ -17,12 +17,12 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.spectra.spooling import release_pages
-from proteoscope.kernels.cpu.elution import APEX, N_VALUES, ElutionRules, Traces, measure_elution
+from proteoscope.kernels.cpu.elution import APEX, BEGIN, END, N_VALUES, ElutionRules, Traces, measure_elution, measure_mass_errors
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, Partition, backend_module, equal_partitions
 from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
-__all__ = ["TraceQuery", "is_low", "measured_traces"]
+__all__ = ["TraceQuery", "is_low", "mass_errors", "measured_traces"]
 
 _PEAKS_OF_BLOCK = 1 << 21
 _CELLS_OF_PART = 1 << 26
@@ -141,6 +141,49 @@ def measured_traces(
 
         chunks = equal_partitions(traces.n_surveys + 1, resources.threads)
         run_on_threads(measure, chunks, resources.threads, resources.progress, steps=lambda _: 0)
+    return result
+
+
+def mass_errors(
+    ms1_spectra: Ms1Spectra,
+    mz: NDArray[np.float64],
+    charge: NDArray[np.int64],
+    pattern: NDArray[np.float64],
+    values: NDArray[np.float64],
+    voltage: float,
+    parameters: QuantificationParameters,
+) -> NDArray[np.float64]:
+    """Return the mean relative m/z error of the main isotope of each trace at a FAIMS voltage, (n,); NaN without a peak.
+
+    Parameters
+    ----------
+    ms1_spectra : Ms1Spectra
+        MS1 spectra of the file.
+    mz, charge, pattern
+        See `TraceQuery`.
+    values : ndarray of float64, shape (n, N_VALUES)
+        Result of `measured_traces`.
+    voltage : float
+        FAIMS voltage; NaN for spectra without one.
+    parameters : QuantificationParameters
+        Parameters of the quantification.
+    """
+    spectra = np.flatnonzero(ms1_spectra.at_voltage(voltage))
+    target = mz + pattern.argmax(axis=1) * (ISOTOPE_SPACING / charge)
+    result = np.empty(len(mz))
+    measure_mass_errors(
+        ms1_spectra.mz,
+        ms1_spectra.intensity,
+        ms1_spectra.offsets,
+        spectra,
+        ms1_spectra.retention_time[spectra],
+        target,
+        parameters.precursor_tolerance.width(target),
+        *(np.ascontiguousarray(values[:, column]) for column in (BEGIN, END)),
+        result,
+    )
+    for column in (ms1_spectra.mz, ms1_spectra.intensity):
+        release_pages(column)
     return result
 
 

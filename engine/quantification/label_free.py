@@ -3,18 +3,13 @@
 With FAIMS, an ion is only in the MS1 spectra of a few voltages, in different proportions. It is traced in the spectra of one voltage. An
 ion that several files identified at different voltages is treated as a separate ion at each voltage, so that ratios are within one voltage.
 
-Match between runs: ions identified in one file are measured in other files at their aligned times, with an estimated rate of false
-transfers. The transferred ions belong to peptides accepted over the whole experiment, with an accepted protein: a wrong identification
-would be found in other files as often as a correct one, and no decoy would show this. Each transfer has a decoy: the same ion at the same
-time, at an m/z that is typical of peptides of this charge, but where no isotope or modification of the ion is expected. Signals of decoys
-are due to chance, and their number estimates how many signals of transfers are. Transfers are ranked by time difference, agreement of the
-isotope pattern with the formula, and difference of the area from that in other files.
+Files are read one after the other, and their traces are added to a table of features. Work and memory grow with the number of features, and
+of ions times samples.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -28,14 +23,15 @@ from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import MeasuredIons, RawQuantities, State
 from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.features import Features, FeatureWriter
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
 from proteoscope.engine.quantification.ions import Ions, list_ions, traces_of_others
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.retention_times import Alignment, aligned, at_another_time
+from proteoscope.engine.quantification.retention_times import aligned, at_another_time
 from proteoscope.engine.quantification.tables import ION_TRACES
+from proteoscope.engine.quantification.transfers import Donors, Transfers, transferred
 from proteoscope.engine.results.arrow import or_null, taken
-from proteoscope.engine.statistics.target_decoy import q_values
 from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
 
 __all__ = ["STATE_OF_REASON", "measure_label_free"]
@@ -54,14 +50,6 @@ _NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE, _LOW = range(1,
 _STATES = (State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3, State.TOO_LOW)
 STATE_OF_REASON = dict(zip(_REASONS, _STATES, strict=True))
 """State of an amount by the reason for refusing the ion's trace."""
-_REACH = 5.0  # search range, in standard deviations of the alignments
-_DECOY_STEP, _FEWEST_STEPS, _MOST_STEPS = 1.000476, 5, 14
-"""Mass difference of a decoy step, Da, and minimum and maximum number of steps.
-
-Masses of peptides are near multiples of the step (Wolski et al. 2006, BMC Bioinformatics 7:203).
-"""
-_AREA_SPREAD = 1.0  # standard deviation of ln(area) between files
-_DISAGREEMENT = 0.01  # scale of 1 - cosine
 
 
 def measure_label_free(
@@ -73,12 +61,16 @@ def measure_label_free(
     ------
     InputError
         If a file has no MS1 spectra or is damaged.
+    StorageError
+        If the features do not fit into the folder `spool`.
     Cancelled
         If the user cancelled.
     """
-    ions = list_ions(identified, parameters.isotopes, parameters.donor_fdr)
     files = sorted({part.file for part in design.parts})
-    traces, n_profiles = list[_Traces](), 0
+    transfers_any = parameters.match_between_runs and len(files) > 1
+    every = [identified, *([identified.decoys] if transfers_any and identified.decoys is not None else [])]
+    tables = [_FeatureTable(part, parameters, spool) for part in every]
+    n_profiles = 0
 
     def read_file(file: int) -> Ms1Spectra:
         return read_ms1_spectra(identified.files[file].path, progress=resources.progress, spool=spool)
@@ -87,23 +79,81 @@ def measure_label_free(
         ms1_spectra = read_file(file)
         n_profiles += ms1_spectra.n_profiles
         for voltage in ms1_spectra.voltages:
-            traces.append(_traces_at(voltage, identified, ions, (position, file), ms1_spectra, parameters, resources))
+            for table in tables:
+                table.measure(voltage, (position, file), ms1_spectra, resources)
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} MS1 spectra in profile mode were centroided")
-    ions, values, reason, from_spectra = _join_files(traces, ions, len(files))
+    ions, features = tables[0].finish(len(files))
     voltages = [f"{voltage:g}" for voltage in np.unique(ions.voltage[np.isfinite(ions.voltage)]).tolist()]
     if voltages:
         resources.progress.message(f"FAIMS: ions are followed in the MS1 spectra of one voltage each ({', '.join(voltages)} V)")
-    times = np.where(reason == 0, values[:, :, TIME], np.nan).T
-    reason[at_another_time(times, values[:, :, WIDTH].T, from_spectra.T).T] = _ELSEWHERE
-    values[reason != 0, AREA] = np.nan
+    _refuse_other_times(features)
     transfers = None
-    if parameters.match_between_runs and len(files) > 1:
-        transfers = transferred(ions, values, reason, files, read_file, parameters, resources)
-        values[transfers.file, transfers.ion] = transfers.values
-    table = _table(identified, ions, files, values, reason, transfers)
+    if transfers_any:
+        donors = [Donors(ions, identified.forms.sequence[ions.form], features)]
+        if len(tables) > 1 and identified.decoys is not None:
+            decoy_ions, decoy_features = tables[1].finish(len(files))
+            # Numbers of sequences that no target has: decoys share no trace with them.
+            sequence = len(identified.sequences) + identified.decoys.forms.sequence[decoy_ions.form]
+            donors.append(Donors(decoy_ions, sequence, decoy_features))
+        transfers = transferred(donors, files, read_file, parameters, resources, spool)
     counts = {"faims_voltages": len(voltages)} if voltages else {}
-    return _amounts_by_sample(design, ions, files, values, reason, transfers, table, counts, resources)
+    traces = IonTraceTable(identified, ions, tuple(files), features, transfers)
+    return _amounts_by_sample(design, files, traces, counts, resources)
+
+
+class _FeatureTable:
+    """Traces of the ions of identified peptidoforms in all files."""
+
+    def __init__(self, identified: Identified, parameters: QuantificationParameters, spool: Path | None) -> None:
+        self._identified, self._parameters = identified, parameters
+        self._ions = list_ions(identified, parameters.isotopes, parameters.donor_fdr)
+        self._writer = FeatureWriter(spool)
+        self._voltages: list[float] = []
+        self._is_identified: list[NDArray[np.bool_]] = []
+
+    def measure(self, voltage: float, at: tuple[int, int], ms1_spectra: Ms1Spectra, resources: Resources) -> None:
+        """Measure the ions that a file identified, in its MS1 spectra of one voltage; `at`: the file's indices in the design and of all."""
+        number = next((k for k, other in enumerate(self._voltages) if other == voltage or np.isnan([other, voltage]).all()), None)
+        if number is None:
+            number = len(self._voltages)
+            self._voltages.append(voltage)
+            self._is_identified.append(np.zeros(len(self._ions), np.bool_))
+        traced = _traces_at(voltage, self._identified, self._ions, at[1], ms1_spectra, self._parameters, resources)
+        self._is_identified[number][traced.without] = True
+        self._is_identified[number][traced.identified] = True
+        self._writer.append(at[0], number, traced.rows, traced.values, traced.reason, traced.from_spectra)
+        n = len(traced.without)
+        self._writer.append(at[0], number, traced.without, np.zeros((n, N_VALUES)), np.full(n, _NO_TIME, np.int8), np.full(n, np.nan))
+
+    def finish(self, n_files: int) -> tuple[Ions, Features]:
+        """Return the ions of all files, one per ion and voltage at which any file identified it, and their traces.
+
+        The ions are sorted by ion and voltage.
+        """
+        order = np.argsort(self._voltages)  # NaN is last
+        ion, part = np.nonzero(np.array(self._is_identified)[order].T)
+        number = np.full((len(self._ions), len(order)), -1, np.int64)
+        number[ion, order[part]] = np.arange(len(ion))
+        features = self._writer.finish(number, len(ion), n_files)
+        return replace(self._ions.part(ion), voltage=np.array(self._voltages)[order][part]), features
+
+
+def _refuse_other_times(features: Features) -> None:
+    """Refuse the traces that are at another time than in most files."""
+    has = np.flatnonzero((features.reason == 0) & (features.ion < features.n_ions))
+    time, width = np.array(features.values[has, TIME]), np.array(features.values[has, WIDTH])
+    alignments = aligned(features.ion[has], features.file[has], time, features.n_ions, features.n_files).of_file
+    at = np.full(len(features.ion), -1, np.int64)
+    at[has] = np.arange(len(has))
+    for first, last in features.blocks():
+        rows = features.rows(first, last)
+        rows = rows[at[rows] >= 0]
+        times, widths, distances = (
+            features.dense(rows, column, first, last) for column in (time[at[rows]], width[at[rows]], features.distance[rows])
+        )
+        is_elsewhere = at_another_time(times, widths, distances, alignments)
+        features.reason[rows[is_elsewhere[features.ion[rows] - first, features.file[rows]]]] = _ELSEWHERE
 
 
 class _Traces(NamedTuple):
@@ -111,10 +161,6 @@ class _Traces(NamedTuple):
 
     Attributes
     ----------
-    file : int
-        Index of the file in the design.
-    voltage : float
-        FAIMS voltage, NaN without FAIMS.
     rows : ndarray of int64, shape (k,)
         Indices of the ions.
     values : ndarray of float64, shape (k, N_VALUES)
@@ -129,8 +175,6 @@ class _Traces(NamedTuple):
         Ions identified by spectra at the voltage.
     """
 
-    file: int
-    voltage: float
     rows: NDArray[np.int64]
     values: NDArray[np.float64]
     reason: NDArray[np.int8]
@@ -143,13 +187,13 @@ def _traces_at(
     voltage: float,
     identified: Identified,
     all_ions: Ions,
-    at: tuple[int, int],
+    file: int,
     ms1_spectra: Ms1Spectra,
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Traces:
-    """Measure the ions that a file identified, in its MS1 spectra of one voltage; `at` is the index in the design and the file index."""
-    (position, file), ions = at, all_ions.at_voltage(voltage)
+    """Measure the ions that a file identified, in its MS1 spectra of one voltage."""
+    ions = all_ions.at_voltage(voltage)
     rows, query, without, is_at = _query(identified, ions, file, ms1_spectra, parameters)
     values = measured_traces(ms1_spectra, query, parameters, resources)
     reason = _reasons(values, is_low(values, query.pattern, ms1_spectra), parameters)
@@ -163,37 +207,7 @@ def _traces_at(
         parameters,
     )
     reason[chosen[of_others]] = _OF_ANOTHER
-    return _Traces(position, voltage, rows, values, reason, from_spectra, without, is_at)
-
-
-def _join_files(
-    traces: Sequence[_Traces], ions: Ions, n_files: int
-) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
-    """Return the ions of all files, one per ion and voltage at which any file identified it, with their measurements.
-
-    The n ions are sorted by ion and voltage. The measurements are values (files, n, N_VALUES), reasons (files, n), -1 if the file did not
-    identify the ion, and distances of the apex from the nearest identifying spectrum (files, n), s.
-    """
-    voltages = np.unique([trace.voltage for trace in traces])  # NaN is last
-    column = [int(np.searchsorted(voltages, trace.voltage)) for trace in traces]
-    is_identified = np.zeros((len(ions), len(voltages)), np.bool_)
-    for traced, k in zip(traces, column, strict=True):
-        is_identified[np.concatenate([traced.without, traced.identified]), k] = True
-    ion, part = np.nonzero(is_identified)
-    number = np.full(is_identified.shape, -1, np.int64)
-    number[ion, part] = np.arange(len(ion))
-    shape = n_files, len(ion)
-    values, reason, from_spectra = np.zeros((*shape, N_VALUES)), np.full(shape, -1, np.int8), np.full(shape, np.nan)
-    for traced, k in zip(traces, column, strict=True):
-        at = number[traced.rows, k]
-        some, at = at >= 0, at[at >= 0]
-        values[traced.file, at], reason[traced.file, at], from_spectra[traced.file, at] = (
-            traced.values[some],
-            traced.reason[some],
-            traced.from_spectra[some],
-        )
-        reason[traced.file, number[traced.without, k]] = _NO_TIME
-    return replace(ions.part(ion), voltage=voltages[part]), values, reason, from_spectra
+    return _Traces(rows, values, reason, from_spectra, without, is_at)
 
 
 def _query(
@@ -231,285 +245,89 @@ def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: Qu
 
 
 def _amounts_by_sample(
-    design: Design,
-    ions: Ions,
-    files: list[int],
-    values: NDArray[np.float64],
-    reason: NDArray[np.int8],
-    transfers: Transfers | None,
-    table: pa.Table,
-    counts: dict[str, int],
-    resources: Resources,
+    design: Design, files: list[int], traces: IonTraceTable, counts: dict[str, int], resources: Resources
 ) -> MeasuredIons:
     """Return the amounts of ions by sample; the files of a sample are added."""
-    state = np.full(reason.shape, State.NOT_SEEN, np.int8)
-    state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
-    area = np.where(reason == 0, values[:, :, AREA], np.nan)
-    if transfers is not None:
-        state[transfers.file, transfers.ion] = State.TRANSFERRED
-        area[transfers.file, transfers.ion] = transfers.values[:, AREA]
     sample_of_file = {part.file: part.sample for part in design.parts}
-    samples = np.array([sample_of_file[file] for file in files], np.int64)
-    n_transferred = 0 if transfers is None else len(transfers.ion)
-    counts = {"ions": len(ions), "transferred": n_transferred, "refused": int((reason > 0).sum()), **counts}
-    return MeasuredIons(
-        RawQuantities(area.T, state.T).sum_by_sample(samples, len(design.samples)),
-        ions.form,
-        {ION_TRACES.name: table},
-        counts,
-        resources.used,
-    )
+    sample = np.array([sample_of_file[file] for file in files], np.int64)
+    features, transfers = traces.features, traces.transfers
+    shape = len(traces.ions), len(design.samples)
+    value, has_any, state = np.zeros(shape), np.zeros(shape, np.bool_), np.full(shape, State.NOT_SEEN, np.int8)
+    of_reason = np.array(_STATES, np.int8)
 
+    def add(ion: NDArray[np.integer], file: NDArray[np.integer], area: NDArray[np.float64], states: NDArray[np.int8]) -> None:
+        at = ion, sample[file]
+        np.minimum.at(state, at, states)
+        np.add.at(value, at, np.where(np.isnan(area), 0.0, area))
+        np.logical_or.at(has_any, at, ~np.isnan(area))
 
-def _table(
-    identified: Identified,
-    ions: Ions,
-    files: list[int],
-    values: NDArray[np.float64],
-    reason: NDArray[np.int8],
-    transfers: Transfers | None,
-) -> pa.Table:
-    """Return the table of ion traces: one row per ion and file that identified it or received it by transfer."""
-    is_transferred = np.zeros(reason.shape, np.bool_)
-    q_value = np.full(reason.shape, np.nan)
-    if transfers is not None:
-        is_transferred[transfers.file, transfers.ion] = True
-        q_value[transfers.file, transfers.ion] = transfers.q_value
-    ion, position = np.nonzero(((reason >= 0) | is_transferred).T)
-    value, why, is_moved = values[position, ion], reason[position, ion], is_transferred[position, ion]
-    has_area, is_seen = (why == 0) | is_moved, value[:, APEX] > 0
-    columns = (AREA, APEX, TIME, BEGIN, END, WIDTH, AGREEMENT)
-    names = ("area", "apex", "retention_time", "begin", "end", "width", "agreement")
-    numbers = {name: pa.array(value[:, column], mask=~is_seen) for name, column in zip(names, columns, strict=True)}
-    return ION_TRACES.arrow(
-        {
-            **numbers,
-            "area": pa.array(value[:, AREA], mask=~has_area),
-            "n_points": value[:, POINTS].astype(np.int64),
-            "peptide": taken(identified.forms.peptide, ions.form[ion]),
-            "charge": ions.charge[ion],
-            "mz": ions.mz[ion],
-            "voltage": or_null(ions.voltage[ion]),
-            "file": taken([PurePath(identified.files[file].path).name for file in files], position),
-            "source": taken(("identified", "transferred"), is_moved.astype(np.int64)),
-            "q_value": or_null(q_value[position, ion]),
-            "refused": taken(_REASONS, np.where(has_area, -1, np.maximum(why, 0)).astype(np.int64)),
-        }
-    )
+    for position in range(len(files)):
+        rows = features.rows_of_file(position)
+        reason = features.reason[rows]
+        add(features.ion[rows], features.file[rows], np.where(reason == 0, features.values[rows, AREA], np.nan), of_reason[reason])
+        if transfers is not None:
+            some, moved = transfers.features.rows_of_file(position), transfers.features
+            add(moved.ion[some], moved.file[some], moved.values[some, AREA], np.full(len(some), State.TRANSFERRED, np.int8))
+    n_refused = int(((features.reason > 0) & (features.ion < features.n_ions)).sum())
+    counts = {"ions": shape[0], "transferred": 0, "refused": n_refused, **({} if transfers is None else transfers.counts), **counts}
+    amounts = RawQuantities(np.where(has_any, value, np.nan), state)
+    return MeasuredIons(amounts, traces.ions.form, {ION_TRACES.name: traces}, counts, resources.used)
 
 
 @dataclass(frozen=True)
-class Transfers:
-    """Accepted transfers (t) of ions to files that did not identify them.
+class IonTraceTable:
+    """Table of ion traces: one row per ion and file that identified it or received it by transfer, sorted by ion and file.
 
-    Attributes
-    ----------
-    file : ndarray of int64, shape (t,)
-        Index of the file in the design.
-    ion : ndarray of int64, shape (t,)
-        Index of each transferred ion.
-    values : ndarray of float64, shape (t, N_VALUES)
-        Measured values of the traces.
-    q_value : ndarray of float64, shape (t,)
-        q-value of each transfer.
+    Iteration yields chunks of it.
     """
 
-    file: NDArray[np.int64]
-    ion: NDArray[np.int64]
-    values: NDArray[np.float64]
-    q_value: NDArray[np.float64]
+    identified: Identified
+    ions: Ions
+    files: tuple[int, ...]
+    features: Features
+    transfers: Transfers | None
 
+    def __iter__(self) -> Iterator[pa.Table]:
+        for first, last in self.features.blocks():
+            rows = self.features.rows(first, last)
+            ion, file, why = self.features.ion[rows], self.features.file[rows], self.features.reason[rows]
+            value, q_value, is_moved = self.features.values[rows], np.full(len(rows), np.nan), np.zeros(len(rows), np.bool_)
+            if self.transfers is not None:
+                moved = self.transfers.features.rows(first, last)
+                ion, file = np.append(ion, self.transfers.features.ion[moved]), np.append(file, self.transfers.features.file[moved])
+                why, is_moved = np.append(why, np.zeros(len(moved), np.int8)), np.append(is_moved, np.ones(len(moved), np.bool_))
+                value, q_value = (
+                    np.append(value, self.transfers.features.values[moved], axis=0),
+                    np.append(q_value, self.transfers.q_value[moved]),
+                )
+            order = np.lexsort((file, ion))
+            yield self._chunk(ion[order], file[order], value[order], why[order], q_value[order], is_moved[order])
 
-@dataclass(frozen=True)
-class _TriedTransfers:
-    """Measurements of k expected ions and of their decoys in a file."""
-
-    file: int
-    ion: NDArray[np.int64]
-    values: NDArray[np.float64]
-    score: NDArray[np.float64]
-    decoy_score: NDArray[np.float64]
-
-
-def transferred(
-    ions: Ions,
-    values: NDArray[np.float64],
-    reason: NDArray[np.int8],
-    files: list[int],
-    read_file: Callable[[int], Ms1Spectra],
-    parameters: QuantificationParameters,
-    resources: Resources,
-) -> Transfers:
-    """Measure ions in files that did not identify them, up to an estimated rate of false transfers.
-
-    Parameters
-    ----------
-    ions : Ions
-        Ions of the identifications.
-    values : ndarray of float64, shape (files, ions, N_VALUES)
-        Measured values of the traces.
-    reason : ndarray of int8, shape (files, ions)
-        0 for traces with an area, -1 if the file did not identify the ion, otherwise the reason for refusal.
-    files : list of int
-        Indices of the files.
-    read_file : callable
-        Function that returns the MS1 spectra of a file.
-    parameters : QuantificationParameters
-        Parameters of the quantification.
-    resources : Resources
-        Devices, threads and progress of the run.
-
-    Returns
-    -------
-    Transfers
-    """
-    times = np.where(reason == 0, values[:, :, TIME], np.nan).T
-    alignments = aligned(times)
-    n_measured = int((reason == 0).any(axis=0).sum())
-    n_donors = int((ions.is_donor & (reason == 0).any(axis=0)).sum())
-    resources.progress.message(
-        f"{n_donors:,} of {n_measured:,} measured ions are looked for in other files: those of accepted proteins whose peptides have a"
-        f" q-value of at most {parameters.donor_fdr:.3g} over all files together"
-    )
-    tried = []
-    for position, file in enumerate(files):
-        alignment = alignments[position]
-        if alignment is None:
-            resources.progress.message(
-                f"Nothing is transferred to file {position + 1} of {len(files)}: it shares too few ions with the others", "warning"
-            )
-            continue
-        others = {i: alignment for i, alignment in enumerate(alignments) if alignment is not None and i != position}
-        tried.append(_try_transfers(ions, values, times, reason, (alignment, others), position, read_file(file), parameters, resources))
-    return _accepted(tried, parameters, resources)
-
-
-def _try_transfers(
-    ions: Ions,
-    values: NDArray[np.float64],
-    times: NDArray[np.float64],
-    reason: NDArray[np.int8],
-    alignments: tuple[Alignment, Mapping[int, Alignment]],
-    position: int,
-    ms1_spectra: Ms1Spectra,
-    parameters: QuantificationParameters,
-    resources: Resources,
-) -> _TriedTransfers:
-    """Measure all ions that other files measured and this file did not identify, with decoys.
-
-    `alignments` are the alignment of this file, and those of the other files by index.
-    """
-    of_file, others = alignments
-    expected = np.full((len(ions), len(others)), np.nan)
-    for column, (i, alignment) in enumerate(others.items()):
-        there = ~np.isnan(times[:, i])
-        expected[there, column] = alignment.to_reference(times[there, i])
-    rows = np.flatnonzero((reason[position] < 0) & ions.is_donor & ~np.isnan(expected).all(axis=1))
-    if not len(rows):
-        return _TriedTransfers(position, rows, np.zeros((0, N_VALUES)), np.zeros(0), np.zeros(0))
-    time = of_file.from_reference(np.nanmedian(expected[rows], axis=1))
-    spread = max([of_file.spread, *(other.spread for other in others.values())])
-    area = _expected_areas(values[:, :, AREA], reason, position, rows)
-    result = [
-        _traced(ms1_spectra, ions, rows, shift, time, _REACH * spread, parameters, resources)
-        for shift in (np.zeros(len(rows)), _decoy_shift(ions, rows))
-    ]
-    scores = [_scores(values, is_low(values, ions.pattern[rows], ms1_spectra), time, spread, area, parameters) for values in result]
-    return _TriedTransfers(position, rows, result[0], *scores)
-
-
-def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the m/z shift of each ion's decoy, Th: a random number of mass steps, up or down, that avoids related ions."""
-    rng = np.random.default_rng(0)
-    steps = rng.integers(_FEWEST_STEPS, _MOST_STEPS + 1, len(rows)) * rng.choice([-1, 1], len(rows))
-    shifts: NDArray[np.float64] = steps * _DECOY_STEP / ions.charge[rows]
-    return shifts
-
-
-def _traced(
-    ms1_spectra: Ms1Spectra,
-    ions: Ions,
-    rows: NDArray[np.int64],
-    shift: NDArray[np.float64],
-    time: NDArray[np.float64],
-    reach: float,
-    parameters: QuantificationParameters,
-    resources: Resources,
-) -> NDArray[np.float64]:
-    result = np.zeros((len(rows), N_VALUES))
-    for voltage in ms1_spectra.voltages:
-        is_at = (ions.voltage[rows] == voltage) | (np.isnan(ions.voltage[rows]) & np.isnan(voltage))
-        if not is_at.any():
-            continue
-        some = rows[is_at]
-        query = TraceQuery(
-            ions.mz[some] + shift[is_at],
-            ions.charge[some],
-            ions.pattern[some],
-            np.arange(len(some) + 1),
-            time[is_at],
-            np.full(len(some), reach),
-            reach + parameters.retention_window / 2,
-            voltage,
+    def _chunk(
+        self,
+        ion: NDArray[np.int32],
+        file: NDArray[np.int32],
+        value: NDArray[np.float64],
+        why: NDArray[np.int8],
+        q_value: NDArray[np.float64],
+        is_moved: NDArray[np.bool_],
+    ) -> pa.Table:
+        ions, has_area, is_seen = self.ions, why == 0, value[:, APEX] > 0
+        columns = (AREA, APEX, TIME, BEGIN, END, WIDTH, AGREEMENT)
+        names = ("area", "apex", "retention_time", "begin", "end", "width", "agreement")
+        numbers = {name: pa.array(value[:, column], mask=~is_seen) for name, column in zip(names, columns, strict=True)}
+        return ION_TRACES.arrow(
+            {
+                **numbers,
+                "area": pa.array(value[:, AREA], mask=~has_area),
+                "n_points": value[:, POINTS].astype(np.int64),
+                "peptide": taken(self.identified.forms.peptide, ions.form[ion]),
+                "charge": ions.charge[ion],
+                "mz": ions.mz[ion],
+                "voltage": or_null(ions.voltage[ion]),
+                "file": taken([PurePath(self.identified.files[number].path).name for number in self.files], file),
+                "source": taken(("identified", "transferred"), is_moved.astype(np.int64)),
+                "q_value": or_null(q_value),
+                "refused": taken(_REASONS, np.where(has_area, -1, why).astype(np.int64)),
+            }
         )
-        result[is_at] = measured_traces(ms1_spectra, query, parameters, resources)
-    return result
-
-
-def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], position: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return ln of the expected area of each ion, from its areas in other files, scaled by the ions that both files measured."""
-    logs = np.log(np.where(reason == 0, area, np.nan))
-    scaled = []
-    for i in range(len(logs)):
-        both = ~np.isnan(logs[i]) & ~np.isnan(logs[position])
-        scaled.append(logs[i, rows] + (float(np.median((logs[position] - logs[i])[both])) if both.any() else 0.0))
-    del scaled[position]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        means: NDArray[np.float64] = np.nan_to_num(np.nanmean(np.array(scaled), axis=0))
-        return means
-
-
-def _scores(
-    values: NDArray[np.float64],
-    low: NDArray[np.bool_],
-    time: NDArray[np.float64],
-    spread: float,
-    area: NDArray[np.float64],
-    parameters: QuantificationParameters,
-) -> NDArray[np.float64]:
-    """Return how well traces agree with the expected time and area, higher is better; -inf without a trace."""
-    is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
-    result = np.full(len(values), -np.inf)
-    some = values[is_there]
-    result[is_there] = (
-        -0.5 * ((some[:, TIME] - time[is_there]) / spread) ** 2
-        - 0.5 * ((np.log(some[:, AREA]) - area[is_there]) / _AREA_SPREAD) ** 2
-        - (1 - some[:, AGREEMENT]) / _DISAGREEMENT
-        + np.log(some[:, POINTS])
-    )
-    return result
-
-
-def _accepted(tried: list[_TriedTransfers], parameters: QuantificationParameters, resources: Resources) -> Transfers:
-    """Return the transfers accepted at the requested rate of false transfers, estimated over all files."""
-    score = np.concatenate([np.zeros(0), *(part.score for part in tried)])
-    decoy = np.concatenate([np.zeros(0), *(part.decoy_score for part in tried)])
-    is_there, decoys = np.isfinite(score), decoy[np.isfinite(decoy)]
-    every = np.concatenate([score[is_there], decoys])
-    q = q_values(every, np.arange(len(every)) >= int(is_there.sum()), plus_one=True)[: int(is_there.sum())]
-    q_value = np.ones(len(score))
-    q_value[is_there] = q
-    retained = np.flatnonzero(is_there & (q_value <= parameters.transfer_fdr))
-    n_decoys = int((decoys >= score[retained].min()).sum()) if len(retained) else 0
-    resources.progress.message(
-        f"{len(retained):,} of {len(score):,} ions were found in files that did not identify them, and {n_decoys:,} of as many decoys. "
-        "The rate"
-        f" of {parameters.transfer_fdr:.3g} is that of ions that are not there; wrong identities are limited among the donors, to"
-        f" {parameters.donor_fdr:.3g} of those of one file and of those of several"
-    )
-    file = np.concatenate([np.zeros(0, np.int64), *(np.full(len(part.ion), part.file, np.int64) for part in tried)])
-    ion = np.concatenate([np.zeros(0, np.int64), *(part.ion for part in tried)])
-    values = np.concatenate([np.zeros((0, N_VALUES)), *(part.values for part in tried)])
-    return Transfers(file[retained], ion[retained], values[retained], q_value[retained])

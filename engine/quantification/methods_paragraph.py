@@ -7,6 +7,10 @@ __all__ = ["methods"]
 
 _NSAF = "Zybailov B, et al. Statistical analysis of membrane proteome expression changes. J Proteome Res 5, 2339-2347 (2006)"
 _MAXLFQ = "Cox J, et al. Accurate proteome-wide label-free quantification (MaxLFQ). Mol Cell Proteomics 13, 2513-2526 (2014)"
+_TRANSFERS = (
+    "Solivais AJ, et al. Improved detection of differentially abundant proteins through FDR-control of peptide-identity-propagation."
+    " J Proteome Res 24, 4437-4449 (2025)"
+)
 _LIMMA = "Smyth GK. Linear models and empirical Bayes methods for assessing differential expression. Stat Appl Genet Mol Biol 3, 3 (2004)"
 _MIXTURE = "Dempster AP, et al. Maximum likelihood from incomplete data via the EM algorithm. J R Stat Soc B 39, 1-38 (1977)"
 _BENJAMINI = "Benjamini Y, Hochberg Y. Controlling the false discovery rate. J R Stat Soc B 57, 289-300 (1995)"
@@ -40,6 +44,7 @@ def methods(facts: RunFacts) -> Methods:
         citations += [_REFERENCE] if facts.text("reference") else []
     else:
         sentences += _describe_traces(facts)
+        citations += [_TRANSFERS] if facts.text("match_between_runs") == "True" else []
     if method != "counts":
         by = facts.text("protein_quantity")
         if facts.text("normalisation") == "median":
@@ -101,8 +106,8 @@ def _describe_traces(facts: RunFacts) -> list[str]:
         reported = f"; {counted(transferred, 'ion')} came from them" if transferred is not None else ""
         result.append(
             "Ions of accepted proteins that other files identified, whose peptides had a q-value of at most"
-            f" {facts.text('donor_fdr')} over all files, were looked for at their aligned times, and accepted up to a share of"
-            f" {facts.text('transfer_fdr')} that are not there, estimated by transfers to shifted masses{reported}."
+            f" {facts.text('donor_fdr')} over all files, were looked for at their aligned times, and accepted up to a rate of false"
+            f" transfers of {facts.text('transfer_fdr')}, estimated by decoy peptides and random times (PIP-ECHO){reported}."
         )
     return result
 

@@ -5,7 +5,7 @@ There is one row per ion and file, or per spectrum and channel, with values befo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from proteoscope.engine.errors import ParameterError, shortened
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification.corrections import quantity_parts
+from proteoscope.engine.quantification.results import TableParts, chunks_of
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, REPORTER_IONS, SAMPLES
 from proteoscope.engine.results.arrow import in_one, taken
 from proteoscope.engine.results.columns import Column
@@ -67,37 +68,41 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
         If writing fails.
     """
     progress.stage("Exporting the input of MSstats")
-    rows, columns = msstats_rows(read_quantities(project, request.run_id))
+    rows, columns = msstats_rows(quantity_parts(project, request.run_id))
     write_separated(request.target, rows, columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return [request.target]
 
 
-def msstats_rows(tables: Mapping[str, pa.Table]) -> tuple[pa.Table, tuple[Column, ...]]:
-    """Return the ion traces of a run as input of MSstats, or its reporter ions as input of MSstatsTMT, and the columns.
+def msstats_rows(tables: Mapping[str, TableParts]) -> tuple[Iterator[pa.Table], tuple[Column, ...]]:
+    """Return the ion traces of a run as input of MSstats, or its reporter ions as input of MSstatsTMT, in chunks, and the columns.
 
     Raises
     ------
     ParameterError
         If the run has neither traces nor reporter ions, or no conditions, or two files with the same name.
     """
-    samples = tables[SAMPLES.name].to_pylist()
+    samples = [sample for part in chunks_of(tables[SAMPLES.name]) for sample in part.to_pylist()]
     if any(sample["condition"] is None for sample in samples):
         raise ParameterError("MSstats compares conditions, and the run has none: quantify with a design")
-    is_labelled = len(tables[REPORTER_IONS.name]) > 0
-    if not is_labelled and not len(tables[ION_TRACES.name]):
+    is_labelled, has_traces = (any(len(part) for part in chunks_of(tables[table.name])) for table in (REPORTER_IONS, ION_TRACES))
+    if not is_labelled and not has_traces:
         raise ParameterError("MSstats takes ion traces or reporter ions, and the run has numbers of spectra alone")
-    rows = _labelled(tables, samples) if is_labelled else _label_free(tables, samples)
     names = _LABELLED if is_labelled else _LABEL_FREE
+    owner: dict[str, str | None] = {}
+    for part in chunks_of(tables[PEPTIDOFORMS.name]):
+        first = part.select(["peptide", "accession"]).take(np.arange(0, len(part), len(samples)))
+        owner |= zip(first["peptide"].to_pylist(), first["accession"].to_pylist(), strict=True)
+    parts = tables[(REPORTER_IONS if is_labelled else ION_TRACES).name]
+    rows = ((_labelled if is_labelled else _label_free)(part, owner, samples).select(names) for part in chunks_of(parts))
     columns = tuple(Column(name, saved=".8g", kind="number", saved_null="NA") if name == "Intensity" else Column(name) for name in names)
-    return rows.select(names), columns
+    return rows, columns
 
 
-def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
-    """Return the ion traces as rows; the files of a sample are its fractions.
+def _label_free(traces: pa.Table, owner: Mapping[str, str | None], samples: list[dict[str, Any]]) -> pa.Table:
+    """Return ion traces as rows; the files of a sample are its fractions.
 
     Ions that were not identified in a file have no row; MSstats adds these rows.
     """
-    traces = tables[ION_TRACES.name]
     at: dict[str, tuple[int, int]] = {}
     for number, sample in enumerate(samples):
         for fraction, name in enumerate(sample["parts"], 1):
@@ -111,7 +116,7 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
     n = len(traces)
     rows = pa.table(
         {
-            "ProteinName": _proteins(tables, traces["peptide"]),
+            "ProteinName": _proteins(owner, traces["peptide"]),
             "PeptideSequence": traces["peptide"],
             "PrecursorCharge": traces["charge"],
             "FragmentIon": _voltages(traces["voltage"]),
@@ -126,9 +131,8 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
     return rows.filter(rows["ProteinName"].is_valid())
 
 
-def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
-    """Return the reporter ions as rows; samples with the same files are a mixture, and refused spectra have no intensity."""
-    ions = tables[REPORTER_IONS.name]
+def _labelled(ions: pa.Table, owner: Mapping[str, str | None], samples: list[dict[str, Any]]) -> pa.Table:
+    """Return reporter ions as rows; samples with the same files are a mixture, and refused spectra have no intensity."""
     name = in_one(ions["sample"]).dictionary_encode()
     number_of = {sample["sample"]: number for number, sample in enumerate(samples)}
     row = np.array([number_of[text] for text in name.dictionary.to_pylist()], np.int64)[name.indices.to_numpy()]
@@ -142,7 +146,7 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
     nothing = pa.scalar(None, pa.float64())
     rows = pa.table(
         {
-            "ProteinName": _proteins(tables, ions["peptide"]),
+            "ProteinName": _proteins(owner, ions["peptide"]),
             "PeptideSequence": ions["peptide"],
             "Charge": ions["charge"],
             "PSM": psm,
@@ -172,9 +176,7 @@ def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
     return pa.array(["NA" if value is None else f"CV{value:g}" for value in voltage.to_pylist()], pa.string())
 
 
-def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
+def _proteins(owner: Mapping[str, str | None], peptide: pa.ChunkedArray) -> pa.Array:
     """Return the protein to which each peptidoform is assigned; null for none."""
-    forms = tables[PEPTIDOFORMS.name]
-    owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))
     text = in_one(peptide).dictionary_encode()
     return pa.array([owner.get(name) for name in text.dictionary.to_pylist()], pa.string()).take(text.indices)

@@ -45,16 +45,17 @@ def export_msstats_ptm(project: Project, request: ExportRequest, progress: Progr
         )
     record = next(run for run in project.runs() if run.id == request.run_id)
     minimum = float(record.parameters.get("minimum_site_probability", QuantificationParameters().minimum_site_probability))
-    rows, columns = msstats_rows(tables)
+    parts, columns = msstats_rows(tables)
+    rows = pa.concat_tables(parts)
     names = _names_of_sites(tables[SITE_PEPTIDOFORMS.name], minimum)
     text = rows["PeptideSequence"].combine_chunks().dictionary_encode()
     peptides = text.dictionary.to_pylist()
     name = pa.array([names.get(peptide) for peptide in peptides], pa.string()).take(text.indices)
     is_modified = pa.array([peptide in names for peptide in peptides], pa.bool_()).take(text.indices)
     modified = rows.set_column(rows.schema.get_field_index("ProteinName"), "ProteinName", name).filter(pa.compute.is_valid(name))
-    parts = (modified, rows.filter(pa.compute.invert(is_modified)))
+    written = (modified, rows.filter(pa.compute.invert(is_modified)))
     paths = [request.target / file for file in _FILES]
-    for path, part in zip(paths, parts, strict=True):
+    for path, part in zip(paths, written, strict=True):
         write_separated(path, part, columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     n_uncertain = sum(site is None for site in names.values())
     if n_uncertain:

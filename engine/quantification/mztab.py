@@ -7,7 +7,7 @@ over assays.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from proteoscope.engine.formats.protein_names import taxonomy_column
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification.corrections import quantity_parts
 from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.quantification.results import TableParts, chunks_of
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES
 from proteoscope.engine.results.arrow import in_one, or_null
 from proteoscope.engine.results.columns import Column
@@ -51,20 +52,22 @@ def export_mztab(project: Project, request: ExportRequest, progress: Progress) -
     """Write proteins and peptidoforms as mzTab 1.0 (see `proteoscope.engine.entry.Search.export`)."""
     progress.stage("Exporting mzTab")
     files = [source.path for source in project.inputs(request.run_id) if source.kind == "spectra"]
-    tables = read_quantities(project, request.run_id)
+    tables = quantity_parts(project, request.run_id)
     write_mztab(request.target, tables, files, _fixed_modifications(project, request.run_id), progress)
     return [request.target]
 
 
-def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], fixed: Sequence[str] | None, progress: Progress) -> None:
+def write_mztab(
+    path: Path, tables: Mapping[str, TableParts], files: Sequence[Path], fixed: Sequence[str] | None, progress: Progress
+) -> None:
     """Write the quantities of proteins and peptidoforms as mzTab.
 
     Parameters
     ----------
     path : Path
         File to write.
-    tables : mapping of str to pyarrow.Table
-        Proteins, peptidoforms, ion traces, reporter ions and samples.
+    tables : mapping of str to (pyarrow.Table or iterable of pyarrow.Table)
+        Proteins, peptidoforms, ion traces, reporter ions and samples, or chunks of these.
     files : sequence of Path
         Spectrum files; samples refer to them by name.
     fixed : sequence of str or None
@@ -79,20 +82,33 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
     Cancelled
         If the user cancelled.
     """
-    samples = tables[SAMPLES.name].to_pylist()
+    samples = [sample for part in chunks_of(tables[SAMPLES.name]) for sample in part.to_pylist()]
     variables = list(dict.fromkeys(sample["condition"] or sample["sample"] for sample in samples))
     variable = np.array([variables.index(sample["condition"] or sample["sample"]) for sample in samples])
-    peptides = sorted(set(tables[PEPTIDOFORMS.name]["peptide"].to_pylist()))
-    reporters = tables[REPORTER_IONS.name].group_by(["sample", "channel"]).aggregate([])
-    channels = dict(zip(reporters["sample"].to_pylist(), reporters["channel"].to_pylist(), strict=True))
+    modifications = {name for part in chunks_of(tables[PEPTIDOFORMS.name]) for name in _names(part["peptide"].unique().to_pylist())}
+    channels: dict[str, str] = {}
+    for part in chunks_of(tables[REPORTER_IONS.name]):
+        reporters = part.group_by(["sample", "channel"]).aggregate([])
+        channels |= zip(reporters["sample"].to_pylist(), reporters["channel"].to_pylist(), strict=True)
     labelled = "itraq" if set(channels.values()) <= set(label("itraq-8").channels) else "tmt"
-    kind = labelled if channels else "label-free" if len(tables[ION_TRACES.name]) else "counts"
-    lines = _metadata(samples, variables, variable, files, kind, channels, _names(peptides), fixed)
+    kind = labelled if channels else "label-free" if any(map(len, chunks_of(tables[ION_TRACES.name]))) else "counts"
+    lines = _metadata(samples, variables, variable, files, kind, channels, sorted(modifications), fixed)
     head = "".join(f"MTD\t{name}\t{_plain(value)}\n" for name, value in lines).encode()
-    sections = [_proteins(tables[PROTEINS.name], variable, len(variables)), _peptides(tables[PEPTIDOFORMS.name], variable, len(variables))]
+    n_commas = 0
 
-    write_lines(path, head, sections, lambda section: b"\n" + header_line(section[1]) + separated_lines(*section, _DIALECT), progress)
-    n_commas = pa.compute.sum(pa.compute.match_substring(in_one(tables[PROTEINS.name]["other_accessions"]).flatten(), ",")).as_py()
+    def sections() -> Iterator[tuple[bytes, pa.Table, tuple[Column, ...]]]:
+        nonlocal n_commas
+        for table, section in ((PROTEINS, _proteins), (PEPTIDOFORMS, _peptides)):
+            start = True
+            for part in chunks_of(tables[table.name]):
+                rows, columns = section(part, variable, len(variables))
+                yield b"\n" + header_line(columns) if start else b"", rows, columns
+                start = False
+                if table is PROTEINS:
+                    members = in_one(part["other_accessions"]).flatten()
+                    n_commas += pa.compute.sum(pa.compute.match_substring(members, ",")).as_py() or 0
+
+    write_lines(path, head, sections(), lambda section: section[0] + separated_lines(*section[1:], _DIALECT), progress)
     if n_commas:
         progress.message(
             f"{path.name}: accessions of groups hold commas, which separate accessions there; they are written as %2C", "warning"

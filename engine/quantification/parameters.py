@@ -110,8 +110,8 @@ class QuantificationParameters(SearchParameters):
         le=1,
         title="Transfer FDR",
         group=_TRANSFERS,
-        help="Maximum estimated fraction of transferred ions that are absent from the file. Transfers to shifted masses serve as"
-        " decoys. Wrong identifications are limited by the donor peptide FDR instead.",
+        help="Maximum estimated fraction of false transfers: of ions that are absent from the file, estimated by transfers to random"
+        " times, and of wrong identifications, estimated by transfers of decoy peptides.",
     )
     donor_fdr: float = parameter(
         0.01,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,14 @@ from proteoscope.engine.project.run import Run
 from proteoscope.engine.quantification.amounts import Grouping, Levels, MeasuredIons, RawQuantities, State
 from proteoscope.engine.quantification.changes import Changes, changes_table
 from proteoscope.engine.quantification.design import BLOCKS, Design
+from proteoscope.engine.quantification.missing_values import missing_table
 from proteoscope.engine.quantification.normalised import Quantities, plex_scaling
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.sites import SiteQuantities, Sites, site_quantities
 from proteoscope.engine.quantification.tables import (
     BY_SAMPLE,
     CHANGES,
+    MISSING,
     PEPTIDES,
     PEPTIDOFORMS,
     PROTEINS,
@@ -38,7 +41,9 @@ from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
 __all__ = [
+    "TableParts",
     "amount_columns",
+    "chunks_of",
     "peptide_counts",
     "quantity_tables",
     "sample_counts",
@@ -48,14 +53,18 @@ __all__ = [
     "write_wide",
 ]
 
+TableParts: TypeAlias = "pa.Table | Iterable[pa.Table]"
+"""A table, or its chunks, which can be iterated repeatedly."""
+_ROWS_OF_CHUNK = 1 << 17
+
 _KEYS = (
     *("accession", "other_accessions", "description", "peptide", "sequence", "gene", "organism"),
     *("position", "residue", "modification", "site_probability", "localisation_q_value", "n_peptidoforms"),
 )
 
 
-def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return all result tables of a quantification by name.
+def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured: Mapping[str, TableParts]) -> dict[str, TableParts]:
+    """Return all result tables of a quantification by name: tables, or iterables of chunks that are made when they are needed.
 
     Parameters
     ----------
@@ -63,30 +72,36 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
         Normalised quantities.
     changes : sequence of Changes
         Tested changes of proteins.
-    measured : mapping of str to pyarrow.Table
+    measured : mapping of str to (pyarrow.Table or iterable of pyarrow.Table)
         Tables of the underlying measurements; the tables of methods that were not used are empty.
     """
     identified, design, levels = quantities.identified, quantities.design, quantities.normalised.levels
     proteins, of_form = identified.proteins, identified.forms.sequence
     accession = taken(proteins.accession, identified.protein)
-    keys: tuple[tuple[Table, Mapping[str, Any], Mapping[str, Any]], ...] = (
+    keys: tuple[tuple[Table, Mapping[str, Any]], ...] = (
         (
             PEPTIDOFORMS,
             {"peptide": identified.forms.peptide, "sequence": taken(identified.sequences, of_form), "accession": taken(accession, of_form)},
-            {},
         ),
-        (PEPTIDES, {"sequence": identified.sequences, "accession": accession}, {}),
+        (PEPTIDES, {"sequence": identified.sequences, "accession": accession}),
         (
             PROTEINS,
             {"accession": proteins.accession, "other_accessions": proteins.others, "description": proteins.description, **proteins.names},
-            {"n_peptides": peptide_counts(levels.sequences, identified.protein, len(proteins)), "nsaf": or_null(quantities.nsaf)},
         ),
     )
+    n_peptides = peptide_counts(levels.sequences, identified.protein, len(proteins))
+    more: tuple[dict[str, NDArray[Any]], ...] = ({}, {}, {"n_peptides": n_peptides, "nsaf": quantities.nsaf})
     by_sample = {
-        table.name: _table_by_sample(table, key, design, {**amount_columns(amounts), "n_psms": n_psms.ravel(), **more})
-        for (table, key, more), amounts, n_psms in zip(keys, levels, quantities.psms, strict=True)
+        table.name: _TableBySample(table, key, design, amounts, {"n_psms": n_psms, **columns})
+        for (table, key), amounts, n_psms, columns in zip(keys, levels, quantities.psms, more, strict=True)
     }
-    made = {**measured, **by_sample, SAMPLES.name: _samples(quantities), CHANGES.name: changes_table(changes, proteins)}
+    made = {
+        **measured,
+        **by_sample,
+        SAMPLES.name: _samples(quantities),
+        CHANGES.name: changes_table(changes, proteins),
+        MISSING.name: missing_table(levels.proteins.value, [sample.condition for sample in design.samples], proteins),
+    }
     return {table.name: made.get(table.name, table.schema().empty_table()) for table in TABLES}
 
 
@@ -114,8 +129,9 @@ def site_tables(
     scaling = plex_scaling(design, parameters)
     amounts = site_quantities(sites, protein, measured.ions.scaled(quantities.normalised.factor), grouping, parameters, *scaling)
     keys = {name: in_one(sites.table[name]) for name in sites.table.column_names}
-    by_sample = _table_by_sample(SITE_QUANTITIES, keys, design, site_columns(amounts))
-    return {SITE_QUANTITIES.name: by_sample, SITE_PEPTIDOFORMS.name: peptidoforms}
+    by_sample = _TableBySample(SITE_QUANTITIES, keys, design, amounts.amounts, {"log2_relative": amounts.log2_relative})
+    table = pa.concat_tables([SITE_QUANTITIES.schema().empty_table(), *by_sample])
+    return {SITE_QUANTITIES.name: table, SITE_PEPTIDOFORMS.name: peptidoforms}
 
 
 def site_columns(quantities: SiteQuantities) -> dict[str, pa.Array]:
@@ -123,20 +139,49 @@ def site_columns(quantities: SiteQuantities) -> dict[str, pa.Array]:
     return {**amount_columns(quantities.amounts), "log2_relative": or_null(quantities.log2_relative)}
 
 
-def _table_by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Mapping[str, Any]) -> pa.Table:
-    """Return a table with one row per protein (or peptide) and sample.
+@dataclass(frozen=True)
+class _TableBySample:
+    """Table with one row per protein (or peptide) and sample; iteration yields chunks of whole proteins (or peptides).
 
-    `keys` are the columns that identify proteins or peptides, and `values` are the columns of all rows.
+    Attributes
+    ----------
+    table : Table
+        Columns of the table.
+    keys : mapping of str to sequence
+        Columns that identify proteins (or peptides), with a value for each.
+    design : Design
+        Samples.
+    amounts : RawQuantities
+        Amounts, (n, samples).
+    more : mapping of str to ndarray
+        Further columns, (n, samples).
     """
-    schema, n_samples = table.schema(), len(design.samples)
-    n = len(values["quantity"]) // n_samples
-    rows, samples = pa.array(np.repeat(np.arange(n), n_samples)), pa.array(np.tile(np.arange(n_samples), n))
-    repeated = {
-        name: (column if isinstance(column, pa.Array) else pa.array(column, schema.field(name).type)).take(at)
-        for columns, at in ((keys, rows), (_sample_columns(design), samples))
-        for name, column in columns.items()
-    }
-    return table.arrow({**repeated, **values})
+
+    table: Table
+    keys: Mapping[str, Any]
+    design: Design
+    amounts: RawQuantities
+    more: Mapping[str, NDArray[Any]]
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        n, n_samples = self.amounts.value.shape
+        schema = self.table.schema()
+
+        def arrays(columns: Mapping[str, Any]) -> dict[str, pa.Array]:
+            return {name: x if isinstance(x, pa.Array) else pa.array(x, schema.field(name).type) for name, x in columns.items()}
+
+        keys, samples = arrays(self.keys), arrays(_sample_columns(self.design))
+        some = max(1, _ROWS_OF_CHUNK // n_samples)
+        for first in range(0, n, some):
+            part = slice(first, min(n, first + some))
+            rows, sample = np.divmod(np.arange((part.stop - first) * n_samples), n_samples)
+            repeated = {name: column.take(pa.array(first + rows)) for name, column in keys.items()}
+            repeated |= {name: column.take(pa.array(sample)) for name, column in samples.items()}
+            amounts = RawQuantities(self.amounts.value[part], self.amounts.state[part])
+            more = {
+                name: or_null(column[part]) if column.dtype == np.float64 else column[part].ravel() for name, column in self.more.items()
+            }
+            yield self.table.arrow({**repeated, **amount_columns(amounts), **more})
 
 
 def _sample_columns(design: Design) -> dict[str, list[Any]]:
@@ -164,13 +209,13 @@ def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
 
 
 def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
-    """Return the number of quantified peptides of each protein in each sample, flattened to one column.
+    """Return the number of quantified peptides of each protein in each sample, (proteins, samples) int64.
 
     `protein` is the index of each peptide's protein, or -1.
     """
     result = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int64)
     np.add.at(result, protein, ~np.isnan(sequences.value))  # the last row collects peptides without a protein
-    return result[:-1].ravel()
+    return result[:-1]
 
 
 def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
@@ -181,7 +226,7 @@ def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDAr
     return {**counts, "n_transferred": is_transferred.sum(axis=0), "factor": factor}
 
 
-def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> list[str]:
+def write_quantities(run: Run, tables: Mapping[str, TableParts], out: str | Path | None, progress: Progress) -> list[str]:
     """Write the tables of a run, also as text, and the protein table to `out` if given; return the names of the text files.
 
     Raises
@@ -193,17 +238,27 @@ def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path |
     """
     present = [table for table in (*TABLES, *SITE_TABLES) if table.name in tables]
     for table in present:
-        run.write_table(table.name, tables[table.name])
-        progress.check()
-        write_separated(run.folder / EXPORTS / table_file_name(table), tables[table.name], table.saved_columns, progress, DIGITS)
+        parts = tables[table.name]
+        with run.table_writer(table.name, table.schema()) as writer:
+            for part in chunks_of(parts):
+                writer.write(part)
+                progress.check()
+        write_separated(run.folder / EXPORTS / table_file_name(table), parts, table.saved_columns, progress, DIGITS)
     wide = write_wide(run.folder / EXPORTS, tables, progress)
     if out is not None:
         write_separated(Path(out), tables[PROTEINS.name], PROTEINS.saved_columns, progress, DIGITS)
     return [*map(table_file_name, present), *(path.name for path in wide)]
 
 
-def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress, *, spreadsheet_safe: bool = False) -> list[Path]:
+def chunks_of(parts: TableParts) -> Iterable[pa.Table]:
+    """Return the chunks of a table; a table is its only chunk."""
+    return (parts,) if isinstance(parts, pa.Table) else parts
+
+
+def write_wide(folder: Path, tables: Mapping[str, TableParts], progress: Progress, *, spreadsheet_safe: bool = False) -> list[Path]:
     """Write the tables with one column of quantities per sample, as other programs expect them; return the paths.
+
+    Chunks of `tables` hold whole proteins (or peptides).
 
     Raises
     ------
@@ -212,21 +267,22 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
     Cancelled
         If the user cancelled.
     """
-    samples = tables[SAMPLES.name]["sample"].to_pylist()
+    samples = [name for part in chunks_of(tables[SAMPLES.name]) for name in part["sample"].to_pylist()]
     # The prefix avoids names of other columns and formulas of spreadsheets.
     columns = tuple(Column(f"quantity_{name}", saved=".6g", kind="number") for name in samples)
     present = [table for table in BY_SAMPLE if table.name in tables]
     for kind in present:
-        table, described = _widen(tables[kind.name], kind, columns)
-        write_separated(folder / wide_table_file_name(kind), table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
+        keys = [name for name in kind.saved if name in _KEYS]
+        parts = (_widen(part, keys, columns) for part in chunks_of(tables[kind.name]))
+        path, described = folder / wide_table_file_name(kind), (*kind.chosen(keys), *columns)
+        write_separated(path, parts, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
     return [folder / wide_table_file_name(table) for table in present]
 
 
-def _widen(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
+def _widen(table: pa.Table, keys: Sequence[str], columns: Sequence[Column]) -> pa.Table:
     """Return a table with one row per protein (or peptide) and one column of quantities per sample."""
-    keys = [name for name in described.saved if name in _KEYS]
     n = len(columns)
     first = pa.array(np.arange(0, len(table), n))
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     arrays = [table[name].take(first) for name in keys] + [or_null(value[:, number]) for number in range(n)]
-    return pa.table(arrays, names=[*keys, *(column.name for column in columns)]), (*described.chosen(keys), *columns)
+    return pa.table(arrays, names=[*keys, *(column.name for column in columns)])

@@ -5,27 +5,31 @@ ion elutes shortly before or after the ion, both have one apex, and the summit a
 file cannot show this error, but other files in which the ion is more abundant do.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Alignment", "aligned", "at_another_time"]
+from proteoscope.engine.quantification.amounts import group_medians
+
+__all__ = ["Alignment", "Alignments", "aligned", "at_another_time"]
 
 _FEWEST_SHARED = 10
 _LEAST_SPREAD = 1.0  # s: MS1 spectra do not resolve times below this
 _WIDEST, _NARROWEST = 101, 11  # maximum and minimum number of ions in a running median
 _MAD = 1.4826
 _SPREADS = 4.0
-"""Minimum difference of two times that are considered different, in standard deviations of the alignments."""
+"""Minimum difference of two times that are considered different, in standard deviations of their difference."""
 _FEWEST_COMPARED = 50
 """Minimum number of ions in both a file and the reference: a curve through fewer may be wrong, especially at its ends."""
+_ROUNDS, _CANDIDATES = 3, 33
 _PART_OF_WIDTH = 0.25
 """Fraction of the narrower peak's width within which times are considered equal, since times of wide peaks are less precise."""
 
 
 class Alignment(NamedTuple):
-    """Alignment of a file's times to the reference: linear interpolation between knots, and a constant shift outside them.
+    """Alignment of a file's times to the consensus (reference): linear interpolation between knots, and a constant shift outside them.
 
     Attributes
     ----------
@@ -55,49 +59,87 @@ def _mapped(times: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.fl
     return times + np.interp(times, x, y - x)
 
 
-def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
-    """Return the alignment of each file to the file with most ions; None for files that have too few ions in common with it.
+class Alignments(NamedTuple):
+    """Alignments of files to the consensus of all.
 
-    The shift of each shared ion is replaced by the running median over neighbouring times, and the curve is made monotone by isotonic
-    regression.
+    Attributes
+    ----------
+    of_file : list of (Alignment or None)
+        Alignment of each file; None for files that have too few ions in common with the others.
+    time : ndarray of float64, shape (ions,)
+        Consensus of the aligned times of each ion, s; NaN for ions that no aligned file measured.
+    n_files : ndarray of int64, shape (ions,)
+        Number of aligned files that measured each ion.
+    """
+
+    of_file: list[Alignment | None]
+    time: NDArray[np.float64]
+    n_files: NDArray[np.int64]
+
+
+def aligned(ion: NDArray[np.integer], file: NDArray[np.integer], times: NDArray[np.float64], n_ions: int, n_files: int) -> Alignments:
+    """Align all files to the median of their aligned times, which is refined twice, starting with the times of the file with most ions.
+
+    Work and memory grow with the number of measured times. The shift of each shared ion is replaced by the running median over
+    neighbouring times, and the curve is made monotone by isotonic regression. An ion that no other file measured is not used, and the
+    residuals of others are corrected for the share of the file in the consensus.
 
     Parameters
     ----------
-    times : ndarray of float64, shape (ions, runs)
-        Retention times of each ion in each file (run), s, NaN if missing.
+    ion, file : ndarray of int, shape (n,)
+        Index of the ion, and of the file, of each measured time.
+    times : ndarray of float64, shape (n,)
+        Retention times, s.
+    n_ions, n_files : int
+        Numbers of ions and files.
 
     Returns
     -------
-    list of (Alignment or None)
+    Alignments
     """
+    consensus, count = np.full(n_ions, np.nan), np.full(n_ions, 2)
+    order = np.argsort(file, kind="stable")
+    rows_of = np.split(order, np.searchsorted(file[order], np.arange(1, n_files)))
+    reference = rows_of[int(np.argmax([len(rows) for rows in rows_of]))]
+    consensus[ion[reference]] = times[reference]
+    for _ in range(_ROUNDS):
+        result = [_alignment(times[rows], consensus[ion[rows]], count[ion[rows]]) for rows in rows_of]
+        common = np.full(len(times), np.nan)
+        for rows, alignment in zip(rows_of, result, strict=True):
+            if alignment is not None:
+                common[rows] = alignment.to_reference(times[rows])
+        consensus = group_medians(common, ion, n_ions)
+        count = np.bincount(ion[~np.isnan(common)], minlength=n_ions)
+    return Alignments(result, consensus, count)
+
+
+def _alignment(times: NDArray[np.float64], consensus: NDArray[np.float64], count: NDArray[np.int64]) -> Alignment | None:
+    """Return the alignment of a file by the times and consensus times of its ions and the number of files of each; None with too few."""
     from scipy.ndimage import median_filter  # slow to import: loaded after the files are read
     from scipy.optimize import isotonic_regression  # slow to import: loaded after the files are read
 
-    reference = int((~np.isnan(times)).sum(axis=0).argmax())
-    result: list[Alignment | None] = []
-    for run in range(times.shape[1]):
-        shared = np.flatnonzero(~np.isnan(times[:, run]) & ~np.isnan(times[:, reference]))
-        if len(shared) < _FEWEST_SHARED:
-            result.append(None)
-            continue
-        times_of_run, other = times[shared, run], times[shared, reference]
-        order = np.argsort(times_of_run, kind="stable")
-        times_of_run, other = times_of_run[order], other[order]
-        width = min(_WIDEST, max(_NARROWEST, len(times_of_run) // 10)) | 1
-        curve = isotonic_regression(times_of_run + median_filter(other - times_of_run, width, mode="nearest")).x
-        first = np.unique(times_of_run, return_index=True)[1]
-        # A constant curve has no inverse: a microsecond for each ion makes it increase.
-        knots, values = times_of_run[first], curve[first] + 1e-6 * np.arange(len(first))
-        spread = _MAD * float(np.median(np.abs(other - curve)))
-        result.append(Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared)))
-    return result
+    shared = np.flatnonzero(~np.isnan(consensus) & (count > 1))
+    if len(shared) < _FEWEST_SHARED:
+        return None
+    shared = shared[np.argsort(times[shared], kind="stable")]
+    of_file, other = times[shared], consensus[shared]
+    width = min(_WIDEST, max(_NARROWEST, len(shared) // 10)) | 1
+    curve = isotonic_regression(of_file + median_filter(other - of_file, width, mode="mirror")).x
+    first = np.unique(of_file, return_index=True)[1]
+    # A constant curve has no inverse: a microsecond for each ion makes it increase.
+    knots, values = of_file[first], curve[first] + 1e-6 * np.arange(len(first))
+    spread = _MAD * float(np.median(np.abs(other - curve) * np.sqrt(count[shared] / (count[shared] - 1))))
+    return Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared))
 
 
-def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64]) -> NDArray[np.bool_]:
+def at_another_time(
+    times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64], alignments: Sequence[Alignment | None]
+) -> NDArray[np.bool_]:
     """Return True for measured ions that have another time than in most files, (ions, files).
 
     The time of an ion, after alignment, is the one that most files agree on; if there are several, the one nearest to the spectra that
-    identified the ion. Another time differs from it by more than the error of the alignments and by more than a quarter of the narrower
+    identified the ion. Of many files, the times of `_CANDIDATES` at equal steps of the ranking are tried, so that work grows with the
+    number of files. Another time differs from it by more than the error of the alignments and by more than a quarter of the narrower
     peak's width. Files with too few common ions are not compared.
 
     Parameters
@@ -108,36 +150,40 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
         Widths of the peaks at half height, s.
     from_spectra : ndarray of float64, shape (ions, files)
         Distance of the apex from the nearest spectrum that identified the ion, s.
+    alignments : sequence of (Alignment or None)
+        Alignment of each file.
     """
-    there = ~np.isnan(times)
     result = np.zeros(times.shape, np.bool_)
-    rows = np.flatnonzero(there.sum(axis=1) > 1)
-    if not len(rows):
-        return result
-    alignments = aligned(times)
+    rows = np.flatnonzero((~np.isnan(times)).sum(axis=1) > 1)
     compared = {
         file: alignment for file, alignment in enumerate(alignments) if alignment is not None and alignment.n_shared >= _FEWEST_COMPARED
     }
-    if len(compared) < 2:
+    if not len(rows) or len(compared) < 2:
         return result
-    files, spread = list(compared), max(alignment.spread for alignment in compared.values())
+    files = np.array(list(compared))
+    error = _SPREADS * np.sqrt(2) * max(alignment.spread for alignment in compared.values())
     common = np.full((len(rows), len(files)), np.nan)
     for column, (file, alignment) in enumerate(compared.items()):
-        has = there[rows, file]
+        has = ~np.isnan(times[rows, file])
         common[has, column] = alignment.to_reference(times[rows[has], file])
-    near = widths[rows][:, files] * _PART_OF_WIDTH
+    near, each = widths[rows][:, files] * _PART_OF_WIDTH, np.arange(len(rows))
     best, best_score = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
 
     def is_apart(file: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return True for times that differ from the time in the file `file` (one index per ion)."""
-        own_times, its = common[np.arange(len(rows)), file], near[np.arange(len(rows)), file]
-        apart: NDArray[np.bool_] = np.abs(common - own_times[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
+        apart: NDArray[np.bool_] = np.abs(common - common[each, file][:, None]) > np.maximum(
+            error, np.minimum(near, near[each, file][:, None])
+        )
         return apart
 
-    for column in range(len(files)):
+    order, last = np.argsort(common, axis=1), (~np.isnan(common)).sum(axis=1) - 1
+    n_candidates = min(_CANDIDATES, len(files))
+    for k in range(n_candidates):
+        of_many = order[each, np.maximum(last * k // max(1, n_candidates - 1), 0)]
+        candidate = np.full(len(rows), k) if len(files) == n_candidates else of_many
         # The proximity of spectra only decides between equal numbers of files.
-        score = (~is_apart(np.full(len(rows), column))).sum(axis=1) + 1 / (2 + from_spectra[rows, files[column]])
-        is_better = ~np.isnan(common[:, column]) & (score > best_score)
-        best[is_better], best_score[is_better] = column, score[is_better]
+        score = (~is_apart(candidate)).sum(axis=1) + 1 / (2 + from_spectra[rows, files[candidate]])
+        is_better = ~np.isnan(common[each, candidate]) & (score > best_score)
+        best[is_better], best_score[is_better] = candidate[is_better], score[is_better]
     result[rows[:, None], files] = is_apart(best)
     return result

@@ -18,6 +18,8 @@ class QuantificationSummary(Summary):
         Identifiers of the quantified identifications.
     n_transferred : int
         Number of ions measured in files that did not identify them.
+    n_random_time_transfers, n_decoy_transfers, n_decoy_random_time_transfers : int
+        Numbers of ions that were better at a random time, of decoy peptides, and of both, with at least the score of accepted transfers.
     n_refused : int
         Number of traces or spectra without a quantity.
     n_tested, n_changed : int
@@ -34,10 +36,19 @@ class QuantificationSummary(Summary):
     n_proteins: int
     n_identified_proteins: int
     n_transferred: int
+    n_random_time_transfers: int
+    n_decoy_transfers: int
+    n_decoy_random_time_transfers: int
     n_refused: int
     n_tested: int
     n_changed: int
     n_imputed: int
+
+    @property
+    def transfer_error_rate(self) -> float:
+        """Estimated rate of false transfers (see `proteoscope.engine.quantification.transfers`)."""
+        wrong = max(0, self.n_decoy_transfers - self.n_decoy_random_time_transfers)
+        return (1 + self.n_random_time_transfers + wrong) / max(1, self.n_transferred)
 
     def counts(self) -> list[Count]:
         """Return the numbers of quantified proteins and peptides, and of changed proteins if conditions are compared."""
@@ -56,7 +67,11 @@ class QuantificationSummary(Summary):
             f" {self.n_identified_proteins:,} proteins of {runs} have a quantity in {counted(self.n_samples, 'sample')}"
         ]
         if self.n_transferred:
-            result.append(f"{self.n_transferred:,} ions were found where another file identified them")
+            result.append(
+                f"{self.n_transferred:,} ions were found where another file identified them; {self.n_random_time_transfers:,} others were"
+                f" better at a random time, and {self.n_decoy_transfers:,} decoy peptides were found (estimated rate of false transfers:"
+                f" {100 * self.transfer_error_rate:.2f} %)"
+            )
         if self.n_refused:
             result.append(f"{self.n_refused:,} ion traces have no quantity; the table says why of each")
         if self.n_tested:

@@ -8,6 +8,7 @@ __all__ = [
     "BY_SAMPLE",
     "CHANGES",
     "ION_TRACES",
+    "MISSING",
     "PEPTIDES",
     "PEPTIDOFORMS",
     "PROTEINS",
@@ -186,6 +187,56 @@ CHANGES = Table.from_columns(
     links="accession",
     saved="comparison accession description log2_fold_change low high t p_value q_value outcome n_first n_second n_too_low n_not_seen "
     "n_imputed gene organism",
+)
+MISSING = Table.from_columns(
+    "missing_values",
+    "Missing values by condition",
+    (
+        _ACCESSION,
+        _DESCRIPTION,
+        Column("condition", "Condition", "Condition of the samples", width=12),
+        Column("n_samples", "Samples", "Number of samples of the condition", "integer", 7, low=1),
+        Column("n_missing", "Missing", "Number of samples of the condition in which the protein has no quantity", "integer", 7, low=0),
+        Column(
+            "missing_fraction",
+            "Fraction",
+            "Fraction of the condition's samples without a quantity",
+            "number",
+            8,
+            3,
+            low=0,
+            high=1,
+            saved=".4f",
+        ),
+        Column(
+            "p_value",
+            "p-value",
+            "Two-sided p-value of Fisher's exact test: samples without a quantity in this condition and in all others",
+            "probability",
+            9,
+            is_nullable=True,
+        ),
+        Column(
+            "q_value",
+            "q-value",
+            "q-value among all tested proteins and conditions (Benjamini-Hochberg)",
+            "probability",
+            9,
+            is_nullable=True,
+        ),
+        Column(
+            "outcome",
+            "Outcome",
+            "measured in all samples of the condition; partly missing; missing in the condition: in all its samples, but not in all of the"
+            " others; missing in all conditions",
+            width=18,
+            pattern="measured|partly missing|missing in the condition|missing in all",
+        ),
+        *NAMES,
+    ),
+    shown="accession gene condition n_samples n_missing missing_fraction p_value q_value outcome description organism",
+    links="accession",
+    saved="accession description condition n_samples n_missing missing_fraction p_value q_value outcome gene organism",
 )
 PEPTIDES = Table.from_columns(
     "peptide_quantities",
@@ -478,7 +529,7 @@ SITE_QUANTITIES = Table.from_columns(
 SITE_TABLES = (SITE_QUANTITIES, SITE_PEPTIDOFORMS)
 """Tables of runs that quantify localised modifications."""
 
-TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
+TABLES = (PROTEINS, CHANGES, MISSING, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
 """Tables of every quantification, from proteins to measurements."""
 STORED = (REPORTER_IONS, *SITE_TABLES)
 """Tables that are not shown in lists of results."""

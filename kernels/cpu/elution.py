@@ -8,7 +8,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["AGREEMENT", "APEX", "AREA", "BEGIN", "END", "N_VALUES", "POINTS", "TIME", "WIDTH", "ElutionRules", "Traces", "measure_elution"]
+__all__ = [
+    "AGREEMENT",
+    "APEX",
+    "AREA",
+    "BEGIN",
+    "END",
+    "N_VALUES",
+    "POINTS",
+    "TIME",
+    "WIDTH",
+    "ElutionRules",
+    "Traces",
+    "measure_elution",
+    "measure_mass_errors",
+]
 
 AREA, APEX, TIME, BEGIN, END, WIDTH, POINTS, AGREEMENT = range(8)
 N_VALUES = 8
@@ -221,3 +235,41 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, o
                 best = shape[at]
                 _measure(traces, i, shape, at, rules, measured)
                 out[i] = measured
+
+
+@njit(nogil=True, cache=True)
+def measure_mass_errors(mz, intensity, offsets, spectra, times, targets, widths, begin, end, out):
+    """Measure the mean m/z error of ions, weighted by intensity, over the highest peaks of the MS1 spectra within their traces.
+
+    Parameters
+    ----------
+    mz : (peaks,) float64
+        m/z (Th), ascending within a spectrum.
+    intensity : (peaks,) float32
+        Intensities.
+    offsets : (surveys + 1,) int64
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
+    spectra : (k,) int64
+        Spectra to use.
+    times : (k,) float64
+        Retention times of these spectra (s), ascending.
+    targets, widths : (n,) float64
+        m/z of each ion's peak, and its tolerance (Th).
+    begin, end : (n,) float64
+        Start and end of each trace (s).
+    out : (n,) float64
+        Output: relative errors; NaN without a peak.
+    """
+    for i in range(len(targets)):
+        total, weight = 0.0, 0.0
+        for k in range(np.searchsorted(times, begin[i]), np.searchsorted(times, end[i], side="right")):
+            first, last = offsets[spectra[k]], offsets[spectra[k] + 1]
+            highest, error = 0.0, 0.0
+            for p in range(first + np.searchsorted(mz[first:last], targets[i] - widths[i]), last):
+                if mz[p] > targets[i] + widths[i]:
+                    break
+                if intensity[p] > highest:
+                    highest, error = intensity[p], mz[p] / targets[i] - 1
+            total += highest * error
+            weight += highest
+        out[i] = total / weight if weight > 0 else np.nan

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import run_offsets, take_runs, true_at
+from proteoscope.engine.arrays import segment_offsets, take_segments, true_at
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -173,14 +173,14 @@ def _scored(
     """Return the matches in the order of the table of PSMs; those that cannot be localised have rank 2."""
     order = row_order(ranked)
     at = matches.peptide[order]
-    sites, offsets = take_runs(matches.peptides.sites, matches.peptides.offsets, at)
-    listed, _ = take_runs(matches.peptides.modification, matches.peptides.offsets, at)
+    sites, offsets = take_segments(matches.peptides.sites, matches.peptides.offsets, at)
+    listed, _ = take_segments(matches.peptides.modification, matches.peptides.offsets, at)
     number = modifications.number[listed]
     row = matches.protein_positions.row[matches.protein]
     is_placed = (row >= 0) & (matches.start >= 0)
     n_placed = np.add.reduceat(np.append(is_placed, False), matches.protein_offsets[:-1]) * (np.diff(matches.protein_offsets) > 0)
     occurrence = np.asarray(database.offsets, np.int64)[row[is_placed]] + matches.start[is_placed]
-    occurrences, occurrence_offsets = take_runs(occurrence, run_offsets(n_placed), order)
+    occurrences, occurrence_offsets = take_segments(occurrence, segment_offsets(n_placed), order)
     has_place = np.diff(occurrence_offsets) > 0
     position = np.zeros(len(order), np.int64)
     position[has_place] = occurrences[occurrence_offsets[:-1][has_place]]

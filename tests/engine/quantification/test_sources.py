@@ -120,7 +120,7 @@ def test_experiment_q_values_equal_the_definition():
         for file in rng.permutation(4)[: int(rng.integers(1, 4)) if not is_decoy else 1].tolist():
             rows[is_decoy].append({"peptide": f"{'d' if is_decoy else 't'}{k}", "file": file, "peptide_q_value": q_value})
     rows[False].append({"peptide": "unknown", "file": 0, "peptide_q_value": None})
-    q_values = _experiment_q_values(*(pa.Table.from_pylist(rows[is_decoy]) for is_decoy in (False, True)), 2)
+    q_values = _experiment_q_values(*(pa.Table.from_pylist(rows[is_decoy]) for is_decoy in (False, True)), 2)[0]
     files: dict[str, set[int]] = {}
     for row in (*rows[False], *rows[True]):
         files.setdefault(row["peptide"], set()).add(row["file"])
@@ -143,7 +143,7 @@ def test_experiment_q_values_equal_the_definition():
         else:
             assert value == pytest.approx(max(min(1.0, 2 * best[name]), of_group(len(files[name]) == 1, best[name])))
     assert set(q_values) == {peptide for peptide in files if peptide[0] in "tu"}
-    alone = _experiment_q_values(pa.Table.from_pylist(rows[False]), pa.Table.from_pylist(rows[False]).slice(0, 0), 1)
+    alone = _experiment_q_values(pa.Table.from_pylist(rows[False]), pa.Table.from_pylist(rows[False]).slice(0, 0), 1)[0]
     assert alone["unknown"] != alone["unknown"] and all(alone[peptide] == best[peptide] for peptide in alone if peptide != "unknown")
 
 
