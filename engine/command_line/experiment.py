@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proteoscope.engine import experiments, searches
+from proteoscope.engine import experiments, searches, views
 from proteoscope.engine import project as project_package
 from proteoscope.engine.command_line.search import add_input, add_search_options, begin_gpus, build_request
 from proteoscope.engine.command_line.terminal import STANDARD_OUTPUT, check_printed, command_progress, output_file, output_name, show_result
@@ -60,6 +60,13 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
     listing = actions.add_parser("list", help="list the runs of an experiment and what is done")
     listing.add_argument("project", metavar="PROJECT", help="project folder")
     listing.set_defaults(command=_list)
+
+    quality = actions.add_parser("quality", help="write the quality of the finished runs as an HTML page")
+    quality.add_argument("project", metavar="PROJECT", help="project folder")
+    quality.add_argument(
+        "--html", required=True, type=output_name, metavar="FILE", help="HTML file, which needs no other; - for standard output"
+    )
+    quality.set_defaults(command=_quality)
 
     export = actions.add_parser("export", help="write the table of runs as an SDRF-Proteomics table")
     export.add_argument("project", metavar="PROJECT", help="project folder")
@@ -162,6 +169,18 @@ def _list(options: argparse.Namespace) -> None:
     status = experiments.running.experiment_status(project, rows)
     record = [{**row._asdict(), "status": status[row.run]} for row in rows]
     show_result(options, record, _lines(rows, status))
+
+
+def _quality(options: argparse.Namespace) -> None:
+    project, is_printed = project_package.Project.open(options.project), options.html == STANDARD_OUTPUT
+    if is_printed:
+        check_printed(options)
+    else:
+        project_package.outputs.check_outputs([Path(options.html)], [], project.folder)
+    with output_file(options.html) as path, command_progress(options) as progress:
+        n_runs = views.experiment_figures.write_quality_page(project, path, progress)
+    record = {"runs": n_runs, "html": options.html}
+    show_result(options, record, [] if is_printed else [f"{options.html}: {counted(n_runs, 'finished run')}"])
 
 
 def _requested(options: argparse.Namespace) -> tuple[Search, SearchRequest, list[ExperimentRow], Project]:

@@ -17,6 +17,7 @@ from proteoscope.engine.files import storage_error
 __all__ = [
     "DATABASE",
     "EXPERIMENT",
+    "EXPERIMENT_SUMMARIES",
     "EXPORTS",
     "LOCK",
     "OWN_NAMES",
@@ -33,8 +34,19 @@ __all__ = [
 ]
 
 DATABASE, LOCK, RESULTS = "project.sqlite", "project.lock", "results"
-EXPORTS, RUN_JSON, EXPERIMENT = "exports", "run.json", "experiment.tsv"
-OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, EXPORTS, RUN_JSON, EXPERIMENT)
+EXPORTS, RUN_JSON, EXPERIMENT, EXPERIMENT_SUMMARIES = "exports", "run.json", "experiment.tsv", "experiment"
+OWN_NAMES = (
+    DATABASE,
+    f"{DATABASE}-wal",
+    f"{DATABASE}-shm",
+    f"{DATABASE}-journal",
+    LOCK,
+    RESULTS,
+    EXPORTS,
+    RUN_JSON,
+    EXPERIMENT,
+    EXPERIMENT_SUMMARIES,
+)
 """Names of the files and folders that the program reads or writes in a project's folder."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")

@@ -8,6 +8,7 @@
     PROJECT/exports/NAME.tsv         exported tables of the last run that has exports
     PROJECT/run.json                 record of this run
     PROJECT/experiment.tsv           runs of an experiment with their samples, if the project has one
+    PROJECT/experiment/NAME.parquet  summaries of these runs, which can be made again
 
 The files of a run are written and flushed first and registered last, in the transaction that also marks the run as done. Thus a kill of the
 process at any moment leaves either the whole result or none; leftovers are removed when the project is next opened or written. Intermediate

@@ -3,6 +3,8 @@ from . import conditions as conditions
 from . import drawings as drawings
 from . import estimates as estimates
 from . import evidence_pages as evidence_pages
+from . import experiment_figures as experiment_figures
+from . import experiment_runs as experiment_runs
 from . import figure_files as figure_files
 from . import figure_layout as figure_layout
 from . import finished_run as finished_run

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,17 @@ _IMAGE_PIXELS = 2000
 """Approximate length of the longer side of the image in files."""
 
 
-def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, height: float = 420.0, font_size: float = 8.0) -> Drawing:
+def draw_heat_map(
+    heat: HeatMap | None,
+    samples: Samples,
+    width: float = 420.0,
+    height: float = 420.0,
+    font_size: float = 8.0,
+    columns: Literal["samples", "runs"] = "samples",
+) -> Drawing:
     """Draw the heat map with the trees of rows and columns; a click on a cell selects the row of its protein.
 
-    Without a heat map, the drawing contains the reason.
+    `columns` is the plural noun of the columns. Without a heat map, the drawing contains the reason.
     """
     if heat is None:
         return nothing_drawn(
@@ -30,12 +38,13 @@ def draw_heat_map(heat: HeatMap | None, samples: Samples, width: float = 420.0, 
         )
     n, n_samples = heat.values.shape
     chosen = f"the {n:,} most variable of {heat.n_eligible:,} proteins" if n < heat.n_eligible else f"{n:,} proteins"
-    title = f"Heat map: {chosen} in {n_samples:,} samples"
+    title = f"Heat map: {chosen} in {n_samples:,} {columns}"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     clustered = "Rows and columns" if len(heat.column_tree) else "Rows"
+    order = "design" if columns == "samples" else "experiment"
     note = (
         f"{clustered}: average linkage, root mean square difference of the log2 quantities that both have, less the median of the row."
-        f"{'' if len(heat.column_tree) else ' Columns are in the order of the design.'}"
+        f"{'' if len(heat.column_tree) else ' Columns are in the order of the ' + order + '.'}"
     )
     lines = in_lines(note, width - 16, font_size)
     shapes += [Label(8, height - font_size * (0.6 + 1.25 * (len(lines) - 1 - at)), line, ink="faint") for at, line in enumerate(lines)]

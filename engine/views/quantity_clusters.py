@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAXIMUM_ROWS", "HeatMap", "cluster_quantities", "pairwise_distances"]
+__all__ = ["MAXIMUM_COLUMNS", "MAXIMUM_ROWS", "HeatMap", "cluster_quantities", "pairwise_distances"]
 
 MAXIMUM_ROWS = 500
-"""Maximum number of proteins in a heat map (the most variable ones), and maximum number of samples whose columns are clustered."""
+"""Maximum number of proteins in a heat map, the most variable ones."""
+MAXIMUM_COLUMNS = 1000
+"""Maximum number of samples whose columns are clustered."""
 _LEAST_LIMIT = 0.5
 """Minimum of `HeatMap.limit`."""
 
@@ -63,7 +65,7 @@ def cluster_quantities(log2: NDArray[np.float64], most: int = MAXIMUM_ROWS) -> H
     rows = np.sort(variable)
     values = log2[rows] - np.nanmedian(log2[rows], axis=1, keepdims=True)
     row_tree, row_order = _clustered(values)
-    column_tree, column_order = _clustered(values.T) if log2.shape[1] <= MAXIMUM_ROWS else (np.empty((0, 4)), np.arange(values.shape[1]))
+    column_tree, column_order = _clustered(values.T) if log2.shape[1] <= MAXIMUM_COLUMNS else (np.empty((0, 4)), np.arange(values.shape[1]))
     return HeatMap(rows[row_order], column_order, values[row_order][:, column_order], row_tree, column_tree, len(eligible))
 
 

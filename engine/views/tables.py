@@ -80,17 +80,20 @@ class ResultTables:
             self._connection.close()
             raise
 
-    def put(self, name: str, of: str, table: pa.Table) -> None:
-        """Store a table that is derived from the table `of` of the run, for sources opened later; it may replace another table."""
-        rows = pa.array(np.arange(len(table)))
-        with _readable(self.paths[of]), closing(self._connection.cursor()) as cursor:
+    def put(self, name: str, of: str | Path, table: pa.Table) -> None:
+        """Store a table that is derived from the table `of` of the run, or from another file; it may replace another table.
+
+        Open sources show a replaced table in later queries.
+        """
+        rows, path = pa.array(np.arange(len(table))), of if isinstance(of, Path) else self.paths[of]
+        with _readable(path), closing(self._connection.cursor()) as cursor:
             cursor.register("made_table", table.append_column(_ROW, rows))
             if name in self.paths and name not in self.made:
                 cursor.execute(f"DROP VIEW {identifier(name)}")
             cursor.execute(f"CREATE OR REPLACE TABLE {identifier(name)} AS SELECT * FROM made_table")
             cursor.unregister("made_table")
         self.made.add(name)
-        self.paths[name] = self.paths[of]
+        self.paths[name] = path
 
     def show_marks(self, name: str, marks: Mapping[int, RowMark]) -> None:
         """Add the columns of `MARK_COLUMNS` to a table, with the given marks by row, for sources opened later."""

@@ -141,8 +141,8 @@ def test_heat_map_explains_too_few_or_too_many_quantities():
     assert cluster_quantities(random_log2(1, 5)) is None and cluster_quantities(random_log2(9, 1)) is None
     drawing = draw_heat_map(None, samples_of(random_log2(1, 5)))
     assert any("two proteins" in shape.text for shape in drawing.shapes if isinstance(shape, Label))
-    wide = random_log2(5, 600)
+    wide = random_log2(5, 1001)
     heat = cluster_quantities(wide)
-    assert heat is not None and heat.columns.tolist() == list(range(600)) and not len(heat.column_tree)
+    assert heat is not None and heat.columns.tolist() == list(range(1001)) and not len(heat.column_tree)
     texts = " ".join(shape.text for shape in draw_heat_map(heat, samples_of(wide)).shapes if isinstance(shape, Label))
     assert "Columns are in the order of the design." in texts
