@@ -74,6 +74,9 @@ class MenuActions(Protocol):
     def show_devices(self) -> None:
         """Show the device page."""
 
+    def show_experiment(self) -> None:
+        """Show the page of the experiment."""
+
 
 class DialogActions(Protocol):
     """Interface of the object whose methods open a separate dialog."""
@@ -138,6 +141,7 @@ class Menus:
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
+        self.experiment = self._action("&Experiment", "jobs", "Ctrl+5", actions.show_experiment, checkable=True)
         self.devices = self._action("&Devices", "database", "Ctrl+4", actions.show_devices, checkable=True)
         self.recent = QMenu("Open &recent", window)
         self.undo, self.redo = undo_stack.undo_action, undo_stack.redo_action
@@ -179,7 +183,7 @@ class Menus:
         bar.addMenu("&Edit").addActions([self.undo, self.redo])
         bar.addMenu("&Run").addActions([self.run, self.cancel])
         view_menu = bar.addMenu("&View")
-        view_menu.addActions([self.form, self.results, self.devices])
+        view_menu.addActions([self.form, self.results, self.experiment, self.devices])
         view_menu.addSeparator()
         for dock in docks:
             view_menu.addAction(dock.toggleViewAction())
@@ -206,7 +210,7 @@ class Menus:
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         toolbar.addActions([self.open, self.run])
         toolbar.addSeparator()
-        toolbar.addActions([self.form, self.results, self.devices])
+        toolbar.addActions([self.form, self.results, self.experiment, self.devices])
         self._window.addToolBar(toolbar)
 
     def _action(

@@ -11,7 +11,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, is_project
 from proteoscope.gui.dialogs import LostProjectDialog
 from proteoscope.gui.file_dialogs import prompt_for_path
-from proteoscope.gui.tasks import SearchTask
+from proteoscope.gui.tasks import ExperimentTask, SearchTask
 
 
 class TaskProjects(QObject):
@@ -27,7 +27,7 @@ class TaskProjects(QObject):
     Signals
     -------
     opened
-        A `SearchTask` and its `Project`.
+        A `SearchTask` or `ExperimentTask`, and its `Project`.
     prompting
         A dialog is about to open.
     moved
@@ -47,14 +47,14 @@ class TaskProjects(QObject):
         self.question: LostProjectDialog | None = None
         """The open dialog for the location of a project, or None."""
 
-    def open_for(self, task: SearchTask) -> None:
+    def open_for(self, task: SearchTask | ExperimentTask) -> None:
         """Open the project of a task and emit `opened`; if a known project is missing, open a dialog for its location instead."""
         if self._is_known(task.project_folder) and not is_project(task.project_folder):
             self._prompt(task)
         else:
             self._open(task)
 
-    def _open(self, task: SearchTask) -> None:
+    def _open(self, task: SearchTask | ExperimentTask) -> None:
         try:
             opened = Project.open if task.search.writes == "given project" else Project.create_or_open
             project = opened(task.project_folder)
@@ -63,7 +63,7 @@ class TaskProjects(QObject):
             return
         self.opened.emit(task, project)
 
-    def _prompt(self, task: SearchTask) -> None:
+    def _prompt(self, task: SearchTask | ExperimentTask) -> None:
         if self.question is not None:
             self.question.raise_()
             return
@@ -72,7 +72,7 @@ class TaskProjects(QObject):
         self.question.finished.connect(lambda: self._answer(task))
         self.question.open()
 
-    def _answer(self, task: SearchTask) -> None:
+    def _answer(self, task: SearchTask | ExperimentTask) -> None:
         question, self.question = self.question, None
         if question is None:
             return
@@ -82,7 +82,7 @@ class TaskProjects(QObject):
             folder = str(task.project_folder.parent)
             prompt_for_path(self._window, "Locate the project", partial(self._open_moved, task), "folder", folder=folder)
 
-    def _open_moved(self, task: SearchTask, folder: Path) -> None:
+    def _open_moved(self, task: SearchTask | ExperimentTask, folder: Path) -> None:
         """Open a project that the user has located in another folder."""
         try:
             project = Project.open(folder)

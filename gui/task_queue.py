@@ -11,7 +11,7 @@ from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.job_dock import duration_text
 from proteoscope.gui.log_dock import LogDock
 from proteoscope.gui.stage_times import StageTimes
-from proteoscope.gui.tasks import SearchTask, WritingTask
+from proteoscope.gui.tasks import ExperimentTask, SearchTask, WritingTask
 
 
 class TaskQueue(QObject):
@@ -80,6 +80,11 @@ class TaskQueue(QObject):
         """Return True if a queued or running job resumes this run of the project in `folder`."""
         tasks = (self._tasks.get(job.id) for job in (*self.jobs.waiting, *self.jobs.all_running))
         return any(isinstance(task, SearchTask) and task.request.resume == run_id and task.project_folder == folder for task in tasks)
+
+    def job_of_experiment(self, folder: Path) -> Job | None:
+        """Return the running or queued job that searches the experiment of the project in `folder`, or None."""
+        jobs = ((job, self._tasks.get(job.id)) for job in (*self.jobs.all_running, *self.jobs.waiting))
+        return next((job for job, task in jobs if isinstance(task, ExperimentTask) and task.project_folder == folder), None)
 
     def running(self) -> list[tuple[Job, SearchTask | WritingTask]]:
         """Return the running jobs with their tasks."""

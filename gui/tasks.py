@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from PySide6.QtCore import QLocale
 
 from proteoscope import engine
+from proteoscope.engine import experiments, matches, structure_search, structures, views
 from proteoscope.engine import library_search as library_search_package
-from proteoscope.engine import matches, structure_search, structures, views
 from proteoscope.engine.entry import ExportRequest, Search, SearchRequest, recorded_parameters
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.execution.precompile import compile_kernels
@@ -25,6 +26,8 @@ from proteoscope.gui.words import counts_text
 
 if TYPE_CHECKING:
     from proteoscope.engine.execution.devices import Device
+    from proteoscope.engine.experiments.running import RunOutcome
+    from proteoscope.engine.experiments.table import ExperimentRow
     from proteoscope.engine.library_search.library_builder import Prediction
     from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
     from proteoscope.engine.matches.conversion import Conversion, ConversionRequest
@@ -181,6 +184,128 @@ class AdviceTask(WritingTask):
         if not written:
             return "No cause found"
         return written[0] + (f" ({locale.toString(len(written) - 1)} more on the run's page)" if len(written) > 1 else "")
+
+
+@dataclass(frozen=True)
+class ExperimentTask(WritingTask):
+    """Task that searches those runs of an experiment that are not finished, each alone.
+
+    Attributes
+    ----------
+    searched : SearchTask
+        Search with the parameters and other inputs of all runs; it has no spectrum files.
+    """
+
+    lane = "searches"
+    searched: SearchTask
+
+    @property
+    def title(self) -> str:
+        """Title of the job."""
+        return f"Search the runs of {self.project_folder.name}"
+
+    @property
+    def search(self) -> Search:
+        """Search of each run."""
+        return self.searched.search
+
+    @property
+    def project_folder(self) -> Path:
+        """Folder of the project."""
+        return self.searched.project_folder
+
+    def in_project(self, folder: Path) -> ExperimentTask:
+        """Return the same task for another project."""
+        return replace(self, searched=self.searched.in_project(folder))
+
+    def run(self, progress: Progress) -> list[RunOutcome]:
+        """Search the runs in the background thread and return their outcomes."""
+        progress.stage("Starting")
+        project = Project.open(self.project_folder)
+        rows = experiments.table.read_experiment(project)
+        return experiments.running.run_experiment(self.search, self.searched.whole_request(), rows, project, progress)
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """Return the numbers of searched, finished and failed runs, and the first failed run with its reason, as one line."""
+        failed = [outcome for outcome in written if outcome.status == "failed"]
+        n_done = sum(outcome.status == "done" for outcome in written)
+        reason = f": {failed[0].run} ({failed[0].message})" if failed else ""
+        more = f" and {locale.toString(len(failed) - 1)} more" if len(failed) > 1 else ""
+        n_before = len(written) - n_done - len(failed)
+        finished = f", {locale.toString(n_before)} finished before" if n_before else ""
+        return f"{counted(n_done, 'run')} searched{finished}" + (f", {locale.toString(len(failed))} failed{reason}{more}" if failed else "")
+
+
+@dataclass(frozen=True)
+class AddRunsTask(WritingTask):
+    """Task that adds files to the experiment of a project, which it creates if necessary.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the project.
+    files : tuple of Path
+        Spectrum files.
+    pattern : str
+        Regular expression for the names of the files, see `proteoscope.engine.experiments.table.describe_files`.
+    table : str
+        Table of runs in place of files, as tab-separated text with paths from the folder that contains the project, or ''.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    pattern: str = ""
+    table: str = ""
+
+    @property
+    def title(self) -> str:
+        """Title of the job."""
+        return f"Add runs to {self.folder.name}"
+
+    def rows(self) -> list[ExperimentRow]:
+        """Return the rows to add, without digests."""
+        if not self.table:
+            return experiments.table.describe_files(self.files, self.pattern)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "table.tsv"
+            path.write_text(self.table, encoding="utf-8")
+            rows = experiments.table.read_table(path)
+        # `read_table` returns paths from the folder of the table.
+        relative = {row.file: Path(row.file).relative_to(folder) for row in rows if Path(row.file).is_relative_to(folder)}
+        return [row._replace(file=str(self.folder.absolute().parent / relative.get(row.file, row.file))) for row in rows]
+
+    def run(self, progress: Progress) -> int:
+        """Add the runs in the background thread and return their number."""
+        project = Project.create_or_open(self.folder)
+        with project.writing("the experiment", progress):
+            present = experiments.table.read_experiment(project) if views.experiment_runs.has_experiment(project) else []
+            rows, n_added = experiments.table.add_rows(present, self.rows(), project, progress)
+            experiments.table.write_experiment(project, rows)
+        return n_added
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """Return the number of added runs."""
+        return f"{counted(written, 'run')} added"
+
+
+@dataclass(frozen=True)
+class QualityPageTask(WritingTask):
+    """Task that writes the quality of the runs of an experiment as an HTML file."""
+
+    project_folder: Path
+    path: Path
+
+    @property
+    def title(self) -> str:
+        """Title of the job."""
+        return f"Write {self.path.name}"
+
+    def run(self, progress: Progress) -> list[Path]:
+        """Write the file in the background thread and return it."""
+        views.experiment_figures.write_quality_page(Project.open(self.project_folder), self.path, progress)
+        return [self.path]
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,14 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine import views
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.jobs import Job
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.gui.closing import Closing
 from proteoscope.gui.comparisons import Comparisons
 from proteoscope.gui.drag_and_drop import DropHandler
+from proteoscope.gui.experiment_actions import ExperimentActions
 from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
 from proteoscope.gui.garbage import GarbageCollector
@@ -29,7 +31,7 @@ from proteoscope.gui.searches import SearchPages
 from proteoscope.gui.settings import SettingsFile
 from proteoscope.gui.side_dialogs import SideDialogs
 from proteoscope.gui.task_projects import TaskProjects
-from proteoscope.gui.tasks import AdviceTask, SearchTask, WritingTask
+from proteoscope.gui.tasks import AdviceTask, ExperimentTask, SearchTask, WritingTask
 from proteoscope.gui.theme import Theme, ThemeChoice
 from proteoscope.gui.window_frame import WindowFrame
 from proteoscope.gui.window_state import WindowState
@@ -50,6 +52,7 @@ class MainWindow(WindowFrame):
         """Views that still show a run of the previous project and will be cleared by deferred tasks."""
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self.undo_stack, self)
+        self.experiment_actions = ExperimentActions(self)
         self.comparisons = Comparisons(self.pages, settings, self.deferred, self)
         self.notifications = JobNotifications(self)
         self.window_state = WindowState(self, settings, self.searches, self.tasks)
@@ -81,10 +84,17 @@ class MainWindow(WindowFrame):
         if project.problems:
             more = f" ({len(project.problems) - 1} more like this)" if len(project.problems) > 1 else ""
             self.show_error(project.problems[0] + more)
-        if done:
+        if views.experiment_runs.has_experiment(project):
+            self.show_experiment()
+        elif done:
             self.project_pane.select(done[-1].id)
         elif self.pages.currentWidget() is not self.search.made_form:
             self.show_page(self.form)
+
+    def show_experiment(self) -> None:
+        """Show the page with the experiment of the open project."""
+        self.deferred.finish()
+        self.experiment_actions.show(self.project_pane.project)
 
     def prompt_for_project(self) -> None:
         """Open a dialog for a project folder."""
@@ -204,13 +214,17 @@ class MainWindow(WindowFrame):
         else:
             self.form.run()
 
-    def _run(self, task: SearchTask, project: Project) -> None:
+    def _run(self, task: SearchTask | ExperimentTask, project: Project) -> None:
         """Queue a search and make its project the open project."""
         self.message_bar.clear()
         self._take_project(project)
         self.form.set_project_folder(project.folder)
-        self._await_results()
-        self.tasks.add(task)
+        if isinstance(task, ExperimentTask):
+            self.tasks.add(task)
+            self.show_experiment()
+        else:
+            self._await_results()
+            self.tasks.add(task)
 
     def _await_results(self) -> None:
         """Show the results of a queued or resumed search as soon as it ends, unless the user has started another action by then."""
@@ -265,6 +279,7 @@ class MainWindow(WindowFrame):
         self._mark_shown(page)
         self.menus.form.setChecked(page is self.search.made_form)
         self.menus.results.setChecked(page is self.search.made_results)
+        self.menus.experiment.setChecked(page is self.experiment_actions.made_page)
         self.menus.devices.setChecked(page is self.device_page)
         self.menus.run.setEnabled(page is self.search.made_form)
         self._enable_export()
@@ -300,6 +315,7 @@ class MainWindow(WindowFrame):
         self.deferred.finish()
         self.undo_stack.clear()
         self.comparisons.close()
+        self.experiment_actions.close()
         self.run_actions.close()
         self.window_state.end()
         self.inspector.close()
@@ -372,6 +388,7 @@ class MainWindow(WindowFrame):
         else:
             self.deferred.finish()
             self.run_actions.leave_project()
+            self.experiment_actions.leave_project()
             self.project_pane.show_project(project)
             # Undo steps and error messages belong to the previous project.
             self.undo_stack.clear()
@@ -465,6 +482,7 @@ class MainWindow(WindowFrame):
         self.comparisons.failed.connect(self.show_error)
         self.comparisons.message.connect(self.show_briefly)
         self.notifications.results_requested.connect(self._show_results_of)
+        self.experiment_actions.results_requested.connect(self._show_results_of)
         self.notifications.library_search_requested.connect(self.search_library)
         self.drag_and_drop.message.connect(self.statusBar().showMessage)
         self.drag_and_drop.project_dropped.connect(self.open_project)

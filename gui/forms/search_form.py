@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
 
 from proteoscope.engine.entry import Input, Option, SampleData, Search, SearchRequest, identifying_kinds
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.files import is_there
 from proteoscope.engine.formats.sequence_type import InputContent
+from proteoscope.engine.project.paths import EXPERIMENT
 from proteoscope.gui.buttons import ElidingButton, PrimaryButton
 from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.forms.advice_line import AdviceLine
@@ -31,7 +33,10 @@ from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import field_label, heading, tip_text
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area, widget_with
 from proteoscope.gui.settings import SearchSettings, sample_project
-from proteoscope.gui.tasks import SearchTask
+from proteoscope.gui.tasks import ExperimentTask, SearchTask
+
+_OF_EXPERIMENTS = ("identify",)
+"""Kinds of searches that can search each run of an experiment alone."""
 
 
 class _OnceButton(PrimaryButton):
@@ -59,7 +64,7 @@ class SearchForm(QWidget):
     Signals
     -------
     run_requested
-        A `SearchTask`.
+        A `SearchTask`, or an `ExperimentTask`.
     failed
         Error text of a preset file.
     touched
@@ -112,13 +117,18 @@ class SearchForm(QWidget):
         """Field for the project; hidden if the project is an input."""
         self.project.setParent(self)
         self.project.setVisible(self.given_project is None)
+        self.experiment = QCheckBox("Search the runs of the experiment")
+        """Check box that searches each run of the experiment of the project alone, instead of the files of the form."""
+        self.experiment.setToolTip("Each run that is not finished is searched alone, with these settings; its results are in the project")
+        self.experiment.setParent(self)
+        self.experiment.hide()
         self.device = DeviceChoice(devices, takes_workers=search.takes_workers)
         self.parameters = parameters or ParameterForm(self._model)
         self.presets = PresetChoice(search, self.parameters)
         self.run_button = _OnceButton("Run", "run")
         self.advice = AdviceLine()
         """Advice on a preset that suits the files better."""
-        self.estimate = EstimateLine(self.task)
+        self.estimate = EstimateLine(lambda: None if self.uses_experiment else self.task())
         """Estimated run time and memory."""
         self.reason = ElidingButton()
         self.last_button = QPushButton("Use last settings")
@@ -134,13 +144,18 @@ class SearchForm(QWidget):
         self._suit_followers()
         self.check()
 
+    @property
+    def uses_experiment(self) -> bool:
+        """True if the runs of the experiment are to be searched instead of the files of the form."""
+        return self.experiment.isChecked() and not self.experiment.isHidden()
+
     def task(self) -> SearchTask | None:
-        """Return the task that runs the search, or None if the form is incomplete or invalid."""
+        """Return the task that runs the search, or None if the form is incomplete or invalid; for an experiment, it has no spectra."""
         parameters = self.parameters.parameters
         if self.validation_error() or parameters is None:
             return None
         request = SearchRequest(
-            {name: tuple(field.files.paths) for name, field in self.inputs.items()},
+            {name: () if field in self._replaced else tuple(field.files.paths) for name, field in self.inputs.items()},
             parameters,
             project=self.project_folder(),
             options=self._option_values(),
@@ -153,6 +168,11 @@ class SearchForm(QWidget):
         pasted = {name: field.pasted for name, field in self.inputs.items() if field.pasted}
         tables = {name: editor.text() for name, editor in self.designs.items() if editor.text()}
         return SearchTask(self.search, title, request, pasted, tables)
+
+    @property
+    def _replaced(self) -> list[InputFiles]:
+        """Inputs whose files the runs of the experiment replace."""
+        return [field for field in self.inputs.values() if field.spec.content == "spectra" and self.uses_experiment]
 
     @property
     def _paths(self) -> dict[str, PathLine]:
@@ -265,7 +285,7 @@ class SearchForm(QWidget):
         for field in self.inputs.values():
             field.files.begin_anew()
             field.paste("")
-        for box in self.options.values():
+        for box in (*self.options.values(), self.experiment):
             box.setChecked(False)
         for line in self._paths.values():
             line.line.clear()
@@ -405,6 +425,8 @@ class SearchForm(QWidget):
     def validation_error(self) -> str:
         """Return the reason why the search cannot run, or ''."""
         for field in self.inputs.values():
+            if field in self._replaced:
+                continue
             if field.problem():
                 return field.unusable()
             if field.is_empty and not (field.spec.is_optional or self._replacement(field.spec)):
@@ -438,6 +460,7 @@ class SearchForm(QWidget):
     def check(self) -> None:
         """Enable the Run button, or disable it and show the reason why the search cannot run."""
         self._suggest_project()
+        self._offer_experiment()
         if self.search.fitting:
             self.presets.suit(self.search.suited_preset(self._contents(), self._option_values()))
         self.project.show_state()
@@ -453,6 +476,19 @@ class SearchForm(QWidget):
         if self.isVisible():
             self.estimate.begin_soon()
 
+    def search_experiment(self, folder: Path) -> None:
+        """Select a project and the runs of its experiment."""
+        self.set_project_folder(folder)
+        self.experiment.setChecked(True)
+        self.check()
+
+    def _offer_experiment(self) -> None:
+        """Show the check box for the experiment if the project has one; disable the files that the experiment replaces."""
+        folder = self.project_folder() if self.search.kind in _OF_EXPERIMENTS and not self.project.is_empty else None
+        self.experiment.setVisible(folder is not None and is_there(folder / EXPERIMENT))
+        for field in self.inputs.values():
+            field.setEnabled(field not in self._replaced)
+
     def _take_advice(self, preset: str) -> None:
         """Fill in the parameters from the recommended preset."""
         self.presets.is_chosen = True
@@ -467,7 +503,7 @@ class SearchForm(QWidget):
         task = self.task()
         if task is not None:
             self.presets.forget_replaced()
-            self.run_requested.emit(task)
+            self.run_requested.emit(ExperimentTask(task) if self.uses_experiment else task)
 
     def _contents(self) -> dict[str, InputContent]:
         """Return the contents of the inputs that have been read, by input name."""
@@ -517,7 +553,7 @@ class SearchForm(QWidget):
         changing += [field.changed for field in self.runs.values()]
         changing += [design.changed for design in self.designs.values()]
         changing += [box.toggled for box in self.options.values()]
-        for signal in (*changing, self.project.changed, self.parameters.changed, self.device.changed):
+        for signal in (*changing, self.experiment.toggled, self.project.changed, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
         for name, file_list in self.file_lists.items():
             file_list.database_requested.connect(partial(self.database_requested.emit, name))
@@ -647,7 +683,7 @@ class SearchForm(QWidget):
 
     def _project_card(self) -> Section:
         options = (*self.options.values(), *self._paths.values())
-        card = Section("Project", self.project, *options) if self.given_project is None else Section("Options", *options)
+        card = Section("Project", self.project, self.experiment, *options) if self.given_project is None else Section("Options", *options)
         for option in self.search.options:
             if option.name in self.runs:
                 self._place_run(card, option)

@@ -45,6 +45,7 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 VIEWS = (
     *("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "structures_3d"),
     *("clustering", "explanation", "modified", "comparison", "reads", "runs", "library", "evidence", "machine", "quantities"),
+    "experiment",
 )
 """Methods of the photographer, in the order in which they are called; the first ones continue from each other."""
 
@@ -616,6 +617,50 @@ class Photographer:
         self.take("124-border-set-by-hand")
         window.resize(1024, 700)
         self.take("125-quantities-narrow")
+        window.resize(1280, 860)
+
+    def experiment(self) -> None:
+        """Take the runs of an experiment, also in groups, their quality, the heat map of proteins, and the dialog that adds runs."""
+        from proteoscope.gui.experiments.add_dialog import AddRunsDialog
+        from tests.engine.views.experiment_projects import PATTERN, project_with_experiment
+
+        window = self.window
+        names = [f"{condition}_{number}" for condition in ("control", "treated") for number in range(1, 13)]
+        project, _ = project_with_experiment(self.temporary / "cohort", names, 21, n_spectra=200)
+        for width, height in ((1280, 800), (1024, 700)):
+            window.resize(width, height)
+            window.open_project(project.folder)
+            page = window.experiment_actions.page
+            page.tabs.setCurrentIndex(0)
+            self.wait(lambda page=page: not page.is_busy)
+            page.runs.view.selectRow(1)
+            self.take(f"130-runs-{width}")
+            page.filters.group.setCurrentIndex(1)
+            page.filters.filterChanged.emit()
+            self.wait(lambda page=page: not page.is_busy)
+            page.groups.view.choose(1)
+            self.wait(lambda page=page: not page.is_busy)
+            self.take(f"131-groups-{width}")
+            page.filters.reset()
+            for index, name in ((1, "132-quality"), (2, "133-proteins")):
+                page.tabs.setCurrentIndex(index)
+                self.wait(lambda page=page: not page.is_busy)
+                if index == 1:
+                    page.quality.panel.view.choose(4)
+                self.take(f"{name}-{width}")
+            window.show_search_form("identify")
+            window.form.search_experiment(project.folder)
+            self.take(f"134-form-{width}")
+            window.show_experiment()
+        page.add_button.click()
+        dialog = window.findChild(AddRunsDialog)
+        assert dialog is not None
+        dialog.spectra.add([self.temporary / f"{name}.mgf" for name in names[:5]])
+        dialog.pattern.setText(PATTERN)
+        self.take("135-add-runs", dialog)
+        dialog.tabs.setCurrentIndex(1)
+        self.take("136-add-table", dialog)
+        dialog.close()
         window.resize(1280, 860)
 
     def modified(self) -> None:
