@@ -1,6 +1,6 @@
 """SDRF-Proteomics tables (HUPO-PSI, Sample and Data Relationship Format): samples and files of an experiment, read and written.
 
-Reference: Dai et al., Nat. Commun. 2021, 12:5854; https://sdrf.quantms.org.
+Reference: Dai et al., Nature Communications 2021, 12:5854; https://sdrf.quantms.org.
 """
 
 import csv
