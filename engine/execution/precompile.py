@@ -11,8 +11,8 @@ from graphlib import TopologicalSorter
 from threading import Lock
 
 from proteoscope import kernels as kernels_package
+from proteoscope.engine import execution
 from proteoscope.engine.execution.child_processes import own_program, printed_lines
-from proteoscope.engine.execution.devices import gpus
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import PASSING, Progress
 from proteoscope.kernels.device import DeviceError
@@ -172,7 +172,7 @@ def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str
     Cancelled
         If the user cancels.
     """
-    models = {gpu.compute_capability: gpu for gpu in gpus(progress) if gpu.usable}
+    models = {gpu.compute_capability: gpu for gpu in execution.devices.gpus(progress) if gpu.usable}
     failures = list[str]()
 
     def advance(n: int) -> None:
