@@ -57,7 +57,11 @@ def window() -> set[str]:
         gaps += with_gaps
     texts |= {title for figure in QUANTITY_FIGURES for title in (figure.tab, figure.title)}
     for search in SEARCHES:
-        texts |= {search.question, *(parameter.title for parameter in search.model.describe())}
+        texts |= {
+            search.question,
+            *(parameter.title for parameter in search.model.describe()),
+            *(option.title for option in search.options),
+        }
         texts |= {title for table in search.all_tables for title in (table.title, *(column.title for column in table.columns))}
         texts |= {f"New {search.name}"} if any(gap.fullmatch(f"New {search.name}") for gap in gaps) else set()
     return texts
