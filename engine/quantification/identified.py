@@ -277,7 +277,7 @@ class Identified:
     unrated : tuple of str
         Runs without protein error rates, whose proteins with accepted matches are all used.
     decoys : Identified or None
-        Decoy peptidoforms and their spectra, accepted like the others; None without decoys.
+        Decoy peptidoforms and their spectra, accepted like the others, of any protein; None without decoys.
     """
 
     files: tuple[SourceFile, ...]
@@ -369,7 +369,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
         If a table is invalid, or nothing is identified.
     """
     numbers = {file.content: number for number, file in enumerate(sources.files)}
-    tables, decoys, matched = list[pa.Table](), list[pa.Table](), (list[set[str]](), list[set[str]]())
+    tables, decoys, matched = list[pa.Table](), list[pa.Table](), list[set[str]]()
     for number, (run, files, explained) in enumerate(zip(sources.runs, sources.files_of_run, sources.explained, strict=True)):
         file_of_row = _file_of_rows(run, [numbers[file.content] for file in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
@@ -379,21 +379,24 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
         more = None if explained is None else _explained_rows(explained, run, table, psm_fdr)
         targets = accepted.filter(pa.compute.invert(accepted["is_decoy"]))
         targets = targets if more is None else pa.concat_tables([targets, more])
-        for rows, lists, of_matches in zip((targets, accepted.filter(accepted["is_decoy"])), (tables, decoys), matched, strict=True):
+        matched.append(set(in_one(targets["proteins"]).flatten().to_pylist()))
+        for rows, lists in ((targets, tables), (accepted.filter(accepted["is_decoy"]), decoys)):
             part = rows.combine_chunks().append_column("run", pa.array(np.full(len(rows), number, np.int64)))
             lists.append(part.append_column("file", pa.array(file_of_row[part["spectrum"].to_numpy()])))
-            of_matches.append(set(in_one(part["proteins"]).flatten().to_pylist()))
     table, decoy_table = (every.take(pa.array(_first_of_spectra(every))) for every in map(pa.concat_tables, (tables, decoys)))
     if not len(table):
         raise InputError(sources.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
     of_peptides = _experiment_q_values(pa.concat_tables(tables), pa.concat_tables(decoys), len(sources.runs))
-    groups = [_protein_groups(sources, protein_fdr, of_matches, is_decoy=k == 1) for k, of_matches in enumerate(matched)]
+    groups = _protein_groups(sources, protein_fdr, matched)
     result = [
-        _columns(sources.files, rows, of_groups, q_value, uses_razor=uses_razor)
-        for rows, of_groups, q_value in zip((table, decoy_table), groups, of_peptides, strict=True)
+        _columns(sources.files, rows, groups, q_value, uses_razor=uses_razor)
+        for rows, q_value in zip((table, decoy_table), of_peptides, strict=True)
         if len(rows)
     ]
-    return replace(result[0], decoys=result[1] if len(decoy_table) else None)
+    if len(result) == 1:
+        return result[0]
+    # Wrong peptides of accepted proteins are as frequent as decoy peptides at most, whose proteins are hardly ever accepted.
+    return replace(result[0], decoys=replace(result[1], has_protein=np.ones(len(result[1].sequences), np.bool_)))
 
 
 def warn_of_identified(quantified: Identified, method: str, progress: Progress) -> None:
@@ -494,15 +497,15 @@ class _Groups(NamedTuple):
     unrated: list[str]
 
 
-def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]], *, is_decoy: bool) -> _Groups:
-    """Return the protein groups, or those of decoys, up to a q-value or, for runs without q-values, those with an accepted match.
+def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
+    """Return the protein groups up to a q-value, or, for runs without q-values, those with an accepted match.
 
     `matched` contains the proteins of accepted matches by run.
     """
     groups = _Groups({}, [], [], [], [])
     for run, path, of_matches in zip(sources.runs, sources.proteins, matched, strict=True):
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
-            rows: list[dict[str, Any]] = [row for row in source.read(_GROUPS).to_pylist() if row["is_decoy"] == is_decoy]
+            rows: list[dict[str, Any]] = [row for row in source.read(_GROUPS).to_pylist() if not row["is_decoy"]]
             is_rated = any(row["q_value"] is not None for row in rows)
             groups.unrated.extend([run.run] if rows and not is_rated else [])
             for row in rows:
