@@ -200,7 +200,7 @@ class OpenGLRenderer:
         """
         is_doubled = self._is_software and max(seen.size.width(), seen.size.height()) <= _LARGEST_DOUBLED
         if is_doubled:
-            seen = seen._replace(size=2 * seen.size)
+            seen = seen._replace(size=seen.size * 2)
         frame = self._bound("smooth", seen.size, 0 if is_doubled else _SAMPLES)
         self._draw([(body, None) for body in bodies], seen)
         return frame
