@@ -26,6 +26,7 @@ from proteoscope.engine.results.arrow import or_null, taken
 __all__ = [
     "Changes",
     "VariancePrior",
+    "adjusted",
     "changes_table",
     "model_fit",
     "moderated_variances",
@@ -292,9 +293,18 @@ def _imputed(
     return result, imputed, spread
 
 
+def adjusted(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return q-values of p-values by Benjamini and Hochberg, of the same shape; NaN where there is no test."""
+    from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
+
+    q_value, is_tested = np.full(p_value.shape, np.nan), ~np.isnan(p_value)
+    if is_tested.any():
+        q_value[is_tested] = false_discovery_control(p_value[is_tested])
+    return q_value
+
+
 def _test_proteins(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray[Any], ...]:
     """Return the confidence interval of the log2 fold change, t, p-value, q-value and outcome of each protein."""
-    from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
     from scipy.stats import t as students  # slow to import: loaded after the files are read
 
     difference, degrees = sample.difference, fitted.degrees
@@ -307,9 +317,7 @@ def _test_proteins(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray[An
     t = np.where(is_tested, t, np.nan)
     reach = np.where(is_tested, students.ppf((1 + _INTERVAL) / 2, np.maximum(degrees, 1e-9)) * error, np.nan)
     p_value = np.where(is_tested, 2 * students.sf(np.abs(t), np.maximum(degrees, 1e-9)), np.nan)
-    q_value = np.full(len(p_value), np.nan)
-    if is_tested.any():
-        q_value[is_tested] = false_discovery_control(p_value[is_tested])
+    q_value = adjusted(p_value)
     outcome = np.select(
         [is_tested & (q_value <= fdr), is_tested, sample.is_apart, both, sample.n_first > 0, sample.n_second > 0],
         ["changed", "unchanged", "no shared ion", "not tested", "only here", "only there"],

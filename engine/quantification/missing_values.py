@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.quantification.changes import adjusted
 from proteoscope.engine.quantification.identified import Proteins
 from proteoscope.engine.quantification.tables import MISSING
 from proteoscope.engine.results.arrow import or_null, taken
@@ -38,8 +39,6 @@ def missing_table(value: NDArray[np.float64], conditions: Sequence[str], protein
     -------
     pyarrow.Table
     """
-    from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
-
     names = list(dict.fromkeys(name for name in conditions if name))
     if not names or not len(value):
         return MISSING.schema().empty_table()
@@ -52,9 +51,6 @@ def missing_table(value: NDArray[np.float64], conditions: Sequence[str], protein
         p_value[:, k] = exact_test(missing[:, k], total, int(n_samples[k]), n_all)
     # Proteins that are in all samples, or in none, cannot depend on the condition.
     p_value[(total == 0) | (total == n_all)] = np.nan
-    q_value, is_tested = np.full(missing.shape, np.nan), ~np.isnan(p_value)
-    if is_tested.any():
-        q_value[is_tested] = false_discovery_control(p_value[is_tested])
     outcome = np.select([(total == n_all)[:, None], missing == n_samples, missing > 0], [3, 2, 1], 0)
     row = np.repeat(np.arange(len(value)), len(names))
     return MISSING.arrow(
@@ -66,7 +62,7 @@ def missing_table(value: NDArray[np.float64], conditions: Sequence[str], protein
             "n_missing": missing.ravel(),
             "missing_fraction": (missing / n_samples).ravel(),
             "p_value": or_null(p_value),
-            "q_value": or_null(q_value),
+            "q_value": or_null(adjusted(p_value)),
             "outcome": taken(_OUTCOMES, outcome.ravel()),
             **{name: column.take(pa.array(row)) for name, column in proteins.names.items()},
         }

@@ -28,6 +28,7 @@ from proteoscope.engine.views.figure_files import save_figure
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
 from proteoscope.engine.views.heat_map import tree_shapes
 from proteoscope.engine.views.palette import SERIES_COLOURS, Ink, Shade
+from proteoscope.engine.views.quantity_clusters import average_linkage
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
@@ -127,20 +128,11 @@ def read_fold_map(source: TableSource, most: int = MAXIMUM_CHAINS) -> FoldMap | 
         hits[row, column] = pairs["hit"].to_numpy()
     np.fill_diagonal(scores, 1.0)
     np.fill_diagonal(hits, -1)
-    tree, order = _ordered(scores)
+    tree, order = average_linkage(1.0 - np.nan_to_num(scores))
     rows, which = rows[order], np.ix_(order, order)
     names = chains["chain"].take(rows).to_pylist()
     cluster, size = (chains[name].to_numpy()[rows].astype(np.int64) for name in ("cluster", "size"))
     return FoldMap(tuple(names), cluster, size, scores[which], hits[which], tree, counts["chains"], counts["clusters"])
-
-
-def _ordered(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the merges of the hierarchical clustering of chains, and their order in the tree."""
-    from scipy.cluster.hierarchy import leaves_list, linkage  # takes 100 ms, and only maps need it
-    from scipy.spatial.distance import squareform  # see above
-
-    tree = linkage(squareform(1.0 - np.nan_to_num(scores), checks=False), "average")
-    return tree, leaves_list(tree).astype(np.int64)
 
 
 def draw_fold_map(folds: FoldMap, width: float = 400.0, height: float = 440.0, font_size: float = _FONT_SIZE) -> Drawing:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAXIMUM_COLUMNS", "MAXIMUM_ROWS", "HeatMap", "cluster_quantities", "pairwise_distances"]
+__all__ = ["MAXIMUM_COLUMNS", "MAXIMUM_ROWS", "HeatMap", "average_linkage", "cluster_quantities", "pairwise_distances"]
 
 MAXIMUM_ROWS = 500
 """Maximum number of proteins in a heat map, the most variable ones."""
@@ -64,17 +64,26 @@ def cluster_quantities(log2: NDArray[np.float64], most: int = MAXIMUM_ROWS) -> H
     variable = eligible[np.argsort(-np.nanstd(log2[eligible], axis=1, ddof=1), kind="stable")][:most]
     rows = np.sort(variable)
     values = log2[rows] - np.nanmedian(log2[rows], axis=1, keepdims=True)
-    row_tree, row_order = _clustered(values)
-    column_tree, column_order = _clustered(values.T) if log2.shape[1] <= MAXIMUM_COLUMNS else (np.empty((0, 4)), np.arange(values.shape[1]))
+    row_tree, row_order = average_linkage(pairwise_distances(values))
+    column_tree, column_order = (
+        average_linkage(pairwise_distances(values.T))
+        if log2.shape[1] <= MAXIMUM_COLUMNS
+        else (np.empty((0, 4)), np.arange(values.shape[1]))
+    )
     return HeatMap(rows[row_order], column_order, values[row_order][:, column_order], row_tree, column_tree, len(eligible))
 
 
-def _clustered(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the merges of the hierarchical clustering of rows, and the order of the rows in the tree."""
-    from scipy.cluster.hierarchy import leaves_list, linkage  # takes 100 ms, and only this figure clusters
-    from scipy.spatial.distance import squareform  # see above
+def average_linkage(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the merges of a hierarchical clustering by average linkage, as SciPy's `linkage`, and the order of the items in the tree.
 
-    tree = linkage(squareform(pairwise_distances(values), checks=False), "average")
+    Parameters
+    ----------
+    distances : ndarray of float64, shape (n, n)
+        Symmetric distances of n items.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage  # takes 100 ms, and only maps need it
+
+    tree = linkage(distances[np.triu_indices(len(distances), 1)], "average")
     return tree, leaves_list(tree).astype(np.int64)
 
 
