@@ -104,7 +104,7 @@ def test_manual_page_on_spectra_lists_searches_that_show_all_spectra() -> None:
 
 def test_manual_page_on_libraries_lists_searches_that_export_msp() -> None:
     page = (REPOSITORY / "docs" / "library_search.md").read_text(encoding="utf-8")
-    listed = page.partition("writes what a run identified up to its false discovery rate (")[2].partition(")")[0]
+    listed = page.partition("writes the spectra that a run identified at its false discovery rate (")[2].partition(")")[0]
     assert set(re.findall(r"`(\w+)`", listed)) == {
         search.kind for search in SEARCHES if "msp" in {export.name for export in search.exports}
     }

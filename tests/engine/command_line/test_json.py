@@ -62,6 +62,7 @@ COMMANDS = {
     "experiment list": ("experiment", "list", "EXPERIMENT"),
     "experiment export": ("experiment", "export", "EXPERIMENT", "--out", "experiment.sdrf.tsv"),
     "experiment run": ("experiment", "run", "EXPERIMENT", "--database", PROTEINS, *ION_TRAP, *CPU),
+    "experiment quality": ("experiment", "quality", "SEARCHED", "--html", "quality.html"),
     "experiment report": ("experiment", "report", "SEARCHED"),
     "runs": ("runs", "PROJECT"),
     "export": ("export", "PROJECT", "--format", "tsv", "--out", "exported"),

@@ -23,6 +23,7 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.evidence.tables import CONTACTS, PEPTIDE_PLACES, PROTEINS, SITES
 from proteoscope.engine.evidence.workload import estimate_workload
+from proteoscope.engine.matches.site_columns import PSM_SITES
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.reader import read_stored
@@ -104,18 +105,23 @@ def test_evidence_maps_shifts_of_open_search_to_residues(
 ) -> None:
     project, run, evidence = modified
     wanted: dict[tuple[str, int, str], list[tuple[int, float | None]]] = {}
+    localised = {(site["psm"], site["modification"]): site for site in rows(project, run, PSM_SITES)}
+    assert localised
     for number, psm in enumerate(accepted(project, run)):
         for position, name in zip(psm["modification_positions"], psm["modification_names"], strict=True):
             if name == "Carbamidomethyl":
                 continue  # each cysteine carries it
             probability = psm["site_probability"] if position == psm["shift_position"] else None
+            if site := localised.get((psm["psm_id"], name)):
+                position, probability = site["position"], site["site_probability"]
             for protein, residues in proteins.items():
                 at = residues.find(psm["sequence"])
                 if at >= 0:
                     residue = at + min(max(position, 1), len(psm["sequence"]))
                     wanted.setdefault((protein, residue, name), []).append((number, probability))
     proteins_with_evidence = {row["accession"] for row in rows(project, evidence, PROTEINS)}
-    sites = {(site["accession"], site["position"], site["modification"]): site for site in rows(project, evidence, SITES)}
+    placed = [site for site in rows(project, evidence, SITES) if not site["is_alternative"]]
+    sites = {(site["accession"], site["position"], site["modification"]): site for site in placed}
     assert ALBUMIN in proteins_with_evidence and len(sites) > 20
     assert {key for key in wanted if key[0] in proteins_with_evidence} == set(sites)
     for key, site in sites.items():

@@ -228,7 +228,7 @@ def test_runs_are_searched_resumed_and_a_failure_is_named(
     qtbot.waitUntil(form.run_button.isEnabled)
     form.run()
     assert window.pages.currentWidget() is page and page.cancel_button.isVisible()
-    qtbot.waitUntil(lambda: window.queue.is_idle and not page.is_busy and page.state.status.get("one") == "done", timeout=400_000)
+    qtbot.waitUntil(lambda: window.queue.is_idle and not page.is_busy and page.state.status.get("two") == "failed", timeout=400_000)
     assert page.state.status == {"one": "done", "two": "failed"}
     assert "has changed since it was added" in page.state.messages["two"]
     assert "1 run searched, 1 failed: two" in window.message_bar.label.text()
