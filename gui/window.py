@@ -127,10 +127,10 @@ class MainWindow(WindowFrame):
 
     def show_selection(self, runs: list[RunRecord]) -> None:
         """Show which runs are selected, if none or several are, in place of a page about other runs."""
-        self.run_actions.stop_reading()  # also if another page is shown: the run may be deleted
         of_runs = (*self.made_results(), self.run_actions.made_page, self.comparisons.view, self.selection_page)
         if runs or self.pages.currentWidget() in of_runs:
             self.message_bar.clear_complaint()
+            self.run_actions.stop_reading()
             self.selection_page.show_runs([self.project_pane.title_of(run) for run in runs])
             self.show_page(self.selection_page)
 
@@ -169,7 +169,8 @@ class MainWindow(WindowFrame):
         self.show_page(position)
 
     def _let_go(self, run: RunRecord) -> None:
-        """Clear the views that show a deleted run."""
+        """Clear the views that show a deleted run, and discard its details if they are being read."""
+        self.run_actions.stop_reading()
         for results in self.made_results():
             if results.run_id == run.id:
                 results.clear()

@@ -234,7 +234,8 @@ def check_results(user: WindowUser, page: RunView, selected: list[str]) -> None:
 def check_run_page(page: RunPage, folder: Path, stored: list[StoredRun], selected: list[str]) -> None:
     """Check the page with the details of a run."""
     assert page.account is not None
-    run = next(run for run in stored if run.id == page.account.run.id)
+    run = next((run for run in stored if run.id == page.account.run.id), None)
+    assert run is not None, f"details of {page.account.run.id}, which does not exist"
     assert selected == [run.id], f"details of {run.id}, selected {selected}"
     assert not run.title or page.title.text() == run.title
     assert page.account.run.status == run.status and page.results_button.isEnabled() == (run.status == "done")
