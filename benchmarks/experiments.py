@@ -170,7 +170,7 @@ def measure_finished(files: Sequence[Path], n: int, search: Sequence[object], wo
 
 
 def main() -> None:
-    """See the module."""
+    """Run the chosen measurements and print their figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiment", type=Path, required=True)
     parser.add_argument("--runs", type=int, nargs="*", default=[20, 40])

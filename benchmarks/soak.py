@@ -79,7 +79,7 @@ def finished(queue: JobQueue, job: Job, cancel_after: float | None) -> Job:
 
 
 def main() -> None:
-    """See the module."""
+    """Repeat the searches for the chosen time and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--minutes", type=float, default=60.0)
