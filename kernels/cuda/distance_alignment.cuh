@@ -12,7 +12,7 @@
 constexpr int kUnit = 1 << 15;  // reward of two residues at the same position
 
 // A residue in units of the scale: three coordinates (doubled for x) and their squared length (plus one for y).
-struct Residue {
+struct __align__(16) Residue {
     float a, b, c, plus;
 };
 
@@ -36,25 +36,55 @@ struct Weights {
           by_distance(static_cast<float>(by_distance * kUnit)) {}
 };
 
-// Chains to align: every n-th residue of x, which is moved; residues of y from `place_y`; states may be null if they have no weight.
+// Chains to align: every n-th residue of x, and space for them when moved; residues of y from `place_y`; states may be null if they have
+// no weight.
 struct ToAlign {
     Columns x;
+    Residue* moved;
     const Residue* y;
     const unsigned char *states_x, *states_y;
     int m, n;
 };
 
-// Logarithm to base 2 of the number of residues of x in a lane: most lanes have some of m.
-__device__ inline int log_rows(int m) { return m <= 64 ? 1 : m <= 128 ? 2 : 3; }
+constexpr int kMostRows = 8;  // residues of x in a lane
 
-// The residue i of x, moved.
-__device__ inline Residue moved_residue(const Columns& x, int i, const double* move, double inverse) {
-    const double p = x(0, i), q = x(1, i), r = x(2, i);
-    const double a = (move[0] * p + move[1] * q + move[2] * r + move[9]) * inverse;
-    const double b = (move[3] * p + move[4] * q + move[5] * r + move[10]) * inverse;
-    const double c = (move[6] * p + move[7] * q + move[8] * r + move[11]) * inverse;
-    return Residue{
-        static_cast<float>(2.0 * a), static_cast<float>(2.0 * b), static_cast<float>(2.0 * c), static_cast<float>(a * a + b * b + c * c)};
+// The number of residues of x in a lane, from 2 on: strips are equal, and most lanes have some of the m.
+__device__ inline int rows_of_lane(int m) {
+    const int n_strips = (m + 32 * kMostRows - 1) / (32 * kMostRows), rows = (m + 32 * n_strips - 1) / (32 * n_strips);
+    return rows > 2 ? rows : 2;
+}
+
+// Return unit / total, correctly rounded, where unit is a power of two or 0. One step of Newton from a reciprocal that is wrong by at most
+// one unit in the last place gives the rounded reciprocal; only for a `total` just below a power of two may it be one unit too low, which
+// is the next power of two and thus has the same whole part (Markstein, IBM Journal of Research and Development 34, 1990, 111-119).
+__device__ __forceinline__ float part_of_unit(float unit, float total) {
+#ifdef __CUDACC__
+    float rough;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(rough) : "f"(total));
+    return __fmaf_rn(rough, __fmaf_rn(-total, rough, 1.0f), rough) * unit;
+#else
+    return unit / total;
+#endif
+}
+
+// Write the residues of x, moved, and zeros up to `n` to `chains.moved`. The warp synchronises after.
+__device__ __noinline__ void place_x(const ToAlign& chains, int n, const double* move, double scale) {
+    const double inverse = 1.0 / scale;
+#pragma unroll 1
+    for (int i = threadIdx.x & 31; i < n; i += 32) {
+        if (i >= chains.m) {
+            chains.moved[i] = Residue{0.0f, 0.0f, 0.0f, 0.0f};
+            continue;
+        }
+        const double p = chains.x(0, i), q = chains.x(1, i), r = chains.x(2, i);
+        const double a = (move[0] * p + move[1] * q + move[2] * r + move[9]) * inverse;
+        const double b = (move[3] * p + move[4] * q + move[5] * r + move[10]) * inverse;
+        const double c = (move[6] * p + move[7] * q + move[8] * r + move[11]) * inverse;
+        const double squares = a * a + b * b + c * c;
+        chains.moved[i] =
+            Residue{static_cast<float>(2.0 * a), static_cast<float>(2.0 * b), static_cast<float>(2.0 * c), static_cast<float>(squares)};
+    }
+    __syncwarp();
 }
 
 // The residues of y. The block synchronises before and after.
@@ -68,15 +98,14 @@ __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
     __syncthreads();
 }
 
-// Align chains, x moved by `move`, and return the score of the best alignment in units of 1 / `kUnit`. With `kTraced`, the ways into the
-// cells of a lane's rows, two bits each, go to `ways`: strip by strip, n + 31 steps, 32 lanes. edges: n, if x has several strips. The warp
-// synchronises before and after.
-template <int kLogRows, bool kTraced, bool kHasStates>
+// Align chains, x from `place_x`, and return the score of the best alignment in units of 1 / `kUnit`. With `kTraced`, the ways into the
+// cells of a lane's rows go to `ways`: strip by strip, n + 31 steps, 32 lanes; of a word, bit r is set if row r ends in a gap there, bit
+// kMostRows + r if this gap would skip a residue of x. edges: n, if x has several strips. The warp synchronises before and after.
+template <int kRows, bool kTraced, bool kHasStates>
 __device__ __noinline__ int align_strips(
-    const ToAlign& chains, const double* move, double scale, const Weights& weights, unsigned short* ways, Edge* edges) {
-    constexpr int kRows = 1 << kLogRows, kStrip = 32 * kRows;
+    const ToAlign& chains, const Weights& weights, unsigned short* ways, Edge* edges) {
+    constexpr int kStrip = 32 * kRows;
     const int lane = threadIdx.x & 31, m = chains.m, n = chains.n, n_steps = n + 31;
-    const double inverse = 1.0 / scale;
     int score = 0;
     for (int top = 0; top < m; top += kStrip) {
         __syncwarp();
@@ -85,13 +114,14 @@ __device__ __noinline__ int align_strips(
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
             const int i = top + lane * kRows + r;
-            own[r] = i < m ? moved_residue(chains.x, i, move, inverse) : Residue{0.0f, 0.0f, 0.0f, 0.0f};
+            own[r] = chains.moved[i];
             states[r] = kHasStates && i < m ? chains.states_x[i] : -1;
             best[r] = after[r] = 0;
         }
         const bool has_above = top > 0, has_below = top + kStrip < m;
         int above_before = 0;
         Edge above_here{0, 0};  // at up to 32 residues of y, one in each lane
+#pragma unroll 1
         for (int step = 0; step < n_steps; ++step) {
             int above = __shfl_up_sync(kEveryLane, best[kRows - 1], 1), from_x = __shfl_up_sync(kEveryLane, after[kRows - 1], 1);
             if (has_above) {
@@ -115,12 +145,14 @@ __device__ __noinline__ int align_strips(
                     total = total - own[r].a * other.a;
                     total = total - own[r].b * other.b;
                     total = total - own[r].c * other.c;
-                    int reward = static_cast<int>(weights.by_distance / total);
+                    int reward = static_cast<int>(part_of_unit(weights.by_distance, total));
                     if (kHasStates && states[r] == state) reward += weights.by_states;
                     const int straight = diagonal + reward, from_y = after[r];
+                    // `from_x` comes last, from the row above: what depends on it is short.
+                    const bool is_gapped = (from_y > straight) | (from_x > straight);
                     const int gapped = from_x > from_y ? from_x : from_y;
-                    const bool is_gapped = gapped > straight;
-                    if (kTraced) word |= (is_gapped ? (from_x > from_y ? 2u : 1u) : 0u) << 2 * r;
+                    if (kTraced && is_gapped) word |= 1u << r;
+                    if (kTraced && from_x > from_y) word |= 1u << (kMostRows + r);
                     diagonal = best[r];
                     best[r] = is_gapped ? gapped : straight;
                     from_x = after[r] = is_gapped ? gapped : straight + weights.gap;
@@ -141,33 +173,41 @@ __device__ __noinline__ int align_strips(
     return score;
 }
 
+// The same, with x moved by `move`.
 template <bool kTraced, bool kHasStates>
 __device__ int align(const ToAlign& chains, const double* move, double scale, const Weights& weights, unsigned short* ways, Edge* edges) {
-    const int rows = log_rows(chains.m);
-    if (rows == 1) return align_strips<1, kTraced, kHasStates>(chains, move, scale, weights, ways, edges);
-    if (rows == 2) return align_strips<2, kTraced, kHasStates>(chains, move, scale, weights, ways, edges);
-    return align_strips<3, kTraced, kHasStates>(chains, move, scale, weights, ways, edges);
+    const int rows = rows_of_lane(chains.m), strip = 32 * rows;
+    place_x(chains, (chains.m + strip - 1) / strip * strip, move, scale);
+    switch (rows) {
+        case 2: return align_strips<2, kTraced, kHasStates>(chains, weights, ways, edges);
+        case 3: return align_strips<3, kTraced, kHasStates>(chains, weights, ways, edges);
+        case 4: return align_strips<4, kTraced, kHasStates>(chains, weights, ways, edges);
+        case 5: return align_strips<5, kTraced, kHasStates>(chains, weights, ways, edges);
+        case 6: return align_strips<6, kTraced, kHasStates>(chains, weights, ways, edges);
+        case 7: return align_strips<7, kTraced, kHasStates>(chains, weights, ways, edges);
+        default: return align_strips<kMostRows, kTraced, kHasStates>(chains, weights, ways, edges);
+    }
 }
 
 // The pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. For one warp.
 //
 // The ways come for the rows of a lane at up to 32 residues of y, one of which each lane holds: one wait for memory for all of them.
 __device__ __noinline__ int trace(const unsigned short* ways, int m, int n, Pair* pairs) {
-    const int lane = threadIdx.x & 31, rows = log_rows(m), n_steps = n + 31;
+    const int lane = threadIdx.x & 31, rows = rows_of_lane(m), n_steps = n + 31;
     int i = m, j = n, place = m;
     while (i > 0 && j > 0) {
-        const int group = (i - 1) >> rows, first = group << rows, corner = j, owner = group & 31, column = corner - 1 - lane;
+        const int group = (i - 1) / rows, first = group * rows, corner = j, owner = group & 31, column = corner - 1 - lane;
         const long long at = (static_cast<long long>(group >> 5) * n_steps + column + owner) * 32 + owner;
         const Word word = column >= 0 ? ways[at] : 0;
         while (i > first && j > 0 && corner - j < 32) {
-            const Word way = __shfl_sync(kEveryLane, word, corner - j) >> 2 * (i - 1 - first) & 3;
-            if (way == 1) {
-                --j;
-            } else if (way == 2) {
-                --i;
-            } else {
+            const Word way = __shfl_sync(kEveryLane, word, corner - j) >> (i - 1 - first);
+            if (!(way & 1u)) {
                 --i, --j, --place;
                 if (lane == 0) pairs[place] = Pair{i, j};
+            } else if (way >> kMostRows & 1u) {
+                --i;
+            } else {
+                --j;
             }
         }
     }

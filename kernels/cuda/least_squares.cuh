@@ -52,6 +52,7 @@ __device__ __forceinline__ double apart_squared(
 // Compute the eigenvector of the largest eigenvalue of a symmetric matrix, which is overwritten (Jacobi).
 __device__ __noinline__ void eigenvector(double (&k)[4][4], double (&q)[4]) {
     double v[4][4] = {{1.0, 0.0, 0.0, 0.0}, {0.0, 1.0, 0.0, 0.0}, {0.0, 0.0, 1.0, 0.0}, {0.0, 0.0, 0.0, 1.0}};
+#pragma unroll 1
     for (int sweep = 0; sweep < 50; ++sweep) {
         double off = 0.0;
         for (int p = 0; p < 3; ++p)
@@ -182,6 +183,7 @@ __device__ bool superposition(Runs& runs, int k) {
         + k02 * determinant(k01, k11, k13, k02, k12, k23, k03, k13, k33)
         - k03 * determinant(k01, k11, k12, k02, k12, k22, k03, k13, k23);
     double value = inner < bound ? inner : bound, step = 0.0;
+#pragma unroll 1
     for (int round = 0; round < kNewtonSteps; ++round) {
         const double square = value * value;
         step = (square * square + c2 * square + c1 * value + c0) / (4.0 * square * value + 2.0 * c2 * value + c1);
@@ -258,6 +260,7 @@ struct Moments {
 
     // The sums of all lanes of the run, in each of them.
     __device__ void join(int lanes) {
+#pragma unroll 1
         for (int step = lanes / 2; step > 0; step >>= 1) {
 #pragma unroll
             for (int c = 0; c < kMoments; ++c) of[c] += __shfl_xor_sync(kEveryLane, of[c], step);
@@ -279,6 +282,7 @@ __device__ __noinline__ void moments(
         Moments sums;
         if (share.run >= 0) {
             const int p = first_x[share.run], q = first_y[share.run], n = counts[share.run];
+#pragma unroll 1
             for (int i = share.lane; i < n; i += share.lanes) sums.add(x(0, p + i), x(1, p + i), x(2, p + i), y(0, q + i), y(1, q + i), y(2, q + i));
         }
         sums.join(share.lanes);
@@ -302,6 +306,7 @@ __device__ __noinline__ void near_moments(Runs& runs, const Columns& x, const Co
         const double bound = limit * limit;
         Moments sums;
         double total = 0.0;
+#pragma unroll 1
         for (int i = goes_on ? share.lane : n; i < n; i += share.lanes) {
             const double s = x(0, first_x + i), t = x(1, first_x + i), u = x(2, first_x + i);
             const double d = y(0, first_y + i), e = y(1, first_y + i), f = y(2, first_y + i);

@@ -17,7 +17,7 @@ constexpr int kMaximumRefinements = 12, kSparseRefinements = 2;
 constexpr int kTable = 1024, kProbes = 16, kMaximumFragments = 600, kSparse = 4, kSparseLength = 40;
 constexpr int kMostKept = 16, kMostSparse = 64;  // maximum numbers of stored starts, and of sparsely refined fragments
 constexpr int kMostTasks = 32;                   // starts of a stage
-constexpr int kStripRows = 256;                  // residues of x in a strip of an alignment
+constexpr int kStripRows = 32 * kMostRows;       // most residues of x in a strip of an alignment
 constexpr double kSimilar = 3.0, kCell = 3.0, kReach = 8.0, kGrowth = 1.25;
 constexpr int kMaximumCells = 1 << 15;
 constexpr Long kNoResidue = ~0ull;
@@ -74,6 +74,7 @@ struct Shared {
     int next_task, item, best_warp, count, n_chosen;
     int order[kMostSparse];
 };
+static_assert(sizeof(Team) == 8592 && sizeof(Shared) <= 5376, "kernels/cuda/superposition.py divides the shared memory");
 
 // A block at work on a pair of chains, and its workspace in device memory, some of it of each warp.
 struct Block {
@@ -84,6 +85,7 @@ struct Block {
     int m = 0, n = 0, every = 1;
     const unsigned char *states_x = nullptr, *states_y = nullptr;
     Residue *placed_y = nullptr, *sparse_y = nullptr;
+    Residue* moved_x = nullptr;        // with zeros to the end of the strips
     double* near_pairs = nullptr;      // (2, 3, m): those that are searched
     Long* nearest = nullptr;           // table: bits of the squared distance (float32), then the residue of y
     int* ranked = nullptr;             // (n_fragments)

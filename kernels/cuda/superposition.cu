@@ -57,7 +57,7 @@ __device__ __noinline__ int thread_chains(Block& block, double scale, double nea
 }
 
 // Insert a superposition among the best, which are sorted, unless one with the same score is there. For one thread.
-__device__ void keep(double found, const double* move, double* scores, double (*moves)[kMove], int n) {
+__device__ __noinline__ void keep(double found, const double* move, double* scores, double (*moves)[kMove], int n) {
     for (int k = 0; k < n; ++k) {
         if (fabs(scores[k] - found) < 1e-6) return;
     }
@@ -79,7 +79,7 @@ __device__ __noinline__ double realigned(
     Block& block, double* move, int every, double guide, double near, const Weights& weights, int* count) {
     const int m = (block.m + every - 1) / every, n = (block.n + every - 1) / every;
     const ToAlign chains{
-        Columns{block.x.at, block.x.stride, every}, every == 1 ? block.placed_y : block.sparse_y, block.states_x, block.states_y, m, n};
+        Columns{block.x.at, block.x.stride, every}, block.moved_x, every == 1 ? block.placed_y : block.sparse_y, block.states_x, block.states_y, m, n};
     __syncwarp();
     align<true, kHasStates>(chains, move, guide, weights, block.ways, block.edges);
     *count = trace(block.ways, m, n, block.pairs);
@@ -88,7 +88,7 @@ __device__ __noinline__ double realigned(
 }
 
 // Take the alignment of a warp, at the end of its pairs, as its best so far, if it is. order: what the CPU tries earlier is lower.
-__device__ void take(Block& block, double found, int order, const double* move, const Pair* pairs, int count) {
+__device__ __noinline__ void take(Block& block, double found, int order, const double* move, const Pair* pairs, int count) {
     Team& team = block.team;
     if (!(found > team.best || (found == team.best && order < team.best_order))) return;
     __syncwarp();
@@ -119,7 +119,7 @@ __device__ int best_fragments(Block& block, double guide, double near) {
     const Steps steps = block.steps;
     const int every = block.every, m = (block.m + every - 1) / every, n = (block.n + every - 1) / every;
     const Weights weights(kGap, 0.0, 1.0);
-    const ToAlign chains{Columns{block.x.at, block.x.stride, every}, block.sparse_y, nullptr, nullptr, m, n};
+    const ToAlign chains{Columns{block.x.at, block.x.stride, every}, block.moved_x, block.sparse_y, nullptr, nullptr, m, n};
     keep_fragments(block);
     begin_stage(shared);
     for (int k = next_task(shared); k < steps.n_fragments; k = next_task(shared)) {
@@ -326,6 +326,8 @@ __device__ Value* part(unsigned char*& place, long long n) {
 __device__ void divide_workspace(Block& block, unsigned char* place, int warp) {
     const int m = block.m, n = block.n, n_strips = (m + kStripRows - 1) / kStripRows;
     const Steps steps = block.steps;
+    const long long moved = m + 32LL * n_strips + 32;
+    block.moved_x = part<Residue>(place, moved * kWarps) + moved * warp;
     block.near_pairs = part<double>(place, 6LL * m * kWarps) + 6LL * m * warp;
     block.nearest = part<Long>(place, kMaximumCells);
     block.totals = part<double>(place, 2 * kMaximumFragments);
@@ -362,7 +364,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         const long long residue_bytes = static_cast<long long>(n + some_n) * static_cast<long long>(sizeof(Residue));
         const bool is_shared = static_cast<long long>(kWarps * sizeof(Team)) + residue_bytes <= shared_bytes;
         Residue* const residues = is_shared ? reinterpret_cast<Residue*>(teams + kWarps) : part<Residue>(place, n + some_n);
-        double* const columns = part<double>(place, 3LL * (m + n));
+        double* const columns = part<double>(place, 3LL * (m + n) + ((m + n) & 1));  // residues follow, which are aligned to 16 bytes
         Block block{shared, teams[warp], steps, Columns{columns, m, 1}, Columns{columns + 3 * m, n, 1}};
         block.m = m, block.n = n, block.every = every;
         block.states_x = chains.states + item.x, block.states_y = chains.states + item.y;

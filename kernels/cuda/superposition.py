@@ -33,8 +33,9 @@ __all__ = ["ChainSuperposition"]
 
 _FILE = "superposition.cu"
 _SHARE_OF_FREE_MEMORY = 0.4  # fraction of free memory for the blocks of a run; two runs are in progress
-_MAXIMUM_SHARED_BYTES = 56 << 10  # of a block; residues of longer chains are in device memory
+_SHARED_BYTES = 227 << 10  # of a multiprocessor; residues of chains that do not fit are in device memory
 _RESIDUE_BYTES, _TEAM_BYTES = 16, 8592  # sizes of the structs Residue and Team
+_BLOCK_BYTES = 5376 + 1024  # size of the struct Shared, and what each block reserves
 _STRIP = 256  # residues of the shorter chain that an alignment takes together
 _MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40
 _SPARSE_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
@@ -95,6 +96,11 @@ def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
 def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True for pairs of chains whose lengths allow realignment by distance."""
     return (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
+
+
+def _rows_of_lane(shorter: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of residues of the shorter chain in a lane (`rows_of_lane` in distance_alignment.cuh)."""
+    return -(-shorter // (32 * np.maximum(-(-shorter // _STRIP), 1)))
 
 
 @dataclass(frozen=True)
@@ -194,7 +200,9 @@ class ChainSuperposition:
         shorter, longer = (lengths[first:last] for lengths in pairs.lengths)
         starts = pairs.start_offsets[first : last + 1]
         start_pairs = np.empty((int(starts[-1] - starts[0]), 2), np.int32)
-        items, order = np.zeros(n, _ITEM), np.argsort(-(shorter * longer), kind="stable")
+        items = np.zeros(n, _ITEM)
+        # Costly pairs first, and at the same time pairs with the same kernel code for alignments: it has to fit into the instruction cache.
+        order = np.lexsort((-(shorter * longer), -_rows_of_lane(shorter)))
         units = np.empty(n)
         place_pairs(pairs, first, last, chains.largest, units, start_pairs)
         fixed, mobile = pairs.fixed[first:last], pairs.mobile[first:last]
@@ -257,8 +265,10 @@ class ChainSuperposition:
         m, n, warps = items["m"].astype(np.int64), items["n"].astype(np.int64), self.threads // 32
         residues = _RESIDUE_BYTES * (n + -(-n // np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)))
         strips = -(-m // _STRIP)
-        numbers = 3 * (m + n) + 6 * m * warps + 2 * _MOST_FRAGMENTS * (1 + _MOVE) + 2 * self._steps.n_fragments * (1 + _MOVE)
+        numbers = 3 * (m + n) + 1 + 6 * m * warps + 2 * _MOST_FRAGMENTS * (1 + _MOVE) + 2 * self._steps.n_fragments * (1 + _MOVE)
         numbers += MAXIMUM_NEAREST_CELLS + (self._steps.n_fragments + 1) // 2
-        size = residues + 8 * (numbers + 2 * m * warps + n * warps * (strips > 1)) + 64 * strips * (n + 31) * warps
+        residues_x = _RESIDUE_BYTES * (m + 32 * strips + 32) * warps
+        size = residues + residues_x + 8 * (numbers + 2 * m * warps + n * warps * (strips > 1)) + 64 * strips * (n + 31) * warps
         shared = warps * _TEAM_BYTES
-        return int(size.max() + 255) // 256 * 256, shared + min(int(residues.max()), max(0, _MAXIMUM_SHARED_BYTES - shared)) // 16 * 16
+        free = _SHARED_BYTES // self.resident - _BLOCK_BYTES - shared
+        return int(size.max() + 255) // 256 * 256, shared + min(int(residues.max()), max(0, free)) // 16 * 16

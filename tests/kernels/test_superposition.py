@@ -53,7 +53,7 @@ def test_superposition_does_not_depend_on_launch_order_and_threads():
 @with_compiler
 def test_gpu_superposition_equals_cpu_for_chains_beyond_shared_memory(monkeypatch):
     # The rows of every fourth residue fit, those of all do not: as on a GPU for 700 and 2,400 residues.
-    monkeypatch.setattr("proteoscope.kernels.cuda.superposition._MAXIMUM_SHARED_BYTES", 28 << 10)
+    monkeypatch.setattr("proteoscope.kernels.cuda.superposition._SHARED_BYTES", 136 << 10)
     rng = np.random.default_rng(4)
     for lengths in ((620, 640), (60, 1_200_000)):
         chains = [random_chain(rng, length) if length < 10_000 else np.tile(random_chain(rng, 60), (20_000, 1)) for length in lengths]
