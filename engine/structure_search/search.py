@@ -1,9 +1,11 @@
 """Search for proteins with the same fold, from structures to tables: read, index, plan, score, report."""
 
+from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
@@ -34,6 +36,8 @@ from proteoscope.engine.structure_search.superposing import build_superposition_
 from proteoscope.engine.structures.superposition import Superpositions
 
 __all__ = ["StructureSearchSummary", "find_structures"]
+
+Result = TypeVar("Result")
 
 
 def find_structures(request: SearchRequest, progress: Progress | None = None) -> StructureSearchSummary:
@@ -162,29 +166,51 @@ def _warn_of_input(
 def _scored_hits(
     run: SearchRun[DescribedChains | None], comparison: Comparison, batches: list[list[ChainRow]], *, is_ahead: bool
 ) -> Generator[StructureQueryHits, None, None]:
-    """Yield the queries with their hits; with `is_ahead`, a batch is scored while the hits of the one before are reported."""
+    """Yield the queries with their hits.
 
-    def score(batch: list[ChainRow], progress: Progress) -> tuple[list[Candidates], list[Superpositions]]:
-        reporting = comparison._replace(resources=comparison.resources.reporting_to(progress))
-        candidates = [best_candidates(reporting, query) for query in batch]
-        return candidates, superpose_candidates(reporting, candidates)
+    With `is_ahead`, a batch is superposed while hits of the one before are reported and candidates of the one after it are searched.
+    """
+    if not batches:
+        return
+    latest = deque[Callable[[], object]](maxlen=2)  # as many tasks run at the same time
 
-    waiting: Callable[[], tuple[list[Candidates], list[Superpositions]]] | None = None
+    def begin(work: Callable[[Progress], Result]) -> Callable[[], Result]:
+        if not is_ahead:
+            return partial(work, run.progress)
+        result = run.begin(work)
+        latest.append(result)
+        return result
+
+    def searching(batch: list[ChainRow]) -> Callable[[], list[Candidates]]:
+        def search(progress: Progress) -> list[Candidates]:
+            reporting = comparison._replace(resources=comparison.resources.reporting_to(progress))
+            return [best_candidates(reporting, query) for query in batch]
+
+        return begin(search)
+
+    def superposing(candidates: list[Candidates]) -> Callable[[], list[Superpositions]]:
+        return begin(
+            lambda progress: superpose_candidates(comparison._replace(resources=comparison.resources.reporting_to(progress)), candidates)
+        )
+
     try:
-        for number, batch in enumerate(batches):
-            waiting = waiting or run.begin(partial(score, batch))
+        with run.step("score"):
+            candidates = searching(batches[0])()
+        superposed = superposing(candidates)
+        for number in range(len(batches)):
+            searched = searching(batches[number + 1]) if number + 1 < len(batches) else None
             with run.step("score"):
-                candidates, aligned = waiting()
-                waiting = None
-            if is_ahead and number + 1 < len(batches):
-                waiting = run.begin(partial(score, batches[number + 1]))
+                aligned, reported = superposed(), candidates
+                if searched is not None:
+                    candidates = searched()
+                    superposed = superposing(candidates)
             with run.step("report"):
-                hits = list(reported_hits(comparison, candidates, aligned))
+                hits = list(reported_hits(comparison, reported, aligned))
             yield from hits
     finally:
-        if waiting is not None:  # the sessions close only after their last use
+        for result in latest:  # the sessions close only after their last use
             with suppress(Exception):
-                waiting()
+                result()
 
 
 def _summary(
