@@ -1,15 +1,17 @@
 """False PSMs, peptides and protein groups of an experiment at a reported 1 %, and those of the union of its runs.
 
     python -m benchmarks.experiment_runs --data FOLDER --out RUNS --runs 44 --spectra 600 --seed 61
-    cp RUNS/runs.tsv RUNS/runs
-    proteoscope experiment create PROJECT --runs RUNS/runs/runs.tsv
+    proteoscope experiment create PROJECT --runs RUNS/runs.tsv
     proteoscope experiment run PROJECT --database RUNS/proteins.fasta --preset high-resolution
     python -m benchmarks.experiment_rates --runs RUNS --project PROJECT [--sizes 44 11 4]
 
+With `experiment run --search modified` or `library` the same is measured for these searches.
+
 For each size the runs are divided into as many experiments without common runs as possible, and the counts are summed. A PSM is false if
 its peptide (I = L) is not that of the spectrum, a peptide if no run of the experiment holds it, and a protein group if none of its proteins
-is planted in a run of the experiment. `listed` are the accepted PSMs of peptides that the experiment accepts, `union` the peptides and
-groups that any of the runs accepts. A JSON line for each size.
+is planted in a run of the experiment. The runs hold no modification, so that each peptide with a mass shift is false, except for a shift by
+which a longer peptide (class `end`) has the mass of a right one that it begins or ends with. `listed` are the accepted PSMs of peptides
+that the experiment accepts, `union` the peptides and groups that any of the runs accepts. A JSON line for each size.
 """
 
 from __future__ import annotations
@@ -36,6 +38,13 @@ def _accepted(table: list[dict[str, Any]], q_value: str = "q_value") -> list[dic
     return [row for row in table if not row["is_decoy"] and row[q_value] is not None and row[q_value] <= _FDR]
 
 
+def _is_right(row: dict[str, Any], planted: set[str]) -> bool:
+    """Return True if the peptide of a row is planted, or if its mass shift removes its end from a planted one."""
+    text = row["peptide"].replace("I", "L")
+    sequence = row["sequence"].replace("I", "L") if row.get("match_class", row.get("shift_kind")) == "end" else ""
+    return text in planted or any(part in planted for k in range(1, len(sequence)) for part in (sequence[:k], sequence[k:]))
+
+
 def _measured(project: Project, rows: Sequence[ExperimentRow], folder: Path) -> Counter[str]:
     """Return numbers of accepted and false items of an experiment of some of the runs."""
 
@@ -49,25 +58,29 @@ def _measured(project: Project, rows: Sequence[ExperimentRow], folder: Path) -> 
         (row["run"], peptides[row["peptide"]]["peptide"]) for row in read(REPORT, "experiment_matches") if row["is_accepted_in_experiment"]
     }
     counts, planted, proteins = Counter[str](), set[str](), set[str]()
-    union_of_peptides, union_of_groups = set[str](), set[tuple[str, ...]]()
+    union_of_peptides, union_of_groups = set[tuple[str, str]](), set[tuple[str, ...]]()
     for run in sorted(row.run for row in rows):
         truth = pq.read_table(folder / "truth" / f"{run}.parquet", columns=["peptide", "protein", "scan", "area"]).to_pylist()
         present = [row for row in truth if row["protein"] and row["area"]]
         planted |= {row["peptide"].replace("I", "L") for row in present}
         proteins |= {row["protein"] for row in present}
         of_scan = {row["scan"]: row["peptide"].replace("I", "L") for row in present if row["scan"]}
-        psms = [row for row in read(run, "psms", "scan", "peptide", "q_value", "is_decoy", "rank") if row["rank"] == 1]
+        psms = [row for row in read(run, "psms") if row["rank"] == 1]
         for psm in _accepted(psms):
-            is_false = of_scan.get(psm["scan"]) != psm["peptide"].replace("I", "L")
+            is_false = not _is_right(psm, {of_scan.get(psm["scan"], "")})
             counts.update({"psms": 1, "false_psms": is_false})
             if (run, psm["peptide"]) in listed:
                 counts.update({"listed": 1, "false_listed": is_false})
-        union_of_peptides |= {row["peptide"] for row in _accepted(read(run, "peptides", "peptide", "q_value", "is_decoy"))}
+        union_of_peptides |= {(row["peptide"], row["sequence"]) for row in _accepted(read(run, "peptides"))}
         union_of_groups |= {tuple(row["accessions"]) for row in _accepted(read(run, "proteins", "accessions", "q_value", "is_decoy"))}
-    of_experiment = {row["peptide"] for row in _accepted(peptides)}
+    accepted = _accepted(peptides)
+    united = [
+        {"peptide": peptide, "sequence": sequence, "match_class": "end" if "[" in peptide else ""}
+        for peptide, sequence in union_of_peptides
+    ]
     groups = {tuple(row["accessions"]) for row in _accepted(read(REPORT, "experiment_proteins"))}
-    for name, texts in (("peptides", of_experiment), ("union_peptides", union_of_peptides)):
-        counts.update({name: len(texts), f"false_{name}": sum(text.replace("I", "L") not in planted for text in texts)})
+    for name, rows_of_level in (("peptides", accepted), ("union_peptides", united)):
+        counts.update({name: len(rows_of_level), f"false_{name}": sum(not _is_right(row, planted) for row in rows_of_level)})
     for name, members in (("proteins", groups), ("union_proteins", union_of_groups)):
         counts.update({name: len(members), f"false_{name}": sum(not proteins.intersection(group) for group in members)})
     return counts

@@ -1,6 +1,7 @@
 """Synthetic experiment of many runs with known truth: identifications, absent ions, and fold changes between two conditions.
 
     python -m benchmarks.experiment_runs --data FOLDER --out FOLDER [--runs 1000] [--spectra 1000] [--seed 0] [--only 17 18]
+        [--small]
 
 Runs hold tryptic peptides of proteins of a shared proteome (yeast) in two conditions; `MIXED` runs, a third condition, also hold those of
 another (E. coli), so that these are absent from all other runs. Intensities of fragments are those of the model that ships, as in
@@ -8,10 +9,11 @@ another (E. coli), so that these are absent from all other runs. Intensities of 
 recur in another. All ions, those of random sequences too, have isotope patterns in the MS1 spectra. Each run has its own mass error,
 retention time curve and amount, each ion its own scatter, and each ion of a present protein is absent from a tenth of the runs.
 
-`proteins.fasta` (both proteomes), `runs.tsv` (file, sample, condition, fraction, replicate) and `proteins.tsv` (truth: proteome and log2
-fold change of each planted protein) describe the experiment, `runs/NAME.mzML` and `truth/NAME.parquet` a run. A truth table lists all
-ions in a run and absent ions of the experiment: peptide, charge, protein ('' for random sequences), proteome, apex time (s), area (0 if
-absent), scan (0 without MS2 spectrum). A run depends on the seed, its number and the numbers of runs and spectra, not on other runs.
+`proteins.fasta` (both proteomes; with `--small` planted proteins only), `runs.tsv` (file, sample, condition, fraction, replicate) and
+`proteins.tsv` (truth: proteome and log2 fold change of each planted protein) describe the experiment, `runs/NAME.mzML` and
+`truth/NAME.parquet` a run. A truth table lists all ions in a run and absent ions of the experiment: peptide, charge, protein ('' for random
+sequences), proteome, apex time (s), area (0 if absent), scan (0 without MS2 spectrum). A run depends on the seed, its number and the
+numbers of runs and spectra, not on other runs.
 One JSON line at the end.
 """
 
@@ -110,6 +112,8 @@ class Experiment:
         Number of proteins with ions by proteome.
     n_runs, n_spectra, seed : int
         Number of runs, mean number of MS2 spectra of a run, and seed.
+    is_small : bool
+        True if the database holds planted proteins only.
     """
 
     proteins: dict[str, dict[str, str]]
@@ -117,6 +121,7 @@ class Experiment:
     n_runs: int
     n_spectra: int
     seed: int
+    is_small: bool = False
 
     @cached_property
     def ions(self) -> list[_Ion]:
@@ -160,13 +165,16 @@ class Experiment:
         for number in range(self.n_runs):
             condition = "mixed" if number in mixed else ("control", "treated")[(count["control"] + count["treated"]) % 2]
             count[condition] += 1
-            runs.append(Run(f"run_{number:05d}.mzML", f"sample_{number:05d}", condition, 1, count[condition]))
+            runs.append(Run(f"runs/run_{number:05d}.mzML", f"sample_{number:05d}", condition, 1, count[condition]))
         return runs
 
     def write(self, folder: Path) -> None:
         """Write the description of the experiment: database, table of runs and truth of proteins."""
         folder.mkdir(parents=True, exist_ok=True)
-        entries = (f">{name}\n{text}\n" for some in self.proteins.values() for name, text in some.items())
+        planted = self.fold_changes.keys()
+        entries = (
+            f">{name}\n{text}\n" for some in self.proteins.values() for name, text in some.items() if not self.is_small or name in planted
+        )
         (folder / "proteins.fasta").write_text("".join(entries))
         _write_rows(folder / "runs.tsv", Run._fields, self.runs)
         proteome_of = {ion.protein: ion.proteome for ion in self.ions}
@@ -193,7 +201,7 @@ class Experiment:
         chosen = [*np.flatnonzero(with_spectrum).tolist(), *range(len(present), len(measured))]
         (folder / "runs").mkdir(parents=True, exist_ok=True)
         (folder / "truth").mkdir(exist_ok=True)
-        scans = _write_mzml(folder / "runs" / run.file, measured, chosen, rng)
+        scans = _write_mzml(folder / run.file, measured, chosen, rng)
         absent = [ion for ion, is_in in zip(ions, is_there.tolist(), strict=True) if not is_in]
         rows = [*present, *unanswerable, *absent]
         zeros = [0.0] * len(absent)
@@ -317,7 +325,7 @@ def _write_mzml(path: Path, ions: Sequence[_MeasuredIon], chosen: Sequence[int],
     return scans
 
 
-def read_experiment(data: Path, n_runs: int, n_spectra: int, seed: int) -> Experiment:
+def read_experiment(data: Path, n_runs: int, n_spectra: int, seed: int, *, is_small: bool = False) -> Experiment:
     """Return an experiment with the shared proteomes, `data` being the folder of the shared data."""
     proteins: dict[str, dict[str, str]] = {}
     names: set[str] = set()
@@ -328,7 +336,7 @@ def read_experiment(data: Path, n_runs: int, n_spectra: int, seed: int) -> Exper
         sequences = {head.split()[0]: "".join(text.split()) for head, text in entries}
         proteins[proteome] = {name: text for name, text in sequences.items() if name not in names}
         names |= set(sequences)
-    return Experiment(proteins, _PLANTED, n_runs, n_spectra, seed)
+    return Experiment(proteins, _PLANTED, n_runs, n_spectra, seed, is_small)
 
 
 def main() -> None:
@@ -340,13 +348,14 @@ def main() -> None:
     parser.add_argument("--spectra", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, nargs="*")
+    parser.add_argument("--small", action="store_true")
     given = parser.parse_args()
     begin = time.perf_counter()
-    experiment = read_experiment(given.data, given.runs, given.spectra, given.seed)
+    experiment = read_experiment(given.data, given.runs, given.spectra, given.seed, is_small=given.small)
     experiment.write(given.out)
     numbers = range(given.runs) if given.only is None else given.only
     n_spectra = sum(experiment.write_run(number, given.out) for number in numbers)
-    n_bytes = sum((given.out / "runs" / experiment.runs[number].file).stat().st_size for number in numbers)
+    n_bytes = sum((given.out / experiment.runs[number].file).stat().st_size for number in numbers)
     emit({}, figure="experiment", runs=len(numbers), spectra=n_spectra, bytes=n_bytes, seconds=round(time.perf_counter() - begin, 2))
 
 

@@ -4,6 +4,7 @@ from . import peptidoforms as peptidoforms
 from . import report as report
 from . import report_tables as report_tables
 from . import rows as rows
+from . import run_matches as run_matches
 from . import running as running
 from . import sdrf as sdrf
 from . import table as table

@@ -227,6 +227,7 @@ def compete(
     *,
     plus_one: bool,
     decoy_ratio: float,
+    leads: NDArray[np.float64] | None = None,
 ) -> Rates:
     """Return the error rates of the peptidoforms of an experiment after each pair of target and decoy has competed.
 
@@ -242,7 +243,7 @@ def compete(
         Number shared by a target and its decoy, from 0. Of equal scores the decoy wins.
     family : ndarray of int64, shape (n,)
         Number shared by all peptidoforms of a peptide and of its decoy.
-    plus_one, decoy_ratio
+    plus_one, decoy_ratio, leads
         See `proteoscope.engine.matches.class_rates.class_rates`.
     """
     best = np.full((2, int(pair.max(initial=-1)) + 1), -np.inf)
@@ -260,5 +261,6 @@ def compete(
             decoy_ratio=decoy_ratio,
             scale=SCALE,
             peptide=family[wins],
+            leads=leads,
         )
     return Rates(q_value, posterior_error, loses)

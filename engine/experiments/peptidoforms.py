@@ -14,7 +14,6 @@ from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.experiments.competition import form_keys
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.class_counts import CLASSES, TRANSLATED
 from proteoscope.engine.matches.psms import peptide_families
 from proteoscope.engine.matches.tables import PeptidePositions
 from proteoscope.engine.peptides.database_decoys import targets_of_decoys
@@ -24,8 +23,6 @@ __all__ = ["FORM_COLUMNS", "FormProteins", "class_numbers", "form_families", "ke
 
 FORM_COLUMNS = ("peptide", "sequence", "proteins", "calculated_mass", "is_decoy")
 """Columns that describe a peptidoform, equal in all runs except for the proteins: a second pass searches fewer."""
-
-_CLASS_TEXTS = (*CLASSES, TRANSLATED)
 
 
 def numbers_of(column: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -40,11 +37,11 @@ def truths_of(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return result
 
 
-def class_numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return the class of each match as an index into `CLASSES`; 0 if a search has no classes."""
-    number = pa.compute.index_in(column.cast(pa.string()), value_set=pa.array(_CLASS_TEXTS))
-    numbers = number.fill_null(0).to_numpy().astype(np.int64)
-    return np.where(numbers == len(CLASSES), 0, numbers)
+def class_numbers(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the class of each match as an index into the names of classes; 0, the main class, for other names."""
+    number = pa.compute.index_in(column.cast(pa.string()), value_set=pa.array(names, pa.string()))
+    numbers: NDArray[np.int64] = number.fill_null(0).to_numpy().astype(np.int64)
+    return numbers
 
 
 def keyed_forms(table: pa.Table) -> pa.Table:

@@ -10,15 +10,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import begins_group
-from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.masses import WATER_MASS
-from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.experiments.competition import (
     MATCH,
     SCALE,
@@ -42,12 +41,13 @@ from proteoscope.engine.experiments.peptidoforms import (
     truths_of,
 )
 from proteoscope.engine.experiments.report_tables import EXPERIMENT_MATCHES, EXPERIMENT_PEPTIDES, EXPERIMENT_PROTEINS, EXPERIMENT_RUNS
+from proteoscope.engine.experiments.run_matches import RunMatches, common_search
 from proteoscope.engine.experiments.table import ExperimentRow
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.matches.class_rates import class_leads
 from proteoscope.engine.matches.columns import PSMS
-from proteoscope.engine.matches.match_classes import class_names
 from proteoscope.engine.matches.tables import AcceptanceCounts, PeptideRows, protein_table
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.engine.project.paths import EXPORTS
@@ -56,38 +56,19 @@ from proteoscope.engine.results.arrow import finite_or_null, in_one, or_null
 from proteoscope.engine.results.counts import Count, counted
 from proteoscope.engine.results.reader import read_stored, stored_table
 from proteoscope.engine.results.separated import DIGITS, write_separated
-from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
 from proteoscope.engine.statistics.target_decoy import best_by_group
 from proteoscope.engine.version import VERSION
-
-if TYPE_CHECKING:
-    from proteoscope.engine.identification.parameters import IdentificationParameters
 
 __all__ = ["REPORT", "ExperimentReport", "report_experiment"]
 
 REPORT = "experiment-report"
 """Kind and name of the run with the report."""
+NO_PROTEINS = "No protein groups: not all peptides of the library have a protein; search with --database"
 
-_KIND = "identify"
-_FORM = 1  # of the tables; other reports are not read again
-_NEEDED = (
-    "peptide",
-    "sequence",
-    "proteins",
-    "calculated_mass",
-    "score",
-    "q_value",
-    "rank",
-    "is_decoy",
-    "psm_id",
-    "match_class",
-)
-_REMEDY = "Search this run again"
+_FORM = 2  # of the tables; other reports are not read again
 _FEWEST_MERGED = 1 << 18  # rows that are collected before they are merged
-_HIGHEST_SCORE = 1e9
 _NAMED = 5
-_EXPORTED = (EXPERIMENT_PEPTIDES, EXPERIMENT_PROTEINS)
 _DAMAGED = f"Delete run '{REPORT}' (proteoscope runs PROJECT --delete {REPORT}) and report again"
 
 
@@ -107,8 +88,10 @@ class ExperimentReport:
         Number of target PSMs that are accepted within their runs.
     fdr : float
         False discovery rate of all levels.
-    peptides, proteins : AcceptanceCounts
-        Accepted peptidoforms and protein groups of the experiment.
+    peptides : AcceptanceCounts
+        Accepted peptidoforms of the experiment.
+    proteins : AcceptanceCounts or None
+        Accepted protein groups; None if peptides have no proteins, as in some libraries.
     """
 
     run: str
@@ -118,17 +101,22 @@ class ExperimentReport:
     n_psms: int
     fdr: float
     peptides: AcceptanceCounts
-    proteins: AcceptanceCounts
+    proteins: AcceptanceCounts | None
 
     def lines(self) -> list[str]:
         """Return the counts as lines of text."""
         rate = f"at {100 * self.fdr:g} % FDR"
         levels = ((self.peptides, "peptide", "peptides"), (self.proteins, "protein group", "protein groups"))
-        counts = [Count.from_acceptance(count.targets, noun, nouns, count.certainty(), self.fdr) for count, noun, nouns in levels]
+        counts = [
+            Count.from_acceptance(count.targets, noun, nouns, count.certainty(), self.fdr)
+            for count, noun, nouns in levels
+            if count is not None
+        ]
         return [
             f"{counted(self.n_psms, 'PSM')} {rate} within each of {counted(self.n_runs, 'run')}",
             f"Over the experiment, {rate}:",
             *(count.line() for count in counts),
+            *((NO_PROTEINS,) if self.proteins is None else ()),
         ]
 
     def record(self) -> dict[str, Any]:
@@ -141,7 +129,7 @@ class ExperimentReport:
             "psms": self.n_psms,
             "fdr": self.fdr,
             "peptides": self.peptides.certainty(),
-            "proteins": self.proteins.certainty(),
+            "proteins": None if self.proteins is None else self.proteins.certainty(),
         }
 
 
@@ -185,18 +173,19 @@ def report_experiment(project: Project, rows: Sequence[ExperimentRow], progress:
     if left_out:
         more = f" and {len(left_out) - _NAMED:,} more" if len(left_out) > _NAMED else ""
         progress.message(f"Not searched and left out: {', '.join(left_out[:_NAMED])}{more}", "warning")
-    parameters = _common_parameters(project, [runs[name] for name in finished])
+    search = common_search(project, [runs[name] for name in finished])
     digests = {result.run: result.sha256 for result in project.results() if result.name == PSMS.name}
-    described = {"form": _FORM, "fdr": parameters.fdr}
-    previous = _previous_report(project, runs.get(REPORT), described, {name: digests.get(name, "") for name in finished})
+    described = {"form": _FORM, "search": search.kind, "fdr": search.parameters.fdr}
+    previous = _previous_report(project, runs.get(REPORT), described, search, {name: digests.get(name, "") for name in finished})
     with project.run(REPORT, described, version=VERSION, name=REPORT, overwrite=True, progress=progress) as run:
-        result = _Report(project, finished, digests, parameters, previous, progress).write(run, with_text=with_text)
+        result = _Report(project, finished, digests, search, previous, progress).write(run, with_text=with_text)
         record = ExperimentReport(REPORT, len(finished), 0, left_out, *result).record()
         del record["reused"]  # results do not depend on what was stored
-        run.write_json("run", {**record, "exports": [f"{table.name}.tsv" for table in _EXPORTED] if with_text else []})
+        exported = [EXPERIMENT_PEPTIDES.name, *([] if result.proteins is None else [EXPERIMENT_PROTEINS.name])]
+        run.write_json("run", {**record, "exports": [f"{name}.tsv" for name in exported] if with_text else []})
+        groups = "" if result.proteins is None else f", {counted(result.proteins.targets, 'protein group')}"
         run.message = (
-            f"{counted(result.peptides.targets, 'peptide')}, {counted(result.proteins.targets, 'protein group')} "
-            f"at {parameters.fdr:.3g} FDR over {counted(len(finished), 'run')}"
+            f"{counted(result.peptides.targets, 'peptide')}{groups} at {search.parameters.fdr:.3g} FDR over {counted(len(finished), 'run')}"
         )
     return ExperimentReport(REPORT, len(finished), len(previous.n_rows) if previous else 0, left_out, *result)
 
@@ -205,35 +194,14 @@ class _Counts(NamedTuple):
     n_psms: int
     fdr: float
     peptides: AcceptanceCounts
-    proteins: AcceptanceCounts
-
-
-def _common_parameters(project: Project, runs: Sequence[RunRecord]) -> IdentificationParameters:
-    """Return the parameters of all runs, or raise ParameterError if they differ; the message names runs and differences."""
-    first, search = runs[0], search_of_kind(_KIND)
-    databases = [file.sha256 for file in project.inputs(first.id) if file.kind != "spectra"]
-    for run in runs:
-        if run.kind != _KIND:
-            raise ParameterError(f"run '{run.id}' is a run of {run.kind}; experiments of {_KIND} have error rates over all runs")
-        fields = sorted({*first.parameters, *run.parameters})
-        differences = [name for name in fields if first.parameters.get(name) != run.parameters.get(name)]
-        if [file.sha256 for file in project.inputs(run.id) if file.kind != "spectra"] != databases:
-            differences.append("databases")
-        if differences:
-            raise ParameterError(
-                f"runs '{first.id}' and '{run.id}' differ in {', '.join(differences[:_NAMED])}. Search all runs in the same way, or "
-                "remove one: proteoscope experiment remove"
-            )
-    parameters = cast("IdentificationParameters", search.model.checked(search.recorded_parameters(project, first)))
-    if parameters.decoys == "none":
-        raise InputError(project.folder, "has runs without decoys, which have no error rates", remedy="Search with decoys=reverse")
-    return parameters
+    proteins: AcceptanceCounts | None
 
 
 class _Previous(NamedTuple):
-    """Earlier report of some of the runs: number of rows of each run in its table of matches, and the project."""
+    """Earlier report of some of the runs: number of rows of each run in its table of matches, project, and names of the classes."""
 
     project: Project
+    classes: tuple[str, ...]
     n_rows: dict[str, int]
 
     def forms(self) -> pa.Table:
@@ -253,11 +221,10 @@ class _Previous(NamedTuple):
                 waiting = table.slice(n) if n else waiting
                 yield self._rows(table.slice(0, n), form) if n else np.zeros(0, MATCH)
 
-    @staticmethod
-    def _rows(table: pa.Table, form: NDArray[np.uint64]) -> NDArray[np.void]:
+    def _rows(self, table: pa.Table, form: NDArray[np.uint64]) -> NDArray[np.void]:
         rows = np.zeros(len(table), MATCH)
         rows["form"] = form[table["peptide"].to_numpy()]
-        rows["match_class"] = class_numbers(table["match_class"])
+        rows["match_class"] = class_numbers(table["match_class"], self.classes)
         rows["key"] = match_keys(rows["form"], rows["match_class"])
         rows["psm"], rows["n_psms"] = table["best_psm"].to_numpy(), table["n_psms"].to_numpy()
         rows["q_value"], rows["posterior_error"] = (numbers_of(table[name]) for name in ("q_value", "posterior_error_probability"))
@@ -267,7 +234,9 @@ class _Previous(NamedTuple):
         return rows
 
 
-def _previous_report(project: Project, record: RunRecord | None, described: dict[str, Any], digests: dict[str, str]) -> _Previous | None:
+def _previous_report(
+    project: Project, record: RunRecord | None, described: dict[str, Any], search: RunMatches, digests: dict[str, str]
+) -> _Previous | None:
     """Return the earlier report if it can be built on: the same settings, and no run that has changed or was removed."""
     if record is None or record.status != "done" or record.version != VERSION or record.parameters != described:
         return None
@@ -283,14 +252,14 @@ def _previous_report(project: Project, record: RunRecord | None, described: dict
     is_same = all(digests.get(name) == digest for name, digest in zip(names, table["psms_sha256"].to_pylist(), strict=True))
     if not is_same or names != sorted(set(names)) or sum(counts) != n_rows:
         return None
-    return _Previous(project, dict(zip(names, counts, strict=True)))
+    return _Previous(project, search.classes, dict(zip(names, counts, strict=True)))
 
 
 class _Peptides(NamedTuple):
-    """Columns of the table of peptides, and the table of protein groups."""
+    """Columns of the table of peptides, and the table of protein groups, or None if peptides have no proteins."""
 
     columns: dict[str, Any]
-    groups: pa.Table
+    groups: pa.Table | None
 
 
 class _Report:
@@ -301,16 +270,15 @@ class _Report:
         project: Project,
         names: Sequence[str],
         digests: dict[str, str],
-        parameters: IdentificationParameters,
+        search: RunMatches,
         previous: _Previous | None,
         progress: Progress,
     ) -> None:
-        self._project, self._names, self._digests, self._parameters = project, names, digests, parameters
+        self._project, self._names, self._digests, self._search = project, names, digests, search
+        self._parameters, self._decoy_ratio = search.parameters, search.decoy_ratio
         self._previous, self._progress = previous, progress
-        self._class_names = class_names(is_translated=parameters.translation != "none")
         self._rows_of_run: list[int] = []
-        ratio = project.record(names[0]).get("decoy_ratio")
-        self._decoy_ratio = float(ratio) if isinstance(ratio, int | float) and 0 < ratio <= 1e6 else 1.0
+        self._n_unrated = 0
 
     def write(self, run: Run, *, with_text: bool) -> _Counts:
         """Write the tables of the report as results of a run, and return the counts."""
@@ -318,25 +286,29 @@ class _Report:
         with storage_errors(run.folder, only_disk=True), tempfile.TemporaryFile(dir=run.folder) as stored:
             matches, forms = self._read_runs(stored)
             row_of_form = np.searchsorted(forms["form"].to_numpy(), matches["form"])
-            proteins = FormProteins.from_forms(forms, self._parameters.decoy_prefix, self._parameters.decoy_suffix)
+            proteins = FormProteins.from_forms(forms, *self._search.decoy_tags)
             rates = self._rates(matches, forms, row_of_form, proteins)
             peptides, row_of_match, is_accepted = self._peptides(matches, forms, row_of_form, proteins, rates)
             self._progress.stage("Writing the report", len(self._names))
-            tables = {
-                EXPERIMENT_PEPTIDES.name: EXPERIMENT_PEPTIDES.arrow(peptides.columns),
-                EXPERIMENT_PROTEINS.name: peptides.groups,
-            }
+            tables = {EXPERIMENT_PEPTIDES.name: EXPERIMENT_PEPTIDES.arrow(peptides.columns)}
+            if peptides.groups is not None:
+                tables[EXPERIMENT_PROTEINS.name] = peptides.groups
             for name, table in tables.items():
                 run.write_table(name, table)
             n_psms = self._write_matches(run, stored, matches["key"], row_of_match, is_accepted, tables[EXPERIMENT_PEPTIDES.name])
-        for table in _EXPORTED if with_text else ():
-            targets = tables[table.name].filter(pa.compute.invert(tables[table.name]["is_decoy"]))
-            write_separated(run.folder / EXPORTS / f"{table.name}.tsv", targets, table.saved_columns, self._progress, DIGITS)
-        levels = [
-            AcceptanceCounts.from_q_values(numbers_of(table["q_value"]), truths_of(table["is_decoy"]), fdr, self._decoy_ratio)
-            for table in tables.values()
-        ]
-        return _Counts(n_psms, fdr, *levels)
+        levels: dict[str, AcceptanceCounts] = {}
+        for described in (EXPERIMENT_PEPTIDES, EXPERIMENT_PROTEINS):
+            name, table = described.name, tables.get(described.name)
+            if table is None:
+                self._progress.message(NO_PROTEINS, "warning")
+                continue
+            if with_text:
+                targets = table.filter(pa.compute.invert(table["is_decoy"]))
+                write_separated(run.folder / EXPORTS / f"{name}.tsv", targets, described.saved_columns, self._progress, DIGITS)
+            levels[name] = AcceptanceCounts.from_q_values(
+                numbers_of(table["q_value"]), truths_of(table["is_decoy"]), fdr, self._decoy_ratio
+            )
+        return _Counts(n_psms, fdr, levels[EXPERIMENT_PEPTIDES.name], levels.get(EXPERIMENT_PROTEINS.name))
 
     def _read_runs(self, stored: IO[bytes]) -> tuple[NDArray[np.void], pa.Table]:
         """Return the best match of each peptidoform in each class, and the peptidoforms; write the best matches of each run to `stored`."""
@@ -360,39 +332,42 @@ class _Report:
             if sum(map(len, forms[1:])) > max(_FEWEST_MERGED, len(forms[0]) if forms else 0):
                 forms = [merge_forms(forms, place)]
             self._progress.advance(1)
+        if self._n_unrated:
+            text = counted(self._n_unrated, "match", "matches")
+            self._progress.message(f"{text} of library entries without decoys left out, which have no error rate", "warning")
         return merge_matches(np.concatenate(matches)), merge_forms(forms, place)
 
     def _read_run(self, name: str) -> tuple[NDArray[np.void], pa.Table]:
         """Return the best matches of a run, and their peptidoforms."""
-        with stored_table(self._project, name, PSMS, _NEEDED, remedy=_REMEDY) as source:
-            table = source.read(_NEEDED)
-            table = table.filter(pa.compute.equal(table["rank"], 1)).combine_chunks()
-            score = numbers_of(table["score"])
-            if not (np.abs(score) <= _HIGHEST_SCORE).all():
-                raise source.damaged(f"contains a value that is not a number up to {_HIGHEST_SCORE:g}", "score")
-        forms, q_value = keyed_forms(table), numbers_of(table["q_value"])
+        table, n_unrated = self._search.read(self._project, name)
+        self._n_unrated += n_unrated
+        forms, score, q_value = keyed_forms(table), numbers_of(table["score"]), numbers_of(table["q_value"])
         is_decoy = truths_of(table["is_decoy"])
         rows = np.zeros(len(table), MATCH)
-        rows["form"], rows["match_class"] = forms["form"].to_numpy(), class_numbers(table["match_class"])
+        rows["form"], rows["match_class"] = forms["form"].to_numpy(), table["class"].to_numpy()
         rows["key"], rows["psm"], rows["q_value"] = match_keys(rows["form"], rows["match_class"]), table["psm_id"].to_numpy(), q_value
-        family, _ = form_families(forms, enzyme(self._parameters.enzyme))
+        family, _ = form_families(forms, self._search.enzyme)
         rows["posterior_error"] = posterior_errors(score, is_decoy, family, self._decoy_ratio)
-        return best_matches(rows, score, q_value <= self._parameters.fdr), merge_forms([forms], source.path)
+        path = self._project.table(PSMS.name, name, verify=False)
+        return best_matches(rows, score, q_value <= self._parameters.fdr), merge_forms([forms], path)
 
     def _rates(self, matches: NDArray[np.void], forms: pa.Table, row_of_form: NDArray[np.int64], proteins: FormProteins) -> Rates:
         """Return the error rates of each peptidoform in each class."""
-        family, residue_mass = form_families(forms, enzyme(self._parameters.enzyme))
+        family, residue_mass = form_families(forms, self._search.enzyme)
         added = forms["calculated_mass"].to_numpy() - residue_mass - WATER_MASS
         added = np.clip(np.nan_to_num(added), -1e9, 1e9)
         classes = matches["match_class"].astype(np.int64)
+        score, is_decoy = score_of(matches["posterior_error"]), truths_of(forms["is_decoy"])[row_of_form]
+        protein = proteins.first[row_of_form] if self._search.pairs_by_protein else np.zeros(len(classes), np.int64)
         return compete(
-            score_of(matches["posterior_error"]),
-            truths_of(forms["is_decoy"])[row_of_form],
+            score,
+            is_decoy,
             classes,
-            pair_numbers(family[row_of_form], added[row_of_form], classes, proteins.first[row_of_form]),
+            pair_numbers(family[row_of_form], added[row_of_form], classes, protein),
             family[row_of_form],
             plus_one=self._parameters.plus_one,
             decoy_ratio=self._decoy_ratio,
+            leads=class_leads(score, is_decoy, classes, len(self._search.classes)) if self._search.rates_by_own_decoys else None,
         )
 
     def _peptides(
@@ -402,7 +377,7 @@ class _Report:
 
         A peptidoform is represented by its match in the class with the lowest q-value.
         """
-        settings, n = self._parameters, len(forms)
+        n = len(forms)
         best = best_by_group(row_of_form, np.where(np.isnan(rates.q_value), -2.0, -rates.q_value))
         score, q_value, error = score_of(matches["posterior_error"][best]), rates.q_value[best], rates.posterior_error[best]
         order = np.lexsort((forms["form"].to_numpy(), -score))
@@ -410,26 +385,19 @@ class _Report:
         row[order] = np.arange(n)
         is_decoy = truths_of(forms["is_decoy"])
         counts = {name: np.bincount(row_of_form, matches[name], n).astype(np.int64) for name in ("n_psms", "n_runs")}
-        sequences = in_one(forms["sequence"])
         rows = PeptideRows(
-            np.arange(n), sequences.to_pylist(), counts["n_psms"], score, is_decoy, ~(rates.loses[best] | np.isnan(q_value)), q_value, error
+            np.arange(n),
+            forms["sequence"].to_pylist(),
+            counts["n_psms"],
+            score,
+            is_decoy,
+            ~(rates.loses[best] | np.isnan(q_value)),
+            q_value,
+            error,
         )
-        groups, evidence = rows.group_proteins(
-            proteins.positions(), proteins.is_decoy, proteins.partner, settings, self._decoy_ratio, SCALE
-        )
-        group_error, competing = np.ones(len(groups)), ~groups.is_beaten
-        if competing.any():
-            group_error[competing] = posterior_error_probabilities(groups.score[competing], groups.is_decoy[competing], self._decoy_ratio)
-        missing = {name: [None] * len(groups) for name in ("description", "coverage")}
-        described = {**missing, "length": np.zeros(len(groups), np.int64), "sequence": [""] * len(groups)}
-        members = proteins.accession.take(pa.array(groups.members))
-        group_table = protein_table(groups, members, described, group_error).select(list(EXPERIMENT_PROTEINS.by_name))
-        # Peptidoforms of a sequence are in the group of the one that was used.
-        sequence = np.asarray(sequences.dictionary_encode().indices) * 2 + is_decoy
-        group_of_sequence = np.full(2 * n, -1, np.int64)
-        group_of_sequence[sequence[evidence]] = groups.razor_group
-        group = np.where(q_value <= settings.fdr, group_of_sequence[sequence], -1)
-        names = pa.array(self._class_names, pa.string())
+        has_proteins = self._search.has_proteins(proteins.accession)
+        group_table, group = self._groups(rows, in_one(forms["sequence"]), proteins) if has_proteins else (None, np.full(n, -1, np.int64))
+        names = pa.array(self._search.classes, pa.string())
         columns = {
             **{name: forms[name] for name in ("peptide", "sequence", "proteins", "calculated_mass", "is_decoy")},
             **counts,
@@ -442,8 +410,27 @@ class _Report:
             "protein_group": pa.array(group, mask=group < 0),
         }
         ordered = pa.table(columns).take(pa.array(order))
-        is_accepted = (rates.q_value <= settings.fdr) & ~is_decoy[row_of_form]
+        is_accepted = (rates.q_value <= self._parameters.fdr) & ~is_decoy[row_of_form]
         return _Peptides({name: ordered[name] for name in columns}, group_table), row[row_of_form], is_accepted
+
+    def _groups(self, rows: PeptideRows, sequences: pa.Array, proteins: FormProteins) -> tuple[pa.Table, NDArray[np.int64]]:
+        """Return the table of protein groups, and the row of the group of each accepted peptide, or -1."""
+        settings, n = self._parameters, len(sequences)
+        groups, evidence = rows.group_proteins(
+            proteins.positions(), proteins.is_decoy, proteins.partner, settings, self._decoy_ratio, SCALE
+        )
+        group_error, competing = np.ones(len(groups)), ~groups.is_beaten
+        if competing.any():
+            group_error[competing] = posterior_error_probabilities(groups.score[competing], groups.is_decoy[competing], self._decoy_ratio)
+        missing = {name: [None] * len(groups) for name in ("description", "coverage")}
+        described = {**missing, "length": np.zeros(len(groups), np.int64), "sequence": [""] * len(groups)}
+        members = proteins.accession.take(pa.array(groups.members))
+        group_table = protein_table(groups, members, described, group_error).select(list(EXPERIMENT_PROTEINS.by_name))
+        # Peptidoforms of a sequence are in the group of the one that was used.
+        sequence = np.asarray(sequences.dictionary_encode().indices) * 2 + rows.is_decoy
+        group_of_sequence = np.full(2 * n, -1, np.int64)
+        group_of_sequence[sequence[evidence]] = groups.razor_group
+        return group_table, np.where(rows.q_value <= settings.fdr, group_of_sequence[sequence], -1)
 
     def _write_matches(
         self,
@@ -455,7 +442,7 @@ class _Report:
         peptides: pa.Table,
     ) -> int:
         """Write the best matches of each run and the table of runs, and return the number of target PSMs that the runs accept."""
-        names = pa.array(self._class_names, pa.string())
+        names = pa.array(self._search.classes, pa.string())
         is_target = ~truths_of(peptides["is_decoy"])
         counts = []
         stored.seek(0)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from proteoscope.engine.experiments.run_matches import CLASSES_OF_MASSES, CLASSES_OF_SHIFTS
 from proteoscope.engine.matches.columns import MATCH_CLASS, PEPTIDE_COLUMNS, PROTEIN_COLUMNS, described_columns
 from proteoscope.engine.results.columns import Column, Table
 
@@ -21,7 +22,13 @@ _COPIED_PROTEIN = (
     "posterior_error_probability",
 )
 _SCORE = "-log10 of the lowest posterior error of a match within its run"
-_CLASS = replace(MATCH_CLASS, is_optional=False)
+_CLASS = replace(
+    MATCH_CLASS,
+    meaning="Class of the match with its own error rate. Identification: as in its table of PSMs; open modification search: kind of the "
+    "mass shift (none, named, end, unnamed); library search: same or shifted mass",
+    pattern="|".join((str(MATCH_CLASS.pattern), *CLASSES_OF_SHIFTS, *CLASSES_OF_MASSES)),
+    is_optional=False,
+)
 
 EXPERIMENT_PROTEINS = Table.from_columns(
     "experiment_proteins",

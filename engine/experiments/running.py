@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError, StorageError, shortened
+from proteoscope.engine.execution.heap import release_heap, settle_heap
 from proteoscope.engine.experiments.sdrf import sdrf_table
 from proteoscope.engine.experiments.table import ExperimentRow, read_experiment
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.parameters import MEMORY_PARAMETERS
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.engine.project.digests import digests_remembered, file_digest
 from proteoscope.engine.project.outputs import check_outputs
@@ -155,6 +157,7 @@ def _run_all(
     records = {run.id: run for run in project.runs()}
     _check_finished(search, request, runs, records, project, progress)
     outcomes = []
+    settle_heap()
     for number, (name, row) in enumerate(runs.items(), 1):
         record = records.get(name)
         if record is not None and record.status == "done":
@@ -174,6 +177,7 @@ def _run_all(
         else:
             assert summary.run_id == name
             outcomes.append(RunOutcome(name, row.file, "done"))
+        release_heap()
     return outcomes
 
 
@@ -223,7 +227,9 @@ def _check_finished(
             continue
         inputs = all_inputs.get(name, [])
         parameters = record.parameters
-        differences = [field for field in sorted({*values, *parameters}) if values.get(field) != parameters.get(field)]
+        differences = [
+            field for field in sorted({*values, *parameters} - set(MEMORY_PARAMETERS)) if values.get(field) != parameters.get(field)
+        ]
         differences += [kind for kind, before in digests.items() if before != [file.sha256 for file in inputs if file.kind == kind]]
         if [file.sha256 for file in inputs if file.kind == "spectra"] != [row.sha256]:
             differences.append(f"the content of {PurePath(row.file).name}")

@@ -97,6 +97,7 @@ def _summary(
         exports=[*EXPORTED, MATCHES_FILE],
         certainty=reported.certainty,
         has_decoys=not reason,
+        decoy_ratio=references.decoy_ratio,
         score="similarity",
         decoys_made=references.decoys,
         shifted=reported.n_shifted,

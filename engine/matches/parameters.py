@@ -45,6 +45,7 @@ __all__ = [
     "MAXIMUM_FRAGMENT_CHARGE",
     "MAXIMUM_LENGTH",
     "MAXIMUM_MASS",
+    "MEMORY_PARAMETERS",
     "MINIMUM_CHARGE",
     "MINIMUM_FRAGMENT_MZ",
     "MINIMUM_LENGTH",
@@ -358,6 +359,8 @@ DEVICE_MEMORY = parameter(
     help="Maximum memory that the search allocates on each GPU; 0 allows all free memory. CUDA itself needs several hundred"
     " MB in addition.",
 )
+MEMORY_PARAMETERS = ("index_memory", "device_memory")
+"""Names of the parameters that change the memory of a search, but not its results."""
 
 
 class SpectrumSearchParameters(SearchParameters):

@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyteomics import mass
 
 from proteoscope.engine.experiments.table import ExperimentRow
-from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.records import RunInput
+from proteoscope.engine.searches import search_of_kind
 
 PREFIX = "DECOY_"
 Rows = dict[str, list[Any]]
@@ -97,9 +97,24 @@ TYPES = {
     "proteins": pa.list_(pa.string()),
     "psm_id": pa.int64(),
     "is_decoy": pa.bool_(),
-    **dict.fromkeys(("peptide", "sequence", "match_class"), pa.string()),
-    **dict.fromkeys(("score", "q_value", "calculated_mass"), pa.float64()),
+    "modification_names": pa.list_(pa.string()),
+    "modification_masses": pa.list_(pa.float64()),
+    **dict.fromkeys(("peptide", "sequence", "match_class", "shift_kind"), pa.string()),
+    **dict.fromkeys(("score", "q_value", "calculated_mass", "observed_mass", "mass_difference"), pa.float64()),
 }
+
+
+def of_search(rows: Rows, kind: str, shifts: Sequence[float] | None = None) -> Rows:
+    """Return matches as those of an open modification search or a library search, with unnamed shifts (Da) of first residues."""
+    shifts = shifts or [0.0] * len(rows["peptide"])
+    names = [[f"{shift:+.6f}".rstrip("0").rstrip(".")] if shift else [] for shift in shifts]
+    result = {column: values for column, values in rows.items() if column != "match_class"}
+    result["peptide"] = [f"{text[0]}[{name[0]}]{text[1:]}" if name else text for text, name in zip(rows["peptide"], names, strict=True)]
+    result["calculated_mass"] = [calculated + shift for calculated, shift in zip(rows["calculated_mass"], shifts, strict=True)]
+    result |= {"modification_names": names, "modification_masses": [[shift] if shift else [] for shift in shifts]}
+    if kind == "modified":
+        return result | {"shift_kind": ["unnamed" if shift else "none" for shift in shifts]}
+    return result | {"mass_difference": list(shifts), "observed_mass": result["calculated_mass"]}
 
 
 def add_run(project: Project, name: str, rows: Rows, folder: Path, *, kind: str = "identify", **settings: Any) -> ExperimentRow:
@@ -107,7 +122,7 @@ def add_run(project: Project, name: str, rows: Rows, folder: Path, *, kind: str 
     spectra, database = folder / f"{name}.mgf", folder / "proteins.fasta"
     spectra.write_text(name)
     database.write_text(">P\nPEPTIDEK\n")
-    parameters = IdentificationParameters.checked(settings).model_dump(mode="json")
+    parameters = search_of_kind(kind).model.checked(settings).model_dump(mode="json")
     with project.run(kind, parameters, [RunInput(spectra, "spectra"), RunInput(database, "database")], name=name) as run:
         run.write_table("psms", pa.table({column: pa.array(values, TYPES.get(column)) for column, values in rows.items()}))
     return ExperimentRow(name, str(spectra), name, sha256=hashlib.sha256(name.encode()).hexdigest())

@@ -25,7 +25,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.psms import peptide_families
 from proteoscope.engine.project import Project
 from proteoscope.engine.statistics.target_decoy import q_values
-from tests.engine.experiments.planted_runs import PREFIX, TYPES, Planted, Rows, add_run, forge, joined
+from tests.engine.experiments.planted_runs import PREFIX, TYPES, Planted, Rows, add_run, forge, joined, of_search
 from tests.stopped_runs import tables
 
 NAMES = ("experiment_peptides", "experiment_proteins", "experiment_matches", "experiment_runs")
@@ -340,9 +340,81 @@ def test_runs_of_other_searches_are_refused(tmp_path: Path) -> None:
     bare = add_run(project, "bare", runs["run_0"], tmp_path, decoys="none")
     with pytest.raises(InputError, match="without decoys"):
         report_experiment(project, [bare], Progress())
-    foreign = add_run(project, "foreign", runs["run_0"], tmp_path, kind="modified")
-    with pytest.raises(ParameterError, match="'foreign' is a run of modified"):
-        report_experiment(project, [foreign], Progress())
+    foreign = add_run(project, "foreign", of_search(runs["run_0"], "modified"), tmp_path, kind="modified")
+    with pytest.raises(ParameterError, match=r"'foreign' and 'run_0' differ in the search \(modified, identify\)"):
+        report_experiment(project, [*rows, foreign], Progress())
+    clustered = add_run(project, "clustered", runs["run_0"], tmp_path, kind="cluster")
+    with pytest.raises(ParameterError, match="'clustered' is a run of cluster"):
+        report_experiment(project, [clustered], Progress())
+
+
+def test_memory_parameters_may_differ_between_runs(tmp_path: Path) -> None:
+    project, rows = made(tmp_path, planted_runs(Planted(40, 100), 2, 100))
+    small = add_run(project, "small", Planted(40, 100).run(5, 100), tmp_path, index_memory=64)
+    assert report_experiment(project, [*rows, small], Progress()).n_runs == 3
+
+
+def test_library_runs_compete_like_identifications(tmp_path: Path) -> None:
+    runs = planted_runs(Planted(60, 200), 4)
+    project, rows = made(tmp_path, runs)
+    of_identify = report_experiment(project, rows, Progress())
+    expected = read(project)
+    library, library_rows = made(tmp_path / "library", {name: of_search(run, "library") for name, run in runs.items()}, kind="library")
+    report = report_experiment(library, library_rows, Progress())
+    assert (report.peptides, report.proteins, report.n_psms) == (of_identify.peptides, of_identify.proteins, of_identify.n_psms)
+    written = read(library)
+    for name in NAMES[:3]:
+        of_search_rows = [{key: value for key, value in row.items() if key != "match_class"} for row in written[name]]
+        assert of_search_rows == [{key: value for key, value in row.items() if key != "match_class"} for row in expected[name]]
+    assert {row["match_class"] for row in written["experiment_peptides"]} == {"same"}
+
+
+def test_library_peptides_without_proteins_have_no_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = {name: of_search(run, "library") for name, run in planted_runs(Planted(60, 200), 2).items()}
+    for run in runs.values():
+        run["proteins"] = [["DECOY_unknown" if is_decoy else "unknown"] for is_decoy in run["is_decoy"]]
+    # Entries without decoys have no rate, and do not compete.
+    runs["run_0"]["q_value"][:7] = [None] * 7
+    project, rows = made(tmp_path, runs, kind="library")
+    write_experiment(project, rows)
+    assert main(["experiment", "report", str(project.folder), "--tsv"]) == 0
+    output, messages = capsys.readouterr()
+    assert "peptides" in output and "protein group" not in output.replace("No protein groups", "")
+    assert "7 matches of library entries without decoys left out" in messages
+    assert set(tables(project.folder, REPORT)) == set(NAMES) - {"experiment_proteins"}
+    assert project.record(REPORT)["proteins"] is None and project.record(REPORT)["exports"] == ["experiment_peptides.tsv"]
+    assert len(pq.read_table(project.table("experiment_matches", REPORT))) > 0
+
+
+def test_open_library_search_has_classes_of_masses(tmp_path: Path) -> None:
+    run = Planted(60, 200).run(1, 300)
+    shifts = [57.0215 if number % 2 else 0.0 for number in range(300)]
+    project, rows = made(tmp_path, {"run_0": of_search(run, "library", shifts)}, kind="library", precursor_tolerance="200 Da")
+    report_experiment(project, rows, Progress())
+    peptides = read(project)["experiment_peptides"]
+    assert {("[+57.02]" in row["peptide"], row["match_class"]) for row in peptides} == {(True, "shifted"), (False, "same")}
+
+
+def test_same_shift_is_one_peptidoform_in_all_runs(tmp_path: Path) -> None:
+    planted = Planted(60, 200)
+    runs = {}
+    for number, shift in enumerate((57.0215, 57.0249, 57.0301, -17.0)):
+        rows = planted.run(number, 300)
+        runs[f"run_{number}"] = of_search(
+            rows, "modified", [shift if peptide in planted.peptides[:40] else 0.0 for peptide in rows["peptide"]]
+        )
+    project, rows_of_runs = made(tmp_path, runs, kind="modified")
+    report_experiment(project, rows_of_runs, Progress())
+    peptides = {row["peptide"]: row for row in read(project)["experiment_peptides"] if not row["is_decoy"]}
+    both = [text for text in peptides if "[+57.02]" in text]
+    n_runs = {text: len([run for run in ("run_0", "run_1") if text[0] + text[9:] in runs[run]["sequence"]]) for text in both}
+    assert (
+        any(n == 2 for n in n_runs.values()) and any("[+57.03]" in text for text in peptides) and any("[-17]" in text for text in peptides)
+    )
+    for text in both:
+        assert peptides[text]["n_runs"] <= n_runs[text] and peptides[text]["match_class"] == "unnamed"
+    assert any(peptides[text]["n_runs"] == 2 for text in both)
+    assert {row["match_class"] for text, row in peptides.items() if "[" not in text} == {"none"}
 
 
 def test_command_reports_and_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -366,5 +438,6 @@ def test_runs_without_matches_are_reported(tmp_path: Path) -> None:
     for chosen, n_rows in (rows[:1], 0), (rows, 3):
         for n_reused in (0, len(chosen)):
             report = report_experiment(project, chosen, Progress())
+            assert report.proteins is not None
             assert (report.peptides.targets, report.proteins.targets, report.n_psms) == (0, 0, 0)
             assert n_reused in (0, report.n_reused) and len(read(project)["experiment_matches"]) == n_rows
