@@ -1,7 +1,8 @@
 """Time and memory of an experiment of many runs, against single runs, and in a project that has many finished runs.
 
     python -m benchmarks.experiment_runs --data FOLDER --out EXPERIMENT --runs 40
-    python -m benchmarks.experiments --experiment EXPERIMENT [--runs 40] [--finished 1000] [--threads N] [--device cpu]
+    python -m benchmarks.experiments --experiment EXPERIMENT [--runs 40] [--finished 1000] [--kills 20] [--workers 4] [--added 200]
+        [--threads N] [--device cpu]
 
 `runs` searches the first runs with one command (``proteoscope experiment run``), and again each alone in another project, all with warm
 caches. `ratio` is the time of the whole command over the sum of the five steps of the single runs, `ratio_within` over that of the runs of
@@ -10,7 +11,12 @@ last run, and `memory_growth`, the median of the last quarter over that of the s
 
 `finished` plants finished runs, all with the tables of one run, in a project, and measures commands there: ``list``, ``add`` of a file, and
 ``run``, which searches this file; and the same search in a new project (`alone`). `cpu` is the CPU time of a command, which does not depend
-on other programs. One JSON line each.
+on other programs.
+
+`kills` searches all files, and again in another project, where the command is killed N times at random events before it may finish;
+`workers` searches them with ``--workers local:N``. `is_same` is true if all tables have the same bytes. These need small runs (`--small
+--spectra 30` of `experiment_runs`). `added` makes finished runs with different synthetic matches and compares the bytes of the report of
+all but one, to which the last one is added, with those of a report from scratch. One JSON line each.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import shutil
 import sqlite3
@@ -35,6 +42,8 @@ from benchmarks.figures import emit
 from proteoscope.engine.estimates import STEPS
 from proteoscope.engine.experiments.table import ExperimentRow, write_experiment
 from proteoscope.engine.project import Project
+from tests.engine.experiments.planted_runs import Planted, add_run
+from tests.stopped_runs import tables
 
 _COMMAND = (sys.executable, "-m", "proteoscope")
 _TABLES = ("runs", "results", "log", "run_inputs")
@@ -169,25 +178,91 @@ def measure_finished(files: Sequence[Path], n: int, search: Sequence[object], wo
     emit(size, figure="finished", finished=n, **values)
 
 
+def all_tables(project: Path) -> dict[tuple[str, str], bytes]:
+    """Return the content of the tables of all runs of a project."""
+    return {(run.id, name): content for run in Project.open(project).runs() for name, content in tables(project, run.id).items()}
+
+
+def measure_kills(files: Sequence[Path], n_kills: int, search: Sequence[object], work: Path, size: dict[str, Any]) -> None:
+    """Compare an experiment that is killed at random events with an undisturbed one."""
+    chance, n_events = random.Random(n_kills), 0
+
+    def count(*_: object) -> None:
+        nonlocal n_events
+        n_events += 1
+
+    for name in ("whole", "killed"):
+        run_command("experiment", "create", work / name, *files)
+    whole = run_command("experiment", "run", work / "whole", *search, watch=count)
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = []
+    for _ in range(n_kills):
+        command = [*_COMMAND, "experiment", "run", work / "killed", *search, "--progress", "json"]
+        with subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            for _ in range(chance.randrange(1, max(2, round(1.6 * n_events / n_kills)))):
+                process.stderr.readline()
+            time.sleep(chance.uniform(0, 0.05))
+            process.kill()
+        done.append(sum(run.status == "done" for run in Project.open(work / "killed").runs()))
+    run_command("experiment", "run", work / "killed", *search)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = used.ru_utime + used.ru_stime - began.ru_utime - began.ru_stime
+    same = all_tables(work / "whole") == all_tables(work / "killed")
+    emit(size, figure="kills", kills=n_kills, finished_at_kills=done, is_same=same, whole_cpu=round(whole.cpu, 1), killed_cpu=round(cpu, 1))
+
+
+def measure_workers(files: Sequence[Path], n_workers: int, search: Sequence[object], work: Path, size: dict[str, Any]) -> None:
+    """Compare an experiment on workers with one in this process."""
+    taken = {}
+    for name, more in (("here", ()), ("workers", ("--workers", f"local:{n_workers}"))):
+        run_command("experiment", "create", work / name, *files)
+        taken[f"{name}_cpu"] = round(run_command("experiment", "run", work / name, *search, *more).cpu, 1)
+    emit(size, figure="workers", workers=n_workers, is_same=all_tables(work / "here") == all_tables(work / "workers"), **taken)
+
+
+def measure_added(n: int, work: Path, size: dict[str, Any], n_psms: int = 300) -> None:
+    """Compare the report of `n` runs, and then of one more, with that of all runs from scratch."""
+    planted, reports, taken = Planted(600, 4000), {}, {}
+    for name in ("added", "scratch"):
+        (work / name).mkdir()
+        project = Project.create_or_open(work / name / "project")
+        rows = [add_run(project, f"run_{k:05d}", planted.run(k, n_psms), work / name) for k in range(n + 1)]
+        for first in (rows[: n // 2] + rows[n // 2 + 1 :], rows) if name == "added" else (rows,):
+            write_experiment(project, first)
+            command = run_command("experiment", "report", project.folder, watch=(memory := PeakMemory()).watch)
+            taken[f"{name}_{len(first)}"] = {"cpu": round(command.cpu, 2), "peak_mb": memory.last}
+        reports[name] = tables(project.folder, "experiment-report")
+    emit(size, figure="added", runs=n, psms=n_psms, is_same=reports["added"] == reports["scratch"], **taken)
+
+
 def main() -> None:
     """Run the chosen measurements and print their figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiment", type=Path, required=True)
-    parser.add_argument("--runs", type=int, nargs="*", default=[20, 40])
-    parser.add_argument("--finished", type=int, nargs="*", default=[1000])
+    parser.add_argument("--runs", type=int, nargs="*", default=[])
+    parser.add_argument("--finished", type=int, nargs="*", default=[])
+    for name in ("kills", "workers", "added"):
+        parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
     files = sorted((given.experiment / "runs").glob("*.mzML"))
     search = ("--database", given.experiment / "proteins.fasta", "--device", given.device, "--threads", given.threads, "--advice", "none")
-    for measure, numbers in ((measure_runs, given.runs), (measure_finished, given.finished)):
-        for n in numbers:
-            with tempfile.TemporaryDirectory(prefix="experiments-", dir=given.experiment) as folder:
-                size = {"device": given.device, "threads": given.threads}
-                if measure is measure_runs:
-                    measure_runs(files[:n], search, Path(folder), {**size, "n_runs": len(files[:n])})
-                else:
-                    measure_finished(files, n, search, Path(folder), size)
+    size = {"device": given.device, "threads": given.threads}
+    measures: list[Callable[[Path], None]] = [
+        *(lambda work, n=n: measure_runs(files[:n], search, work, {**size, "n_runs": len(files[:n])}) for n in given.runs),
+        *(lambda work, n=n: measure_finished(files, n, search, work, size) for n in given.finished),
+    ]
+    if given.kills:
+        measures.append(lambda work: measure_kills(files, given.kills, search, work, {**size, "n_runs": len(files)}))
+    if given.workers:
+        measures.append(lambda work: measure_workers(files, given.workers, search, work, {**size, "n_runs": len(files)}))
+    if given.added:
+        measures.append(lambda work: measure_added(given.added, work, size))
+    for measure in measures:
+        with tempfile.TemporaryDirectory(prefix="experiments-", dir=given.experiment) as folder:
+            measure(Path(folder))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ __all__ = [
     "estimate",
     "expected",
     "faster_device_rule",
+    "keep_memory",
     "predicted_run",
     "read_counts",
     "remember_run",
@@ -49,6 +50,7 @@ STEPS = ("read", "index", "plan", "score", "report")
 _START_SECONDS = 0.4  # for imports, which belong to no step
 _BASE_BYTES = 250e6  # memory of the program with its loaded modules
 _RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # contents that are recognised from the beginning of a file
+_MEMORY_MARGIN, _INDEX_PART = 1.2, 4  # measured over estimated memory at most; part of a limit that indexes may use
 _OPENED = 0.05  # time for opening an index relative to building it
 _WITHOUT_SECONDS = 0.02  # of work on the host outside kernels, if it could not be measured
 
@@ -172,6 +174,44 @@ class Estimate:
         values = asdict(self)
         del values["index"]
         return {**values, "shares": self.shares()}
+
+
+def keep_memory(
+    request: SearchRequest, limit: int, estimated: Callable[[SearchRequest], Estimate], *, place: str | Path = ""
+) -> SearchRequest:
+    """Return a request that is expected to need less memory than a limit, with a smaller `index_memory` if it needs one.
+
+    The results are the same. Estimates are too low by up to a sixth, so that a sixth of the limit is left.
+
+    Parameters
+    ----------
+    request : SearchRequest
+        Request of a search.
+    limit : int
+        Memory on the host in MB.
+    estimated : callable
+        Function that returns the estimate of a request.
+    place : str or Path
+        File or folder that needs the memory, for the message.
+
+    Raises
+    ------
+    ParameterError
+        If the search needs more memory.
+    """
+    name, parameters = "index_memory", request.parameters
+    if name in type(parameters).model_fields:
+        smallest = next(field for field in parameters.describe() if field.name == name).minimum or 0
+        value = max(int(smallest), min(getattr(parameters, name), limit // _INDEX_PART))
+        request = replace(request, parameters=parameters.changed(**{name: value}))
+    needed = estimated(request).memory_bytes * _MEMORY_MARGIN / 1e6
+    if needed > limit:
+        where = f"{place}: " if place else ""
+        raise ParameterError(
+            f"{where}a memory limit of {limit:,} MB is too low; about {needed:,.0f} MB are needed. Raise --memory-limit, or use a "
+            "smaller database or files with fewer spectra"
+        )
+    return request
 
 
 def expected(search: Search, request: SearchRequest) -> Expectation:

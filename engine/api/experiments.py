@@ -10,7 +10,7 @@ from proteoscope.engine.api.arguments import OnProgress, PathLike, one_folder, o
 from proteoscope.engine.api.results import OpenProject, Result
 from proteoscope.engine.api.searching import EstimateMade, IfBusy, is_estimating
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.experiments.estimating import estimate_experiment
+from proteoscope.engine.experiments.estimating import estimate_experiment, keep_memory
 from proteoscope.engine.experiments.running import RunOutcome, experiment_status, finished_rows, run_experiment, write_sdrf
 from proteoscope.engine.experiments.table import (
     ExperimentRow,
@@ -105,6 +105,7 @@ class Experiment:
         advice: Literal["brief", "full", "none"] = "brief",
         device: str = "auto",
         threads: int | None = None,
+        memory_limit: int = 0,
         if_busy: IfBusy = "refuse",
         progress: OnProgress = None,
         **settings: Any,
@@ -121,6 +122,8 @@ class Experiment:
             See `proteoscope.identify`.
         advice : str
             See `proteoscope.identify`; other searches have no advice.
+        memory_limit : int
+            Memory of a run to stay below, in MB, with smaller indexes if needed; 0 for no limit.
 
         Returns
         -------
@@ -130,7 +133,7 @@ class Experiment:
         Raises
         ------
         ParameterError
-            If an argument is wrong, or finished runs have other parameters or databases.
+            If an argument is wrong, the memory limit is too low, or finished runs have other parameters or databases.
         InputError, StorageError
             If a database cannot be used, or the results cannot be written. A spectrum file that cannot be used is a failed run.
         Cancelled
@@ -159,6 +162,7 @@ class Experiment:
             waits=if_busy == "wait",
             **settings,
         )
+        request = keep_memory(described, request, memory_limit, rows, self._project)
         if is_estimating.get():
             raise EstimateMade(estimate_experiment(described, request, rows, self._project))
         return tuple(run_experiment(described, request, rows, self._project, reported))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import experiments, searches, views
 from proteoscope.engine import project as project_package
-from proteoscope.engine.command_line.search import add_input, add_search_options, begin_gpus, build_request
+from proteoscope.engine.command_line.search import add_input, add_memory_limit, add_search_options, begin_gpus, build_request
 from proteoscope.engine.command_line.terminal import STANDARD_OUTPUT, check_printed, command_progress, output_file, output_name, show_result
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.project.outputs import folder_name
@@ -104,6 +104,7 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
     report = actions.add_parser("report", help="estimate error rates of peptides and protein groups over all finished runs")
     report.add_argument("project", metavar="PROJECT", help="project folder")
     report.add_argument("--tsv", action="store_true", help="also export peptides and protein groups as text, to PROJECT/exports")
+    add_memory_limit(report)
     report.set_defaults(command=_report)
 
 
@@ -191,7 +192,8 @@ def _requested(options: argparse.Namespace) -> tuple[Search, SearchRequest, list
         raise InputError(project.folder, "has an experiment without runs", remedy="Add files: proteoscope experiment add")
     given = {"spectra": list(dict.fromkeys(row.file for row in rows)), "out": options.project, "run_name": "", "overwrite": False}
     given |= dict.fromkeys(_OPTIONS_OF_ONE_RUN)
-    return search, build_request(search, argparse.Namespace(**{**vars(options), **given})), rows, project
+    request = build_request(search, argparse.Namespace(**{**vars(options), **given, "memory_limit": 0}))
+    return search, experiments.estimating.keep_memory(search, request, options.memory_limit, rows, project), rows, project
 
 
 def estimate_run(options: argparse.Namespace) -> Estimate:
@@ -228,7 +230,7 @@ def _report(options: argparse.Namespace) -> None:
     project = project_package.Project.open(options.project)
     rows = experiments.table.read_experiment(project)
     with command_progress(options) as progress:
-        report = experiments.report.report_experiment(project, rows, progress, with_text=options.tsv)
+        report = experiments.report.report_experiment(project, rows, progress, with_text=options.tsv, memory_limit=options.memory_limit)
     show_result(options, report.record(), report.lines())
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from proteoscope import resources
+from proteoscope import engine, resources
 from proteoscope.engine import execution
 from proteoscope.engine import project as project_package
 from proteoscope.engine.command_line.terminal import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "add_demo",
     "add_input",
+    "add_memory_limit",
     "add_search",
     "add_search_options",
     "begin_gpus",
@@ -184,6 +185,8 @@ def add_search_options(
         " together (default: %(default)s)",
     )
     parser.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads (default: all)")
+    if search.workload_estimator is not None:
+        add_memory_limit(parser)
     of_workers = "compute in other processes, here or on other machines: local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
     of_certificates = "certificates for --workers tls://HOST:PORT, as 'workers certificates' makes them"
     helps = (f"{of_workers} (see docs/cluster.md)", of_certificates) if search.takes_workers else (argparse.SUPPRESS,) * 2
@@ -196,6 +199,17 @@ def add_search_options(
             parser.add_argument(option.flag, dest=option.name, type=kind, metavar=option.metavar, help=option.help, choices=choices)
         else:
             parser.add_argument(option.flag, dest=option.name, action="store_true", help=option.help)
+
+
+def add_memory_limit(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--memory-limit``."""
+    parser.add_argument(
+        "--memory-limit",
+        type=megabytes,
+        default=0,
+        metavar="MB",
+        help="memory on the host to stay below, with smaller indexes if needed; refuse to begin if the estimate is higher (default: none)",
+    )
 
 
 def add_demo(commands: Any, searches: Sequence[Search]) -> None:
@@ -274,6 +288,13 @@ def _arguments_of_next_demo(search: Search, demo: Demo, options: argparse.Namesp
     if search.writes != "project":
         given.project, given.out, given.format = options.out, None, ""
     return given
+
+
+def megabytes(text: str) -> int:
+    """Convert the value of ``--memory-limit`` for argparse."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"'{text:.20}' is not a number of megabytes from 1")
+    return int(text)
 
 
 def thread_count(text: str) -> int:
@@ -392,7 +413,7 @@ def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[Searc
 def _request(search: Search, options: argparse.Namespace, parameters: SearchParameters) -> SearchRequest:
     search.check_workers(options.workers, options.certificates)
     project = None if search.writes == "given project" else _project(search, options)
-    return SearchRequest(
+    request = SearchRequest(
         {search_input.name: _paths(getattr(options, search_input.name)) for search_input in search.inputs},
         parameters,
         project,
@@ -408,6 +429,10 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
         overwrite=options.overwrite,
         waits=options.if_busy == "wait",
     )
+    limit = getattr(options, "memory_limit", 0)
+    if not limit:
+        return request
+    return engine.estimates.keep_memory(request, limit, lambda request: engine.estimates.estimate(search, request, compares=False))
 
 
 def begin_gpus(requested: str) -> None:

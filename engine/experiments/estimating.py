@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.estimates import Estimate, estimate
+from proteoscope.engine.estimates import keep_memory as keep_request_memory
 from proteoscope.engine.experiments.running import experiment_status
 from proteoscope.engine.experiments.table import ExperimentRow
 from proteoscope.engine.files import is_there
@@ -17,7 +18,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import content_bytes
 from proteoscope.engine.results.counts import counted
 
-__all__ = ["estimate_experiment"]
+__all__ = ["estimate_experiment", "keep_memory"]
 
 _DISK_SHARE = 0.4
 """Bytes of results per byte of an unpacked spectrum file, before a run is finished (benchmarks: results/experiments.jsonl)."""
@@ -82,6 +83,21 @@ def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[E
     if disk > (free := shutil.disk_usage(project.folder).free):
         notes.append(f"the disk of the project has only {free / 1e9:.2f} GB free")
     return replace(result, counts={"runs": float(len(sizes)), **counts}, disk_bytes=disk, notes=tuple(notes))
+
+
+def keep_memory(search: Search, request: SearchRequest, limit: int, rows: Sequence[ExperimentRow], project: Project) -> SearchRequest:
+    """Return a request by which each run is expected to need less memory than `limit` (MB), or the same request if the limit is 0.
+
+    Raises
+    ------
+    ParameterError
+        If the limit is too low.
+    InputError
+        If a file cannot be used.
+    """
+    if not limit or all(status == "done" for status in experiment_status(project, rows).values()):
+        return request
+    return keep_request_memory(request, limit, lambda request: estimate_experiment(search, request, rows, project), place=project.folder)
 
 
 def _sum(estimates: Sequence[tuple[Estimate, int]]) -> Estimate:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import begins_group
 from proteoscope.engine.chemistry.masses import WATER_MASS
-from proteoscope.engine.errors import InputError, StorageError
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.experiments.competition import (
     MATCH,
     SCALE,
@@ -67,7 +67,9 @@ REPORT = "experiment-report"
 NO_PROTEINS = "No protein groups: not all peptides of the library have a protein; search with --database"
 
 _FORM = 2  # of the tables; other reports are not read again
-_FEWEST_MERGED = 1 << 18  # rows that are collected before they are merged
+_FEWEST_MERGED = 1 << 17  # rows that are collected before they are merged
+_BASE_BYTES, _FORM_BYTES, _PSM_BYTES = 2e8, 600.0, 2000.0
+"""Upper limits of the memory: of the program, of each PSM of all runs, and of each PSM of the run that is read (benchmarks.experiments)."""
 _NAMED = 5
 _DAMAGED = f"Delete run '{REPORT}' (proteoscope runs PROJECT --delete {REPORT}) and report again"
 
@@ -133,7 +135,9 @@ class ExperimentReport:
         }
 
 
-def report_experiment(project: Project, rows: Sequence[ExperimentRow], progress: Progress, *, with_text: bool = False) -> ExperimentReport:
+def report_experiment(
+    project: Project, rows: Sequence[ExperimentRow], progress: Progress, *, with_text: bool = False, memory_limit: int = 0
+) -> ExperimentReport:
     """Estimate the error rates of an experiment, and store its tables in the run `REPORT` of the project.
 
     The tables depend on the set of finished runs, not on their order, on earlier reports or on the number of threads.
@@ -148,6 +152,8 @@ def report_experiment(project: Project, rows: Sequence[ExperimentRow], progress:
         Progress, counted in runs.
     with_text : bool
         True to export the tables of peptides and protein groups as text.
+    memory_limit : int
+        Memory to stay below, in MB; 0 for no limit. Records are merged after fewer runs if needed.
 
     Returns
     -------
@@ -158,7 +164,7 @@ def report_experiment(project: Project, rows: Sequence[ExperimentRow], progress:
     InputError
         If no run is finished, a run has no decoys, or a table is invalid.
     ParameterError
-        If the runs have different parameters or databases.
+        If the runs have different parameters or databases, or the memory limit is too low.
     StorageError
         If writing fails.
     """
@@ -174,7 +180,10 @@ def report_experiment(project: Project, rows: Sequence[ExperimentRow], progress:
         more = f" and {len(left_out) - _NAMED:,} more" if len(left_out) > _NAMED else ""
         progress.message(f"Not searched and left out: {', '.join(left_out[:_NAMED])}{more}", "warning")
     search = common_search(project, [runs[name] for name in finished])
-    digests = {result.run: result.sha256 for result in project.results() if result.name == PSMS.name}
+    psms = {result.run: result for result in project.results() if result.name == PSMS.name}
+    digests = {name: result.sha256 for name, result in psms.items()}
+    if memory_limit:
+        _check_memory(project, [psms[name].rows or 0 for name in finished if name in psms], memory_limit)
     described = {"form": _FORM, "search": search.kind, "fdr": search.parameters.fdr}
     previous = _previous_report(project, runs.get(REPORT), described, search, {name: digests.get(name, "") for name in finished})
     with project.run(REPORT, described, version=VERSION, name=REPORT, overwrite=True, progress=progress) as run:
@@ -188,6 +197,16 @@ def report_experiment(project: Project, rows: Sequence[ExperimentRow], progress:
             f"{counted(result.peptides.targets, 'peptide')}{groups} at {search.parameters.fdr:.3g} FDR over {counted(len(finished), 'run')}"
         )
     return ExperimentReport(REPORT, len(finished), len(previous.n_rows) if previous else 0, left_out, *result)
+
+
+def _check_memory(project: Project, n_rows: Sequence[int], limit: int) -> None:
+    """Raise ParameterError if the report of runs with these numbers of PSMs may need more memory than the limit (MB)."""
+    needed = (_BASE_BYTES + _FORM_BYTES * sum(n_rows) + _PSM_BYTES * max(n_rows, default=0)) / 1e6
+    if needed > limit:
+        raise ParameterError(
+            f"{project.folder}: a memory limit of {limit:,} MB is too low; the report of {counted(len(n_rows), 'run')} with "
+            f"{counted(sum(n_rows), 'PSM')} may need {needed:,.0f} MB. Raise --memory-limit"
+        )
 
 
 class _Counts(NamedTuple):

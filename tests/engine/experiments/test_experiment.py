@@ -197,6 +197,26 @@ def test_finished_run_joins_the_experiment(files: list[str], tmp_path: Path, cap
     assert capsys.readouterr().out == "1 searched, 1 were finished before, 0 failed\n"
 
 
+def test_memory_limit_gives_the_same_tables_or_is_refused(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("limited", "free"):
+        assert main(["experiment", "create", str(tmp_path / name), files[0]]) == 0
+    message = refusal(capsys, "run", tmp_path / "limited", *SEARCH, "--memory-limit", "260")
+    assert f"{tmp_path / 'limited'}: a memory limit of 260 MB is too low; about " in message and "Raise --memory-limit" in message
+    assert Project.open(tmp_path / "limited").runs() == []
+    assert "'-1' is not a number of megabytes" in refusal(capsys, "run", tmp_path / "limited", *SEARCH, "--memory-limit=-1")
+    assert main(["experiment", "run", str(tmp_path / "limited"), *SEARCH, "--memory-limit", "800"]) == 0
+    assert main(["experiment", "run", str(tmp_path / "free"), *SEARCH]) == 0
+    memory = [Project.open(tmp_path / name).runs()[0].parameters["index_memory"] for name in ("limited", "free")]
+    assert memory == [200, 512]
+    assert tables(tmp_path / "limited", "BSA1") == tables(tmp_path / "free", "BSA1")
+    # A finished run with another memory is not searched again, and needs no memory.
+    assert main(["experiment", "run", str(tmp_path / "free"), *SEARCH, "--memory-limit", "1"]) == 0
+    assert capsys.readouterr().out.endswith("0 searched, 1 were finished before, 0 failed\n")
+    assert "a memory limit of 100 MB is too low; the report of 1 run" in refusal(
+        capsys, "report", tmp_path / "free", "--memory-limit", "100"
+    )
+
+
 LIBRARY = str(resources.path("samples", "bsa_library.msp.gz"))
 OTHER_SEARCHES = {
     "modified": ("--database", DATABASE, "--mass-shift", "-20..100"),
@@ -276,18 +296,16 @@ def test_killed_experiment_continues_with_the_same_tables(line: str, files: list
         assert tables(project, run) == tables(whole, run)
 
 
-@pytest.mark.parametrize("workers", ["local:2", pytest.param("local:4", marks=pytest.mark.long)])
-def test_workers_give_the_same_tables(workers: str, files: list[str], tmp_path: Path) -> None:
-    for folder, more in ((tmp_path / "x", ("--workers", workers)), (tmp_path / "whole", ())):
+def test_workers_give_the_same_tables(files: list[str], tmp_path: Path) -> None:
+    for folder, more in ((tmp_path / "x", ("--workers", "local:2")), (tmp_path / "whole", ())):
         assert main(["experiment", "create", str(folder), *files, "--quiet"]) == 0
         assert main(["experiment", "run", str(folder), *SEARCH, *more, "--quiet"]) == 0
     for run in ("BSA1", "BSA2"):
         assert tables(tmp_path / "x", run) == tables(tmp_path / "whole", run)
 
 
-@pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.long)])
-def test_kills_at_random_times_change_nothing(n_kills: int, files: list[str], tmp_path: Path) -> None:
-    chance = random.Random(n_kills)
+def test_kills_at_random_times_change_nothing(files: list[str], tmp_path: Path) -> None:
+    n_kills, chance = 3, random.Random(3)
     whole = tmp_path / "whole"
     assert main(["experiment", "create", str(whole), *files, "--quiet"]) == 0
     command = [sys.executable, "-m", "proteoscope", "experiment", "run"]
