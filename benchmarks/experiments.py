@@ -94,7 +94,7 @@ def peak_memory(process: int) -> float:
 
 def step_seconds(project: Project) -> dict[str, float]:
     """Return the seconds of the five steps of each finished run."""
-    steps = {run.id: project.record(run.id)["steps"] for run in project.runs() if run.status == "done"}
+    steps = {run.id: project.record(run.id).get("steps", {}) for run in project.runs() if run.status == "done"}
     return {run: sum(stage["seconds"] for name, stage in stages.items() if name in STEPS) for run, stages in steps.items()}
 
 

@@ -270,7 +270,8 @@ def _amounts_by_sample(
             add(moved.ion[some], moved.file[some], moved.values[some, AREA], np.full(len(some), State.TRANSFERRED, np.int8))
     n_refused = int(((features.reason > 0) & (features.ion < features.n_ions)).sum())
     counts = {"ions": shape[0], "transferred": 0, "refused": n_refused, **({} if transfers is None else transfers.counts), **counts}
-    amounts = RawQuantities(np.where(has_any, value, np.nan), state)
+    value[~has_any] = np.nan
+    amounts = RawQuantities(value, state)
     return MeasuredIons(amounts, traces.ions.form, {ION_TRACES.name: traces}, counts, resources.used)
 
 

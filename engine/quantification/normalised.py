@@ -187,7 +187,7 @@ class Quantities:
         Normalised amounts.
     nsaf : ndarray of float64, shape (p, s)
         Normalised spectral abundance factors.
-    psms : tuple of ndarray of int64
+    psms : tuple of ndarray of int32
         Spectral counts of peptidoforms (m, s), sequences (sequences, s) and proteins (p, s).
     """
 
@@ -195,7 +195,7 @@ class Quantities:
     identified: Identified
     normalised: Normalised
     nsaf: NDArray[np.float64]
-    psms: tuple[NDArray[np.int64], ...]
+    psms: tuple[NDArray[np.int32], ...]
 
     @property
     def proteins(self) -> RawQuantities:

@@ -208,12 +208,12 @@ def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
     return {"quantity": or_null(amounts.value), "log2_quantity": or_null(amounts.log2), "state": states}
 
 
-def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
-    """Return the number of quantified peptides of each protein in each sample, (proteins, samples) int64.
+def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int32]:
+    """Return the number of quantified peptides of each protein in each sample, (proteins, samples) int32.
 
     `protein` is the index of each peptide's protein, or -1.
     """
-    result = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int64)
+    result = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int32)
     np.add.at(result, protein, ~np.isnan(sequences.value))  # the last row collects peptides without a protein
     return result[:-1]
 

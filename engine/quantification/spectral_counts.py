@@ -10,16 +10,18 @@ from proteoscope.engine.quantification.identified import Identified
 __all__ = ["abundance_factors", "measure_counts", "spectra_by_sample"]
 
 
-def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int64]:
-    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_things, samples) int64.
+def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int32]:
+    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_things, samples) int32.
 
     `thing` is the index of the protein (or peptide) of each spectrum, (n,), or -1.
     """
-    n_files, is_counted = len(identified.files), thing >= 0
-    counts = np.bincount(thing[is_counted] * n_files + identified.matches.file[is_counted], minlength=n_things * n_files)
-    result = np.zeros((n_things, len(design.samples)), np.int64)
-    for file, sample in zip(*np.nonzero(design.members(n_files)), strict=True):
-        result[:, sample] += counts[file::n_files]
+    # Spectra of one file after the other, so that no table of things by files is needed.
+    order = np.flatnonzero(thing >= 0)
+    order = order[np.argsort(identified.matches.file[order], kind="stable")]
+    ends = np.searchsorted(identified.matches.file[order], np.arange(len(identified.files) + 1))
+    result = np.zeros((n_things, len(design.samples)), np.int32)
+    for file, sample in zip(*np.nonzero(design.members(len(identified.files))), strict=True):
+        result[:, sample] += np.bincount(thing[order[ends[file] : ends[file + 1]]], minlength=n_things).astype(np.int32)
     return result
 
 
@@ -29,12 +31,12 @@ def measure_counts(identified: Identified, design: Design) -> MeasuredIons:
     return MeasuredIons(RawQuantities.from_values(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
 
 
-def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
+def abundance_factors(counts: NDArray[np.integer], length: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the NSAF: spectra per residue of each protein, relative to the sum over all proteins of the sample.
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (p, s)
+    counts : ndarray of int, shape (p, s)
         Spectral counts.
     length : ndarray of int64, shape (p,)
         Number of residues; proteins of unknown length (0) are excluded.
