@@ -11,8 +11,10 @@ summaries, summaries of one new run
     the first summary of all runs, and the summary after one run was added to the others.
 open
     opening the project in the window, until the runs are shown; `page` is the page alone, opened again.
-filter, sort, group
-    a text, a column, and the runs of a condition.
+filter, sort, group, refresh, select all
+    a text, a column, the runs of a condition, reading the runs again, and selecting all.
+project pane
+    reading the runs again in the list on the left.
 quality, proteins
     the pages of figures and of the heat map, from stored summaries.
 memory
@@ -27,6 +29,8 @@ import json
 import os
 import resource
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -36,7 +40,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from proteoscope.engine.execution.libraries import lighten_libraries
 from proteoscope.engine.experiments.table import ExperimentRow, read_experiment, remove_runs, write_experiment
+from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS
 from proteoscope.engine.project import Project
@@ -45,7 +51,6 @@ from proteoscope.engine.views.experiment_quality import experiment_quality, prot
 from proteoscope.engine.views.quantity_clusters import MAXIMUM_ROWS
 
 _PEPTIDES_OF_PROTEIN = 5
-_PARAMETERS = {"fdr": 0.01}
 
 
 def emit(**figures: object) -> None:
@@ -77,7 +82,7 @@ def filled(table: Table, n: int, columns: dict[str, object]) -> pa.Table:
 
 def make(folder: Path, n_runs: int, n_proteins: int, n_psms: int) -> None:
     """Make a project with an experiment of finished runs."""
-    project = Project.create_or_open(folder)
+    project, parameters = Project.create_or_open(folder), IdentificationParameters().model_dump(mode="json")
     random = np.random.default_rng(0)
     n_peptides = n_proteins * _PEPTIDES_OF_PROTEIN
     residues = np.array(list("ADEFGHILNPQSTVWY"))
@@ -106,7 +111,7 @@ def make(folder: Path, n_runs: int, n_proteins: int, n_psms: int) -> None:
             "psm_id": np.arange(n),
         }
         groups = accessions.take(pa.array(proteins))
-        with project.run("identify", _PARAMETERS, name=name) as run:
+        with project.run("identify", parameters, name=name) as run:
             run.write_table("psms", filled(PSMS, n, psms))
             of_peptides = {
                 "peptide": peptides.take(pa.array(distinct)),
@@ -145,7 +150,8 @@ def summarize(folder: Path) -> None:
 
 
 def show(folder: Path) -> None:
-    """Print the times of the window."""
+    """Print the times of the window, which has its own process, as for a user."""
+    lighten_libraries()
     from PySide6.QtWidgets import QApplication
 
     from proteoscope.gui.settings import SettingsFile
@@ -162,6 +168,7 @@ def show(folder: Path) -> None:
     def wait(is_done: Callable[[], bool]) -> None:
         while not is_done():
             application.processEvents()
+            time.sleep(0.001)  # a loop without a pause would count as work
         for _ in range(5):
             application.processEvents()
 
@@ -190,6 +197,10 @@ def show(folder: Path) -> None:
     with timed("refresh"):
         page.refresh()
         wait(lambda: not page.is_busy)
+    with timed("select all"):
+        page.runs.view.selectAll()
+        wait(lambda: len(page.selected_runs) == len(page.state.status))
+    page.runs.view.clearSelection()
     with timed("project pane"):
         window.project_pane.refresh()
     with timed("quality"):
@@ -210,8 +221,12 @@ def main() -> None:
     parser.add_argument("--proteins", type=int, default=10_000)
     parser.add_argument("--psms", type=int, default=10_000, help="PSMs of each run")
     parser.add_argument("--project", type=Path, help="folder of the project; else a temporary one")
+    parser.add_argument("--show", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--stored", action="store_true", help="use the stored summaries of the project")
     options = parser.parse_args()
+    if options.show is not None:
+        show(options.show)
+        return
     with tempfile.TemporaryDirectory(prefix="proteoscope-experiment-") as name:
         os.environ["XDG_CONFIG_HOME"] = name
         folder = options.project or Path(name) / "project"
@@ -220,11 +235,10 @@ def main() -> None:
                 make(folder, options.runs, options.proteins, options.psms)
         if not options.stored:
             summarize(folder)
-        child = os.fork()  # the window's memory is measured alone
-        if child == 0:
-            show(folder)
-            os._exit(0)
-        os.waitpid(child, 0)
+        # NumPy reads its number of threads when it is loaded; see `lighten_libraries`.
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "benchmarks.experiment_window", "--show", str(folder)]
+        subprocess.run(command, env=environment, check=True)
 
 
 if __name__ == "__main__":

@@ -74,11 +74,14 @@ class _ShorteningLabel(QLabel):
 
 
 class TitleLabel(_ShorteningLabel):
-    """Title of a table or a figure, in bold."""
+    """Title of a page, a table or a figure in bold, `scale` times the default size."""
 
-    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+    def __init__(self, text: str, parent: QWidget | None = None, scale: float = 1.0) -> None:
         super().__init__(text, parent)
         set_bold(self)
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() * scale)
+        self.setFont(font)
 
 
 class ReadoutLabel(_ShorteningLabel):

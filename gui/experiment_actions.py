@@ -14,7 +14,9 @@ from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import RecordedFiles
 from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.quantity_design import experiment_design
 from proteoscope.gui import experiments
+from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import AddRunsTask, ExperimentTask, QualityPageTask, SearchTask
 from proteoscope.gui.undo import Change
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from proteoscope.engine.views.experiment_runs import ExperimentState
     from proteoscope.gui.experiments.run_manager import RunManager
     from proteoscope.gui.window_frame import WindowFrame
-
-_KIND = "identify"
 
 
 class ExperimentActions(QObject):
@@ -39,9 +39,12 @@ class ExperimentActions(QObject):
     -------
     results_requested
         Project folder and id of the run whose results are to be shown.
+    comparison_requested
+        Records of the runs to compare.
     """
 
     results_requested = Signal(Path, str)
+    comparison_requested = Signal(list)
 
     def __init__(self, window: WindowFrame) -> None:
         super().__init__(window)
@@ -65,6 +68,8 @@ class ExperimentActions(QObject):
             page.results_requested.connect(self._show_results)
             page.add_requested.connect(self.add_runs)
             page.search_requested.connect(self.show_form)
+            page.quantify_requested.connect(self.quantify)
+            page.comparison_requested.connect(self.compare)
             page.resume_requested.connect(self.resume)
             page.cancel_requested.connect(self.cancel)
             page.page_requested.connect(self._write_page)
@@ -111,11 +116,28 @@ class ExperimentActions(QObject):
             dialog.show()
             dialog.activateWindow()
 
-    def show_form(self) -> None:
-        """Show the form of the search for the runs of the experiment."""
+    def show_form(self, kind: str) -> None:
+        """Show the form of a search for the runs of the experiment."""
         if self._project is not None:
-            self._window.searches[_KIND].form.search_experiment(self._project.folder)
-            self._window.show_search_form(_KIND)
+            self._window.searches[kind].form.search_experiment(self._project.folder)
+            self._window.show_search_form(kind)
+
+    def quantify(self) -> None:
+        """Show the form of the quantification, with the finished runs and the design of the experiment."""
+        if self._project is not None:
+            state = self.page.state
+            done = tuple(run for run, status in state.status.items() if status == "done")
+            design, parameters = experiment_design([row for row in state.rows if state.status[row.run] == "done"])
+            form = self._window.searches["quantify"].form
+            form.reuse_settings(self._project.folder, FormPrefill(parameters=parameters), done, uses_project=True)
+            form.designs["design"].restore(design)  # as soon as the files of the runs are known
+            self._window.show_search_form("quantify")
+
+    def compare(self, runs: list[str]) -> None:
+        """Show the comparison of runs."""
+        if self._project is not None:
+            records = {run.id: run for run in self._project.runs()}
+            self.comparison_requested.emit([records[run] for run in runs if run in records])
 
     def resume(self) -> None:
         """Queue the search of the unfinished runs, with the settings of the finished ones."""
@@ -180,10 +202,10 @@ def resumed_task(project: Project, state: ExperimentState) -> ExperimentTask:
     InputError
         If no run is finished, or a database has changed or is missing.
     """
-    done = [run for run in project.runs(_KIND) if run.status == "done" and run.id in state.status]
+    done = [run for run in project.runs(state.kind) if run.status == "done" and run.id in state.status]
     if not done:
         raise InputError(project.folder, "has no finished run of the experiment", remedy="Start the search with the form")
-    search, inputs = search_of_kind(_KIND), project.inputs(done[-1].id)
+    search, inputs = search_of_kind(state.kind), project.inputs(done[-1].id)
     parameters = search.model.checked(search.recorded_parameters(project, done[-1]))
     recorded, files = RecordedFiles(inputs), dict[str, list[Path]]()
     for file in inputs:

@@ -33,6 +33,7 @@ from PySide6.QtWidgets import (
 from proteoscope.engine import views
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, RunRecord, is_project
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.resumption import missing_checkpoint
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.gui.actions import make_action
@@ -101,6 +102,8 @@ class ProjectPane(QWidget):
         self.state = toned_label()
         self.problem = toned_label(tone="wrong")
         self._records: list[RunRecord] = []
+        self._shown: list[tuple[RunRecord, bool]] = []
+        """Record of each item of the list, and True if it can be resumed."""
         self._resumable: frozenset[str] = frozenset()
         self.runs = QListWidget()
         self.runs.setItemDelegate(_RunDelegate(self.runs, self.title_of))
@@ -157,32 +160,17 @@ class ProjectPane(QWidget):
         self.runs.setVisible(project is not None)
         # A run of the previous project may have the same id.
         self.runs.blockSignals(True)
+        self._shown = []
         self.runs.clear()
         self.runs.blockSignals(False)
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the runs again and restore the selection; if reading fails, the previous list remains, with the error."""
+        """Read the runs again; if reading fails, the previous list remains, with the error. Only changed items are updated."""
         problem = self._read()
         records = self._records
-        selected = {record.id for record in self.selected_runs}
         self.runs.blockSignals(True)
-        self.runs.clear()
-        for record in records:
-            item = QListWidgetItem()
-            is_resumable = record.id in self._resumable
-            item.setData(_RUN, record)
-            item.setData(_IS_RESUMABLE, is_resumable)
-            status = CAN_BE_RESUMED if is_resumable else record.status
-            if reason := self.missing_checkpoint(record):
-                status += f", {reason}"
-            # Computing a title takes a millisecond or two, so other titles are computed when they are scrolled into view.
-            title = self.title_of(record) if self.runs.count() < _MADE_AT_ONCE else record.id
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{title}, {record.id}, {status}, {record.message}")
-            item.setToolTip(tip_text(f"{title}\n{_tip(record, status)}"))
-            self.runs.addItem(item)
-            if record.id in selected:
-                item.setSelected(True)
+        self._update_items()
         self.runs.blockSignals(False)
         self._offer_actions()
         show_text(self.problem, problem)
@@ -190,8 +178,41 @@ class ProjectPane(QWidget):
             self.state.setText("Runs of the open project are listed here.")
         else:
             read_only = "Read-only. " if self.project.read_only else ""
-            self.state.setText(read_only + ("No runs yet" if not records else f"{len(records)} run{'s' if len(records) > 1 else ''}"))
+            self.state.setText(read_only + (counted(len(records), "run") if records else "No runs yet"))
         self.refreshed.emit()
+
+    def _update_items(self) -> None:
+        """Insert, update and remove items so that they show the records; the selection remains."""
+        ids, before = {record.id for record in self._records}, {record.id for record, _ in self._shown}
+        for row in reversed(range(len(self._shown))):
+            if self._shown[row][0].id not in ids:
+                self.runs.takeItem(row)
+                del self._shown[row]
+        if [record.id for record, _ in self._shown] != [record.id for record in self._records if record.id in before]:
+            self._shown = []  # a replaced run is the newest
+            self.runs.clear()
+        for row, record in enumerate(self._records):
+            shown = record, record.id in self._resumable
+            if row == len(self._shown) or self._shown[row][0].id != record.id:
+                self.runs.insertItem(row, QListWidgetItem())
+                self._shown.insert(row, shown)
+            elif self._shown[row] == shown:
+                continue
+            self._shown[row] = shown
+            self._fill(row, *shown)
+
+    def _fill(self, row: int, record: RunRecord, is_resumable: bool) -> None:
+        """Show a run in an item of the list."""
+        item = self.runs.item(row)
+        item.setData(_RUN, record)
+        item.setData(_IS_RESUMABLE, is_resumable)
+        status = CAN_BE_RESUMED if is_resumable else record.status
+        if reason := self.missing_checkpoint(record):
+            status += f", {reason}"
+        # Computing a title takes a millisecond or two, so other titles are computed when they are scrolled into view.
+        title = self.title_of(record) if row < _MADE_AT_ONCE else record.id
+        item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{title}, {record.id}, {status}, {record.message}")
+        item.setToolTip(tip_text(f"{title}\n{_tip(record, status)}"))
 
     def _read(self) -> str:
         """Read the runs of the project and return the error, or ''."""
@@ -291,6 +312,9 @@ class ProjectPane(QWidget):
         """Read the titles of runs again, for example after renaming a run."""
         self._titles.clear()
         self.refresh()
+        for row, shown in enumerate(self._shown[:_MADE_AT_ONCE]):
+            self._fill(row, *shown)
+        self.runs.viewport().update()
 
     def _of_selected(self, signal: SignalInstance) -> None:
         if self.selected_run is not None:

@@ -484,6 +484,7 @@ class MainWindow(WindowFrame):
         self.comparisons.message.connect(self.show_briefly)
         self.notifications.results_requested.connect(self._show_results_of)
         self.experiment_actions.results_requested.connect(self._show_results_of)
+        self.experiment_actions.comparison_requested.connect(self.compare_runs)
         self.notifications.library_search_requested.connect(self.search_library)
         self.drag_and_drop.message.connect(self.statusBar().showMessage)
         self.drag_and_drop.project_dropped.connect(self.open_project)

@@ -41,6 +41,11 @@ class Comparison:
         return dict(zip(self.comparison.symbols, self.comparison.labels, strict=True))
 
     @property
+    def parameters(self) -> dict[str, dict[str, str]]:
+        """Values by run symbol of the search, the inputs except spectra, and the parameters in which the runs differ."""
+        return {row.name: dict(zip(self.comparison.symbols, row.values, strict=True)) for row in self.comparison.parameters}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Remarks on the comparison."""
         return self.comparison.notes

@@ -23,10 +23,10 @@ __all__ = ["add_compare"]
 _DESCRIPTION = "Compare finished runs: which spectra, peptides and proteins each finds, and where they answer differently."
 _EPILOG = """
 Any runs with PSMs, peptides and protein groups can be compared: identifications, searches for modified peptides. Into DIR go runs.tsv
-(which run is A, B, C...), overlaps.tsv (how many items exactly which runs accept), counts.tsv (how many each accepts at q-values up to
-5 %), a table of the spectra, PSMs, peptidoforms, peptides, protein groups and proteins that some run accepts, disagreements.tsv
-(spectra that two runs answer differently), and figures as SVG, PDF or PNG: UpSet plots, counts, scores of two runs, and spectra with
-two answers. Isoleucine and leucine count as the same.
+(which run is A, B, C...), parameters.tsv (parameters and databases in which the runs differ), overlaps.tsv (how many items exactly which
+runs accept), counts.tsv (how many each accepts at q-values up to 5 %), a table of the spectra, PSMs, peptidoforms, peptides, protein groups
+and proteins that some run accepts, disagreements.tsv (spectra that two runs answer differently), and figures as SVG, PDF or PNG: UpSet
+plots, counts, scores of two runs, and spectra with two answers. Isoleucine and leucine count as the same.
 """
 
 
@@ -119,6 +119,7 @@ def _as_json(comparison: RunComparison, threshold: float, written: list[Path]) -
         symbol: {"run": run.run.id, "project": str(run.project.folder)}
         for symbol, run in zip(comparison.symbols, comparison.runs, strict=True)
     }
+    parameters = {row.name: dict(zip(comparison.symbols, row.values, strict=True)) for row in comparison.parameters}
     overlaps = {
         level.name: [
             {"runs": [comparison.symbols[run] for run in intersection.runs], "count": intersection.count}
@@ -126,12 +127,22 @@ def _as_json(comparison: RunComparison, threshold: float, written: list[Path]) -
         ]
         for level in views.run_comparison.LEVELS
     }
-    return {"threshold": threshold, "runs": runs, "overlaps": overlaps, "notes": comparison.notes, "files": [str(path) for path in written]}
+    return {
+        "threshold": threshold,
+        "runs": runs,
+        "parameters": parameters,
+        "overlaps": overlaps,
+        "notes": comparison.notes,
+        "files": [str(path) for path in written],
+    }
 
 
 def _lines(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> Iterator[str]:
     for symbol, label, run in zip(comparison.symbols, comparison.labels, comparison.runs, strict=True):
         yield (f"{symbol}  {label}: {run.run.message or run.run.kind}")
+    yield ("Parameters that differ:" if comparison.parameters else "No parameters differ")
+    for row in comparison.parameters:
+        yield (f"  {row.title}: {', '.join(f'{symbol} {value}' for symbol, value in zip(comparison.symbols, row.values, strict=True))}")
     yield (f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{symbol:>9}" for symbol in comparison.symbols) + f"{'all':>9}{'any':>9}")
     for level in views.run_comparison.LEVELS:
         accepted = comparison.accepted_from(level.name) <= threshold

@@ -119,6 +119,8 @@ class Project:
         """Sentences about damaged database rows found on opening; these rows are left out everywhere."""
         self._database = Database(folder / DATABASE, read_only=read_only)
         self._verified: dict[Path, tuple[int, int]] = {}
+        self._parsed: dict[str, tuple[tuple[object, ...], RunRecord]] = {}
+        """Row and record of each run that was read, since an experiment may have thousands."""
 
     @classmethod
     def create_or_open(cls, path: str | Path) -> Self:
@@ -332,7 +334,15 @@ class Project:
             rows = connection.execute(
                 f"SELECT * FROM runs WHERE (kind = ? OR ? IS NULL) AND {LISTED} ORDER BY number", (kind, kind)
             ).fetchall()
-        return _whole(rows, run_record)
+        return _whole(rows, self._run_record)
+
+    def _run_record(self, row: sqlite3.Row) -> RunRecord:
+        """Return the record of a row, which is parsed only if it has changed."""
+        values = tuple(row)
+        before = self._parsed.get(str(row["id"]))
+        if before is None or before[0] != values:
+            before = self._parsed[str(row["id"])] = values, run_record(row)
+        return before[1]
 
     def find_run(self, run: str) -> RunRecord | None:
         """Return a run by its id; None if there is none, or it is deleted."""
@@ -377,7 +387,9 @@ class Project:
             key.remove()
 
     def _stopped(self) -> list[RunRecord]:
-        return [run for run in self.runs() if run.status in ("cancelled", "failed") and is_run_id(run.id)]
+        with self._database.transaction() as connection:
+            rows = connection.execute(f"SELECT * FROM runs WHERE status IN ('cancelled', 'failed') AND {LISTED} ORDER BY number").fetchall()
+        return _whole(rows, self._run_record)
 
     def _unfinished(self, run: str) -> RunRecord:
         """Return the record of an unfinished run, or raise an error if it cannot be resumed; the caller holds the lock."""

@@ -19,7 +19,7 @@ _WHICH, _TRACES, _TRANSFERS, _REPORTERS, _PROTEINS, _SITES, _CHANGES = (
     "Sites",
     "Comparison",
 )
-_MAXIMUM_NAMES = 1000
+_MAXIMUM_NAMES = 20_000
 
 
 class QuantificationParameters(SearchParameters):

@@ -16,6 +16,8 @@ OVERLAPS_SIZE, CURVES_SIZE, SCORES_SIZE = (480.0, 300.0), (360.0, 260.0), (360.0
 
 _FONT = 8.0
 _MAXIMUM_SETS = 24
+_NAME_SHARE = 0.3
+"""Maximum width of the names of runs, as a fraction of the width of the figure."""
 _ROW = 16.0
 
 
@@ -36,7 +38,7 @@ def draw_overlaps(
     totals = comparison.counts(level.name, threshold)
     n_runs, row = len(comparison.runs), max(_ROW, font_size * 1.7)
     names = [f"{symbol}  {label}" for symbol, label in zip(comparison.symbols, comparison.labels, strict=True)]
-    name_width = min(width * 0.3, max(text_width(name, font_size) for name in names) + 6)
+    name_width = min(width * _NAME_SHARE, max(text_width(name, font_size) for name in names) + 6)
     bar_width = width * 0.14
     number_width = text_width(f"{int(totals.max(initial=0)):,}", font_size) + 4
     left = number_width + bar_width + name_width + 14
@@ -92,13 +94,16 @@ def draw_curves(
 ) -> Drawing:
     """Draw the number of items accepted at q-value thresholds up to 5 %, by each run, by all runs and by any run."""
     curves = comparison.curves(level.name)
-    series: list[tuple[str, np.ndarray, Ink, bool]] = [
-        (comparison.symbols[run], counts, run, False) for run, counts in enumerate(curves.runs)
+    names = [
+        shortened(f"{symbol}  {label}", width * _NAME_SHARE, font_size)
+        for symbol, label in zip(comparison.symbols, comparison.labels, strict=True)
     ]
+    series: list[tuple[str, np.ndarray, Ink, bool]] = [(names[run], counts, run, False) for run, counts in enumerate(curves.runs)]
     series += [("all", curves.shared, "text", True), ("any", curves.combined, "faint", True)]
     highest = max(1, int(curves.combined.max(initial=0)))
     title = f"{level.plural[0].upper()}{level.plural[1:]} by q-value"
-    area = (font_size * 2 + 16 + text_width(f"{highest:,}", font_size), font_size * 3.2, width - font_size * 5, height - font_size * 4)
+    margin = 1.15 * max(text_width(name, font_size) for name in ("any", *names)) + font_size  # bold names are wider
+    area = (font_size * 2 + 16 + text_width(f"{highest:,}", font_size), font_size * 3.2, width - margin, height - font_size * 4)
     left, top, right, bottom = area
     limit = float(curves.q_value[-1])
     x = left + curves.q_value / limit * (right - left)

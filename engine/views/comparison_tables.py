@@ -133,7 +133,8 @@ def write_comparison(
 ) -> list[Path]:
     """Write the comparison of runs into a folder and return the paths.
 
-    The files contain runs, overlaps, counts by q-value, items that any run accepts at the threshold, disagreements and figures.
+    The files contain runs, parameters in which they differ, overlaps, counts by q-value, items that any run accepts at the threshold,
+    disagreements and figures.
 
     Parameters
     ----------
@@ -153,8 +154,9 @@ def write_comparison(
     """
     write = partial(write_separated, progress=progress, dialect=DIGITS, spreadsheet_safe=spreadsheet_safe)
     drawings = [*_drawings(comparison, threshold), *_mirrors(comparison, threshold, n_mirrors)]
-    progress.stage("Writing the comparison", len(LEVELS) + len(drawings) + 4)
+    progress.stage("Writing the comparison", len(LEVELS) + len(drawings) + 5)
     write(folder / "runs.tsv", pa.table(_run_columns(comparison)), _RUNS)
+    write(folder / "parameters.tsv", pa.table(_parameter_columns(comparison)), _parameter_table(comparison))
     write(folder / "overlaps.tsv", pa.table(_overlap_columns(comparison, threshold)), _OVERLAPS)
     write(folder / "counts.tsv", pa.table(_count_columns(comparison)), _COUNTS)
     for level in LEVELS:
@@ -174,7 +176,7 @@ def write_comparison(
 
 def comparison_files() -> tuple[str, ...]:
     """Return the file names of the tables that `write_comparison` writes."""
-    return ("runs.tsv", "overlaps.tsv", "counts.tsv", *(f"{level.name}.tsv" for level in LEVELS), "disagreements.tsv")
+    return ("runs.tsv", "parameters.tsv", "overlaps.tsv", "counts.tsv", *(f"{level.name}.tsv" for level in LEVELS), "disagreements.tsv")
 
 
 def _drawings(comparison: RunComparison, threshold: float) -> Iterator[PaperFigure]:
@@ -209,6 +211,16 @@ def _run_columns(comparison: RunComparison) -> dict[str, list[str]]:
         "started": [record.started.isoformat() for record in records],
         "said": [record.message for record in records],
     }
+
+
+def _parameter_table(comparison: RunComparison) -> tuple[Column, ...]:
+    return tuple(Column(name) for name in ("parameter", "title", *comparison.symbols))
+
+
+def _parameter_columns(comparison: RunComparison) -> dict[str, pa.Array]:
+    columns = list(zip(*((row.name, row.title, *row.values) for row in comparison.parameters), strict=True))
+    names = [column.name for column in _parameter_table(comparison)]
+    return {name: pa.array(columns[at] if columns else [], pa.string()) for at, name in enumerate(names)}
 
 
 def _overlap_columns(comparison: RunComparison, threshold: float) -> dict[str, Any]:

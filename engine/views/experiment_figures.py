@@ -16,7 +16,8 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.drawings import Axis, Bar, Drawing, Label, Points, Scale, Shape, Sticks, draw_axes, shortened, svg, text_width
-from proteoscope.engine.views.experiment_quality import QUALITY, ProteinCounts, experiment_quality, protein_counts
+from proteoscope.engine.views.experiment_quality import QUALITY, QUALITY_NOTES, ProteinCounts, experiment_quality, protein_counts
+from proteoscope.engine.views.experiment_runs import read_experiment_state
 from proteoscope.engine.views.heat_map import draw_heat_map
 from proteoscope.engine.views.html_pages import html_page, listed, result_rows, section, shown
 from proteoscope.engine.views.quantities import Samples
@@ -161,7 +162,7 @@ def write_quality_page(project: Project, path: Path, progress: Progress) -> int:
     InputError, StorageError
         If the project has no experiment, a table is missing or damaged, or writing fails.
     """
-    quality = experiment_quality(project, progress)
+    quality, kind = experiment_quality(project, progress), read_experiment_state(project, {}).kind
     counts = protein_counts(project, MAXIMUM_ROWS, progress)
     progress.stage("Drawing")
     heat = cluster_proteins(counts)
@@ -173,6 +174,7 @@ def write_quality_page(project: Project, path: Path, progress: Progress) -> int:
         "Error rates hold within each run.",
         "The retention drift of a run is the median difference of its peptides to their medians over all runs.",
         "The heat map shows log2 numbers of PSMs of protein groups, relative to all PSMs of the run.",
+        *([QUALITY_NOTES[kind]] if kind in QUALITY_NOTES else []),
     )
     parts = [
         f"<h1>{shown(title)}</h1><p>{shown(counted(len(quality), 'finished run'))}</p>",

@@ -25,14 +25,14 @@ from proteoscope.engine.experiments.table import read_experiment
 from proteoscope.engine.files import atomic_path, is_there, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.columns import PROTEINS
+from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS
 from proteoscope.engine.project import Project, ResultRecord
 from proteoscope.engine.project.paths import EXPERIMENT_SUMMARIES, inside
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 
-__all__ = ["FDR", "QUALITY", "ProteinCounts", "experiment_quality", "protein_counts"]
+__all__ = ["FDR", "QUALITY", "QUALITY_NOTES", "ProteinCounts", "experiment_quality", "protein_counts"]
 
 FDR = 0.01
 """Maximum q-value of the counted PSMs, peptides and protein groups."""
@@ -143,6 +143,15 @@ _COUNTS = Table(
         Column("reference", pattern="[0-9a-f]{64}"),
     ),
 )
+_SHIFT_COLUMNS = {"modified": "shift_kind", "library": "mass_difference"}
+"""Column that names the PSMs with the mass of their peptide, by kind of search."""
+_UNSHIFTED_DA = 0.5
+QUALITY_NOTES = {
+    "modified": "PSMs with a mass shift count, but have no mass error.",
+    "library": "PSMs with another mass than their library spectrum count, but have no mass error. Matches that are not peptides do not "
+    "count, and without a protein database there are no protein groups.",
+}
+"""Sentences on what does not apply to other searches than `identify`, by kind of search."""
 _PSM_COLUMNS = ("peptide", "retention_time", "charge", "mass_error_ppm", "missed_cleavages", "q_value", "rank", "is_decoy")
 
 
@@ -242,12 +251,12 @@ def _summarize(
 
 def _summarize_run(project: Project, run: _Run) -> tuple[dict[str, Any], pa.Table]:
     """Return the summary of a run without its drift, and the peptides and retention times of its accepted PSMs."""
-    accepted = _accepted(_table(project, run, "psms", _PSM_COLUMNS))
+    accepted = _accepted(_table(project, run, "psms", [*_PSM_COLUMNS, *filter(None, [_SHIFT_COLUMNS.get(run.kind)])]))
     counts = {
         name: len(_accepted(_table(project, run, name, ("q_value", "is_decoy")))) if name in run.tables else 0
         for name in ("peptides", "proteins")
     }
-    errors, charges = _numbers(accepted["mass_error_ppm"]), np.minimum(_numbers(accepted["charge"]), _CHARGES)
+    errors, charges = _numbers(_unshifted(accepted)["mass_error_ppm"]), np.minimum(_numbers(accepted["charge"]), _CHARGES)
     low, middle, high = np.percentile(errors, (25, 50, 75)).tolist() if len(errors) else (None, None, None)
     currents = np.empty(0)
     if "spectra" in run.tables:
@@ -356,13 +365,14 @@ def _counts(runs: Sequence[_Run], proteins: Sequence[str], log2: NDArray[np.floa
 
 def _finished_runs(project: Project) -> list[_Run]:
     """Return the finished runs of the experiment that have PSMs, in the order of its table."""
-    rows = {row.run: row for row in reversed(read_experiment(project))}
+    table = read_experiment(project)
+    rows = {row.run: row for row in reversed(table)}
     kinds = {run.id: run.kind for run in project.runs() if run.status == "done" and run.id in rows}
     tables: dict[str, dict[str, ResultRecord]] = {name: {} for name in kinds}
     for result in project.results():
         if result.run in tables and result.name in _SUMMARIZED:
             tables[result.run][result.name] = result
-    order = list(dict.fromkeys(row.run for row in read_experiment(project)))
+    order = list(dict.fromkeys(row.run for row in table))
     return [
         _Run(name, rows[name].sample, rows[name].condition, kinds[name], tables[name])
         for name in order
@@ -372,7 +382,7 @@ def _finished_runs(project: Project) -> list[_Run]:
 
 def _table(project: Project, run: _Run, name: str, columns: Sequence[str], *, verify: bool = True) -> pa.Table:
     """Return columns of a table of a run after validation; optional columns that it lacks are null."""
-    described = {"spectra": SPECTRA, "proteins": PROTEINS}.get(name) or find_result_table(run.kind, name)
+    described = {"spectra": SPECTRA, "peptides": PEPTIDES, "proteins": PROTEINS}.get(name) or find_result_table(run.kind, name)
     with TableFile(project.table(name, run.name, verify=verify), described, columns) as file:
         return file.read(columns)
 
@@ -387,6 +397,15 @@ def _accepted(table: pa.Table) -> pa.Table:
     if np.isfinite(q_values).any():
         is_wanted = compute.and_(is_wanted, pa.array(q_values <= FDR))
     return table.filter(is_wanted)
+
+
+def _unshifted(psms: pa.Table) -> pa.Table:
+    """Return the PSMs of spectra that have the mass of their peptide."""
+    if "shift_kind" in psms.column_names:
+        return psms.filter(pa.compute.equal(psms["shift_kind"].cast(pa.string()), "none"))
+    if "mass_difference" in psms.column_names:
+        return psms.filter(pa.compute.less(pa.compute.abs(psms["mass_difference"]), _UNSHIFTED_DA))
+    return psms
 
 
 def _numbers(column: pa.ChunkedArray, *, has_missing: bool = False) -> NDArray[np.float64]:

@@ -9,7 +9,6 @@ from pathlib import PurePath
 from typing import Literal
 
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.experiments.running import experiment_status
 from proteoscope.engine.experiments.table import ExperimentRow, add_rows, read_experiment, write_experiment
 from proteoscope.engine.files import is_there
 from proteoscope.engine.jobs.progress import Progress
@@ -79,11 +78,14 @@ class ExperimentState:
         Rows in the order of the table.
     status, messages : mapping of str to str
         Status of each run, and its result or the reason why it failed, by run.
+    kind : str
+        Kind of search of the finished runs; '' if none is finished.
     """
 
     rows: Sequence[ExperimentRow]
     status: Mapping[str, str] = field(default_factory=dict)
     messages: Mapping[str, str] = field(default_factory=dict)
+    kind: str = ""
 
     @property
     def counts(self) -> Counter[str]:
@@ -142,13 +144,14 @@ def read_experiment_state(project: Project, failures: Mapping[str, str]) -> Expe
     """
     if not has_experiment(project):
         return ExperimentState(())
-    rows = read_experiment(project)
-    status = experiment_status(project, rows)
-    messages = {run.id: run.message for run in project.runs() if run.id in status}
+    rows, records = read_experiment(project), {run.id: run for run in project.runs()}
+    status = {row.run: records[row.run].status if row.run in records else "not searched" for row in rows}
+    messages = {run: records[run].message for run in status if run in records}
+    kinds = {records[run].kind for run, of_run in status.items() if of_run == "done"}
     for run, reason in failures.items():
         if status.get(run) == "not searched":
             status[run], messages[run] = "failed", reason
-    return ExperimentState(rows, status, messages)
+    return ExperimentState(rows, status, messages, next(iter(sorted(kinds)), ""))
 
 
 def run_conditions(text: str, status: str | None) -> list[Condition]:

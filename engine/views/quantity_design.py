@@ -3,13 +3,16 @@
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path, PurePath
+from typing import Any, get_args
 
 from proteoscope.engine.entry import identifying_kinds
 from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.experiments.rows import ExperimentRow
 from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.formats.separated_rows import separated_rows
 from proteoscope.engine.project import Project
@@ -27,6 +30,7 @@ __all__ = [
     "check_design",
     "compared_conditions",
     "design_text",
+    "experiment_design",
     "filled_down",
     "guessed_design",
     "has_sample",
@@ -158,6 +162,41 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
         return DesignTable((*DESIGN_COLUMNS, "channel"), tuple(labelled))
     rows = ((file, *samples[key]) for file, key in zip(shown, keys, strict=True))
     return DesignTable(DESIGN_COLUMNS, tuple(rows))
+
+
+def experiment_design(rows: Sequence[ExperimentRow]) -> tuple[DesignTable, dict[str, Any]]:
+    """Return the design of the runs of an experiment, and the parameters of the quantification that its labels need.
+
+    Rows with labels are quantified by reporter ions of the smallest kit that has all of their channels. If two samples of a condition are
+    the same replicate, as without numbers, the samples of the condition are numbered in their order.
+
+    Examples
+    --------
+    >>> design, _ = experiment_design([ExperimentRow("run", "/data/a.mzML", "liver", "treated", replicate=2)])
+    >>> design.rows
+    (('a.mzML', 'liver', 'treated', '2'),)
+    """
+    names = Counter(PurePath(file).name for file in {row.file for row in rows})
+    channels = {row.label for row in rows if row.label}
+    kits = [name for name in get_args(LabelName) if channels <= set(label(name).channels)] if channels else []
+    replicates: dict[str, dict[str, int]] = {}
+    for row in rows:
+        replicates.setdefault(row.condition, {})[row.sample] = row.replicate
+    for condition, numbers in replicates.items():
+        if len(set(numbers.values())) < len(numbers):
+            replicates[condition] = {sample: number for number, sample in enumerate(numbers, 1)}
+    table = [
+        (
+            name if names[name] == 1 else row.file,
+            row.sample,
+            row.condition,
+            str(replicates[row.condition][row.sample]),
+            *([row.label] if channels else []),
+        )
+        for row, name in ((row, PurePath(row.file).name) for row in rows)
+    ]
+    parameters = {"method": "tmt", "label": min(kits, key=lambda name: len(label(name).channels))} if kits else {}
+    return DesignTable((*DESIGN_COLUMNS, *(["channel"] if channels else [])), tuple(table)), parameters
 
 
 def _split_replicate(stem: str) -> tuple[str, int]:

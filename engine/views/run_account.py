@@ -23,9 +23,9 @@ from proteoscope.engine.results.counts import Count
 from proteoscope.engine.results.methods import RunFacts, paragraph
 from proteoscope.engine.views.run_prediction import RunPrediction, run_prediction
 
-__all__ = ["NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "run_account", "run_title"]
+__all__ = ["OF_PROJECT", "NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "parameter_text", "run_account", "run_title"]
 
-_OF_PROJECT = "project_"
+OF_PROJECT = "project_"
 """Prefix of the kinds of inputs that are tables of other runs."""
 _MAXIMUM_MESSAGES, _MAXIMUM_LINES, _MAXIMUM_CHARACTERS, _MAXIMUM_FILES = 200, 2000, 2000, 1000
 _MAXIMUM_VALUE, _MAXIMUM_NAME = 500, 60
@@ -178,7 +178,7 @@ def _searched(project: Project, run: RunRecord) -> str:
     if not inputs:
         return ""
     first = inputs[0]
-    if first.kind.startswith(_OF_PROJECT):
+    if first.kind.startswith(OF_PROJECT):
         return first.path.parent.name
     n_more = sum(file.kind == first.kind for file in inputs) - 1
     return (_SUFFIXES.sub("", first.path.name) or first.path.name) + (f" + {n_more}" if n_more else "")
@@ -232,7 +232,7 @@ def _plain(value: Any) -> Any:
 def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: NearestPreset) -> tuple[ShownParameter, ...]:
     if search is None:
         return tuple(
-            ShownParameter(str(name)[:_MAXIMUM_NAME], str(name)[:_MAXIMUM_NAME], "", "", "", _text(value), "", is_changed=False)
+            ShownParameter(str(name)[:_MAXIMUM_NAME], str(name)[:_MAXIMUM_NAME], "", "", "", parameter_text(value), "", is_changed=False)
             for name, value in list(parameters.items())[:_MAXIMUM_MESSAGES]
         )
     usual = _values(search, preset.name)
@@ -243,15 +243,16 @@ def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: Ne
             field.group,
             field.unit,
             field.help,
-            _text(parameters.get(field.name, usual[field.name]), field.zero),
-            _text(usual[field.name], field.zero),
+            parameter_text(parameters.get(field.name, usual[field.name]), field.zero),
+            parameter_text(usual[field.name], field.zero),
             field.name in preset.changed,
         )
         for field in search.model.describe()
     )
 
 
-def _text(value: Any, zero: str = "") -> str:
+def parameter_text(value: Any, zero: str = "") -> str:
+    """Return the value of a parameter as text; `zero` replaces 0 if the parameter has a word for it."""
     if isinstance(value, list | tuple):
         return (list_text(value) or "none")[:_MAXIMUM_VALUE]
     if isinstance(value, bool):

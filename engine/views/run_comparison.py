@@ -42,6 +42,7 @@ from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.views.compared_items import ComparedFiles, make_tables, match_files
 from proteoscope.engine.views.conditions import Condition, any_of, compares, is_missing
 from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.run_parameters import ParameterDifference, parameter_differences
 from proteoscope.engine.views.tables import TableSource
 
 if TYPE_CHECKING:
@@ -229,6 +230,11 @@ class RunComparison:
     def names_of(self, runs: Sequence[int]) -> str:
         """Return the symbols of runs, given by index, as text such as ``A & C``."""
         return " & ".join(self.symbols[run] for run in runs)
+
+    @cached_property
+    def parameters(self) -> tuple[ParameterDifference, ...]:
+        """Search, databases and parameters in which the runs differ."""
+        return parameter_differences([run.run for run in self.runs], [run.project.inputs(run.run.id) for run in self.runs])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

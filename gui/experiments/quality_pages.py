@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, QSizeF, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.jobs import Progress, ProgressEvent
 from proteoscope.engine.lazy_pyarrow import pa
@@ -17,19 +17,21 @@ from proteoscope.engine.project.paths import EXPERIMENT
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.drawings import Drawing
 from proteoscope.engine.views.experiment_figures import FIGURE_SIZE, QUALITY_FIGURES, cluster_proteins, draw_protein_heat, draw_quality
-from proteoscope.engine.views.experiment_quality import QUALITY, ProteinCounts, experiment_quality, protein_counts
+from proteoscope.engine.views.experiment_quality import QUALITY, QUALITY_NOTES, ProteinCounts, experiment_quality, protein_counts
 from proteoscope.engine.views.quantity_clusters import MAXIMUM_ROWS, HeatMap
 from proteoscope.engine.views.tables import ResultTables
 from proteoscope.gui.buttons import push_button
 from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.file_dialogs import prompt_for_path
+from proteoscope.gui.forms.sections import Columns
 from proteoscope.gui.layouts import in_column, in_row, make_scroll_area
 from proteoscope.gui.panes import split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
 
-_COLUMNS = 2
+_CHARACTERS, _LINES = 40, 15
+"""Minimum width of a figure next to another in characters, and its minimum height in lines."""
 _HEAT_SIZE = QSizeF(520.0, 480.0)
 
 
@@ -52,6 +54,8 @@ class _ComputedPage(QWidget):
         self._is_outdated = True
         self._worker = TableWorker(None, self)
         self._progress = Progress()
+        self.kind = ""
+        """Kind of search of the runs."""
         self.note = ElidedLabel()
         self._reported.connect(self.note.set_text)
 
@@ -129,11 +133,9 @@ class QualityPage(_ComputedPage):
         self.panel = TablePanel("Finished runs", QUALITY.columns, ())
         self.plots = {figure.name: DrawingView(figure.title, QSizeF(*FIGURE_SIZE)) for figure in QUALITY_FIGURES}
         self.save_button = push_button("Save as &HTML…", self._prompt, "save", "Save figures and table as one HTML file")
-        figures = QWidget()
-        grid = QGridLayout(figures)
-        for position, plot in enumerate(self.plots.values()):
-            plot.setMinimumHeight(round(FIGURE_SIZE[1]))
-            grid.addWidget(plot, *divmod(position, _COLUMNS))
+        figures = Columns(_CHARACTERS)
+        for plot in self.plots.values():
+            figures.add(plot)
             plot.targetChosen.connect(self._choose)
             plot.message.connect(self.message)
         self.panel.rowChosen.connect(lambda row, _: self._mark(row))
@@ -143,7 +145,18 @@ class QualityPage(_ComputedPage):
         row = in_row((self.note, 1), self.save_button, margins=(8, 4, 8, 0))
         parts = split(Qt.Orientation.Vertical, {make_scroll_area(figures): 5, self.panel: 2})
         in_column(row, (parts, 1), on=self, spacing=2)
+        self._size_figures()
         self._empty()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Fit the figures to another font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._size_figures()
+
+    def _size_figures(self) -> None:
+        for plot in self.plots.values():
+            plot.setMinimumHeight(max(round(FIGURE_SIZE[1]), _LINES * self.fontMetrics().height()))
 
     def _compute(self, project: Project, progress: Progress) -> pa.Table:
         return experiment_quality(project, progress)
@@ -158,7 +171,8 @@ class QualityPage(_ComputedPage):
         for figure in QUALITY_FIGURES:
             self.plots[figure.name].show_drawing(partial(draw_quality, figure, result))
         self.save_button.setEnabled(bool(len(result)))
-        self.note.set_text(f"{counted(len(result), 'finished run')}; error rates hold within each run")
+        note = f"{counted(len(result), 'finished run')}; error rates hold within each run. {QUALITY_NOTES.get(self.kind, '')}"
+        self.note.set_text(note.rstrip())
 
     def _empty(self) -> None:
         self.panel.close_table()
@@ -210,9 +224,8 @@ class ProteinsPage(_ComputedPage):
             return draw_protein_heat(counts, heat, width, height, font_size)
 
         self.plot.show_drawing(draw)
-        self.note.set_text(
-            "log2 numbers of PSMs of protein groups in a thousand PSMs of the run, for groups in at least a quarter of the runs"
-        )
+        what = "log2 numbers of PSMs of protein groups in a thousand PSMs of the run, for groups in at least a quarter of the runs"
+        self.note.set_text(f"{what}. {QUALITY_NOTES.get(self.kind, '')}".rstrip())
 
     def _empty(self) -> None:
         self.plot.show_drawing(None)

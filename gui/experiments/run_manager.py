@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QLocale, QModelIndex, Qt, Signal
-from PySide6.QtWidgets import QLabel, QLineEdit, QProgressBar, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QProgressBar, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.experiments.table import ExperimentRow, remove_runs
@@ -16,6 +16,7 @@ from proteoscope.engine.jobs import ProgressEvent
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.paths import EXPERIMENT
 from proteoscope.engine.results.counts import counted
+from proteoscope.engine.searches import EXPERIMENT_KINDS, search_of_kind
 from proteoscope.engine.views.conditions import compares
 from proteoscope.engine.views.experiment_runs import (
     EXPERIMENT_RUNS,
@@ -30,11 +31,13 @@ from proteoscope.engine.views.experiment_runs import (
     run_conditions,
     set_values,
 )
+from proteoscope.engine.views.run_comparison import MAXIMUM_RUNS
 from proteoscope.engine.views.tables import ResultTables
 from proteoscope.gui.actions import delayed, make_action
 from proteoscope.gui.buttons import PrimaryButton, push_button, text_button
+from proteoscope.gui.elided_label import ReadoutLabel, TitleLabel
 from proteoscope.gui.experiments.quality_pages import ProteinsPage, QualityPage
-from proteoscope.gui.labels import described, field_label, heading, show_text, toned_label
+from proteoscope.gui.labels import described, field_label, show_text, toned_label
 from proteoscope.gui.layouts import in_column, in_row, make_tabs, widget_with
 from proteoscope.gui.panes import split
 from proteoscope.gui.results.filter_bar import FilterBar
@@ -76,8 +79,14 @@ class RunManager(QWidget):
     -------
     results_requested
         Id of a finished run whose results are to be shown.
-    add_requested, search_requested, resume_requested, cancel_requested
-        The user adds runs, opens the form of the search, resumes the search of unfinished runs, or cancels it.
+    add_requested, resume_requested, cancel_requested
+        The user adds runs, resumes the search of unfinished runs, or cancels it.
+    search_requested
+        Kind of the search whose form is to be shown for the runs.
+    quantify_requested
+        The finished runs are to be quantified.
+    comparison_requested
+        Ids of the runs to compare.
     page_requested
         Path of an HTML file on the quality of the runs.
     undo_offered
@@ -91,7 +100,9 @@ class RunManager(QWidget):
 
     results_requested = Signal(str)
     add_requested = Signal()
-    search_requested = Signal()
+    search_requested = Signal(str)
+    quantify_requested = Signal()
+    comparison_requested = Signal(list)
     resume_requested = Signal()
     cancel_requested = Signal()
     page_requested = Signal(Path)
@@ -116,14 +127,23 @@ class RunManager(QWidget):
         self.groups = TablePanel("Groups", RUN_GROUPS.columns, ())
         self.groups.hide()
         self.quality, self.proteins = QualityPage(), ProteinsPage()
-        self.name = heading("Experiment", 1.3)
+        self.name = TitleLabel("Experiment", scale=1.3)
         self.summary = QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self.problem = toned_label(tone="wrong", is_hidden=True)
         self.bar = described(QProgressBar(textVisible=False), "Progress of the experiment")
-        self.stage = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self.stage = ReadoutLabel("Stage of the search")
         self.add_button = push_button("&Add runs…", self.add_requested.emit, "add", "Add spectrum files or a table of them")
-        self.search_button = push_button(
-            "&Search…", self.search_requested.emit, "search", "Open the form with the settings of the search of each run"
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        self.search_actions = {
+            kind: make_action(menu, f"{search_of_kind(kind).name.capitalize()}…", partial(self.search_requested.emit, kind))
+            for kind in EXPERIMENT_KINDS
+        }
+        menu.addActions(list(self.search_actions.values()))
+        self.search_button = push_button("&Search", None, "search", "Open the form with the settings of the search of each run")
+        self.search_button.setMenu(menu)
+        self.quantify_button = push_button(
+            "&Quantify…", self.quantify_requested.emit, "quantify", "Open the form with the finished runs and the design of the experiment"
         )
         self.resume_button = PrimaryButton("Resume", "run")
         self.resume_button.setToolTip("Search the runs that are not finished, with the settings and databases of the finished runs")
@@ -143,6 +163,7 @@ class RunManager(QWidget):
             tip="Remove the selected runs; results remain",
             icon="remove",
         )
+        self.compare_action = make_action(self.runs.view, "&Compare", lambda: self.comparison_requested.emit(self.selected_runs))
         self.show_action = make_action(self.runs.view, "Show &results", self._show_current, tip="Show the results (double click)")
         self._lay_out()
         self._connect()
@@ -267,6 +288,7 @@ class RunManager(QWidget):
         self._offer()
         if state.rows != before.rows or state.counts["done"] != before.counts["done"]:
             for page in (self.quality, self.proteins):
+                page.kind = state.kind
                 page.outdate()
 
     def _show_rows(self, before: ExperimentState) -> None:
@@ -345,7 +367,8 @@ class RunManager(QWidget):
         project, counts = self._project, self.state.counts
         can_change = project is not None and not project.read_only and not self._is_running
         self.selected.setText(f"{counted(len(runs), 'selected run')}:")
-        chosen = [row for row in self.state.rows if row.run in set(runs)]
+        names = set(runs)
+        chosen = [row for row in self.state.rows if row.run in names]
         for name, line in self.fields.items():
             values = list(dict.fromkeys(getattr(row, name) for row in chosen))
             if not line.hasFocus():
@@ -356,9 +379,22 @@ class RunManager(QWidget):
         self.remove_action.setEnabled(can_change and bool(runs))
         self.show_action.setEnabled(len(runs) == 1)
         self.add_button.setEnabled(can_change)
+        reason = self._why_not_compared(runs)
+        self.compare_action.setEnabled(not reason)
+        self.compare_action.setToolTip(reason or "Compare the results and parameters of the selected runs")
         n_left = counts.total() - counts["done"]
         self.search_button.setEnabled(can_change and bool(n_left))
+        for kind, action in self.search_actions.items():
+            action.setEnabled(self.state.kind in ("", kind))
+            action.setToolTip("" if action.isEnabled() else f"The finished runs are of the {search_of_kind(self.state.kind).name}")
+        self.quantify_button.setEnabled(can_change and bool(counts["done"]))
         self.resume_button.setEnabled(can_change and bool(n_left) and n_left < counts.total())
+
+    def _why_not_compared(self, runs: list[str]) -> str:
+        """Return the reason why these runs cannot be compared, or ''."""
+        if not 2 <= len(runs) <= MAXIMUM_RUNS:
+            return f"Select 2 to {MAXIMUM_RUNS} runs"
+        return next((f"{run} has no results ({self.state.status[run]})" for run in runs if self.state.status[run] != "done"), "")
 
     def _connect(self) -> None:
         self.filters.filterChanged.connect(self._filter)
@@ -379,11 +415,11 @@ class RunManager(QWidget):
             line.returnPressed.connect(partial(self.set_field, name))
 
     def _lay_out(self) -> None:
-        for action in (self.show_action, self.remove_action):
+        for action in (self.show_action, self.compare_action, self.remove_action):
             self.runs.add_action(action)
-        buttons = (self.add_button, self.search_button, self.resume_button)
-        head = in_row(self.name, (self.summary, 1), *buttons, margins=(10, 8, 8, 4), spacing=8)
-        running = in_row((self.bar, 1), self.stage, self.cancel_button, margins=(10, 0, 8, 4), spacing=8)
+        buttons = (self.add_button, self.search_button, self.quantify_button, self.resume_button)
+        head = in_row((self.name, 1), *buttons, margins=(10, 8, 8, 4), spacing=8)
+        running = in_row(self.summary, (self.bar, 1), self.stage, self.cancel_button, margins=(10, 0, 8, 4), spacing=8)
         edits: list[QWidget] = [self.selected]
         for name, line in self.fields.items():
             edits += [field_label(f"{'S' if name == 'sample' else 'C'}{name[1:]}", line), line, self.set_buttons[name]]

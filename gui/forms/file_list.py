@@ -461,6 +461,8 @@ class _Lines(QListWidget):
     def __init__(self, empty_text: str, remove: Callable[[], None]) -> None:
         super().__init__()
         self._empty_text, self._remove = empty_text, remove
+        self.replacement = ""
+        """Text on what replaces the files, shown in place of the hint; or ''."""
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setUniformItemSizes(True)
@@ -486,9 +488,9 @@ class _Lines(QListWidget):
             return
         with QPainter(self.viewport()) as painter:
             painter.setPen(QColor(colours().faint_text))
-            painter.drawText(
-                self.viewport().rect().adjusted(8, 4, -8, -4), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._empty_text
-            )
+            space = self.viewport().rect().adjusted(8, 4, -8, -4)
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(space, flags, self.replacement or self._empty_text)
 
 
 def _counted(number: int, name: str) -> str:

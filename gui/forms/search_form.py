@@ -13,6 +13,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.files import is_there
 from proteoscope.engine.formats.sequence_type import InputContent
 from proteoscope.engine.project.paths import EXPERIMENT
+from proteoscope.engine.searches import EXPERIMENT_KINDS
 from proteoscope.gui.buttons import ElidingButton, PrimaryButton
 from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.forms.advice_line import AdviceLine
@@ -34,9 +35,6 @@ from proteoscope.gui.labels import field_label, heading, tip_text
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area, widget_with
 from proteoscope.gui.settings import SearchSettings, sample_project
 from proteoscope.gui.tasks import ExperimentTask, SearchTask
-
-_OF_EXPERIMENTS = ("identify",)
-"""Kinds of searches that can search each run of an experiment alone."""
 
 
 class _OnceButton(PrimaryButton):
@@ -182,7 +180,7 @@ class SearchForm(QWidget):
         """Return what replaces the files of an input: the results of the selected project, or all chains; '' if nothing does."""
         if spec.instead in self.options:
             return spec.instead if self.options[spec.instead].isChecked() else ""
-        line = self.projects.get(spec.instead)
+        line = self._used_projects.get(spec.instead)
         return "" if line is None or line.path is None else f"results of {line.path.name}"
 
     @property
@@ -190,7 +188,12 @@ class SearchForm(QWidget):
         """Folder of the project whose results the search uses, or None."""
         if self.given_project is not None:
             return self.given_project.first_file
-        return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
+        return next((line.path for line in self._used_projects.values() if line.path is not None and not line.problem()), None)
+
+    @property
+    def _used_projects(self) -> dict[str, ProjectLine]:
+        """Fields of optional projects by option name; none for an experiment, whose runs do not refer to other runs."""
+        return {} if self.uses_experiment else self.projects
 
     def take(self, inspection: FileInspection, target: QWidget | None) -> None:
         """Add dropped files to the input under the pointer if it accepts them, or else to the first empty or last input of their type.
@@ -437,8 +440,8 @@ class SearchForm(QWidget):
             return "Choose a project folder"
         if self.project.problem():
             return "The project folder cannot be used"
-        for line in self._paths.values():
-            if line.problem():
+        for name, line in self._paths.items():
+            if line.problem() and (name not in self.projects or name in self._used_projects):
                 return line.problem()
         for editor in self.runs.values():
             if self._used_project is not None and editor.problem():
@@ -484,10 +487,15 @@ class SearchForm(QWidget):
 
     def _offer_experiment(self) -> None:
         """Show the check box for the experiment if the project has one; disable the files that the experiment replaces."""
-        folder = self.project_folder() if self.search.kind in _OF_EXPERIMENTS and not self.project.is_empty else None
+        folder = self.project_folder() if self.search.kind in EXPERIMENT_KINDS and not self.project.is_empty else None
         self.experiment.setVisible(folder is not None and is_there(folder / EXPERIMENT))
         for field in self.inputs.values():
-            field.setEnabled(field not in self._replaced)
+            is_replaced = field in self._replaced
+            field.setEnabled(not is_replaced)
+            field.files.lines.replacement = "The spectra of the runs of the experiment are searched" if is_replaced else ""
+            field.files.lines.viewport().update()
+        for widget in (*self.projects.values(), *self.runs.values()):
+            widget.setEnabled(not self.uses_experiment)
 
     def _take_advice(self, preset: str) -> None:
         """Fill in the parameters from the recommended preset."""
@@ -514,7 +522,11 @@ class SearchForm(QWidget):
         """Return the values of the options by name."""
         return {
             **{name: box.isChecked() for name, box in self.options.items()},
-            **{name: line.path for name, line in self._paths.items() if line.path is not None},
+            **{
+                name: line.path
+                for name, line in {**self.folders, **self.given_files, **self._used_projects}.items()
+                if line.path is not None
+            },
             **{name: editor.value() for name, editor in self.runs.items() if editor.value() and self._used_project},
         }
 

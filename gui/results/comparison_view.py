@@ -31,6 +31,7 @@ from proteoscope.gui.labels import described, toned_label
 from proteoscope.gui.layouts import STRETCH, in_column, in_row, widget_with
 from proteoscope.gui.panes import Pane, PaneView, split
 from proteoscope.gui.plots.drawing_view import DrawingView
+from proteoscope.gui.results.parameter_table import ParameterTable
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
@@ -136,6 +137,7 @@ class ComparisonView(PaneView):
     def _lay_out(self) -> None:
         self.runs_label = toned_label()
         self.notes_label = toned_label(tone="attention")
+        self.parameters = ParameterTable()
         levels = ((f"{level.plural[0].upper()}{level.plural[1:]}", level) for level in LEVELS)
         self.level_box = described(ChoiceBox(levels), "Compared items")
         self.threshold_box = described(
@@ -174,6 +176,7 @@ class ComparisonView(PaneView):
         for label in (self.runs_label, self.notes_label):
             label.setContentsMargins(8, 3, 8, 0)
             layout.addWidget(label)
+        layout.addWidget(self.parameters)
         layout.addLayout(bar)
         layout.addWidget(down, 1)
         self._add_panes(shown, {"down": down, "above": above, "below": below})
@@ -201,7 +204,9 @@ class ComparisonView(PaneView):
     def _open(self, comparison: RunComparison) -> None:
         self._comparison = comparison
         named = [f"{name}: {label}" for name, label in zip(comparison.symbols, comparison.labels, strict=True)]
-        self.runs_label.setText("    ".join(named))
+        same = "" if comparison.parameters else "    No parameters differ."
+        self.runs_label.setText("    ".join(named) + same)
+        self.parameters.show_differences(comparison)
         self.notes_label.setText(" ".join(comparison.notes))
         self.notes_label.setVisible(bool(comparison.notes))
         self.pair_box.blockSignals(True)
@@ -209,6 +214,8 @@ class ComparisonView(PaneView):
             self.pair_box.addItem(f"{comparison.symbols[first]} and {comparison.symbols[second]}", (first, second))
         self.pair_box.blockSignals(False)
         self.pair_box.setVisible(len(comparison.runs) > 2)
+        if comparison.files.n_shared == 0:  # no spectrum is the same
+            self.level_box.setCurrentIndex(self.level_box.findText("Peptides"))
         self._prompt_for_spectrum()
         self._show_panes()
         self._show_level()

@@ -6,17 +6,21 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QDialog, QScrollArea, QTabWidget, QWidget
 
 from proteoscope.engine.execution.devices import Device
-from proteoscope.engine.jobs import Progress
+from proteoscope.engine.jobs import Progress, ProgressEvent
 from proteoscope.engine.project import Project
-from proteoscope.engine.searches import SEARCHES
+from proteoscope.engine.searches import EXPERIMENT_KINDS, SEARCHES
+from proteoscope.gui.experiments.add_dialog import AddRunsDialog
 from proteoscope.gui.tasks import WritingTask
 from proteoscope.gui.window import MainWindow
+from tests.engine.views.experiment_projects import PATTERN, project_with_experiment
+from tests.engine.views.result_projects import PARAMETERS
 
 __all__ = ["LONG_TEXT", "EveryPage", "Page", "sample_gpus"]
 
@@ -72,6 +76,7 @@ class EveryPage:
         yield from self._structures()
         yield from self._panes()
         yield from self._runs()
+        yield from self.experiment()
         yield from self._devices()
         yield from self._messages()
         yield from self._jobs()
@@ -210,6 +215,65 @@ class EveryPage:
         self._rest(lambda: view.is_busy)
         yield Page("comparison", window)
         yield from self._tabs("comparison", view, lambda: view.is_busy)
+
+    def experiment(self) -> Iterator[Page]:
+        """Show an experiment: its runs, in groups, several selected, searched and failed, its quality, and the forms and pages it opens."""
+        window = self._window
+        names = [f"{condition}_{number}" for condition in ("control", "treated") for number in range(1, 13)]
+        with TemporaryDirectory() as folder:
+            other = {**PARAMETERS, "fdr": 0.05}
+            project, _ = project_with_experiment(Path(folder) / "cohort", names, 21, last_parameters=other)
+            window.open_project(project.folder)
+            page = window.experiment_actions.page
+            self._rest(lambda: page.is_busy)
+            yield Page("experiment", window)
+            page.filters.group.setCurrentIndex(1)
+            page.filters.filterChanged.emit()
+            self._rest(lambda: page.is_busy)
+            page.groups.view.choose(1)
+            self._rest(lambda: page.is_busy)
+            yield Page("experiment-groups", window)
+            page.filters.reset()
+            self._rest(lambda: page.is_busy)
+            page.runs.view.selectAll()
+            page.failures = {names[-1]: LONG_TEXT}
+            page.follow(ProgressEvent("Scoring spectra of treated_10.mgf", 37, 100, 4.0), "Running")
+            page.refresh()
+            self._rest(lambda: page.is_busy)
+            yield Page("experiment-searched", window)
+            page.follow(None, "")
+            yield from self._tabs("experiment", page, lambda: page.is_busy)
+            window.experiment_actions.compare([names[0], names[20]])
+            view = window.comparisons.view
+            assert view is not None
+            self._rest(lambda: view.is_busy)
+            yield Page("experiment-comparison", window)
+            window.show_experiment()
+            self._rest(lambda: page.is_busy)
+            for kind in EXPERIMENT_KINDS:
+                window.experiment_actions.show_form(kind)
+                self._rest()
+                yield Page(f"experiment-form-{kind}", window)
+                window.form.begin_anew()
+            window.experiment_actions.quantify()
+            self._rest(lambda: window.form.designs["design"].is_busy)
+            yield Page("experiment-form-quantify", window)
+            window.form.begin_anew()
+            window.show_experiment()
+            page.add_button.click()
+            dialog = window.findChild(AddRunsDialog)
+            assert dialog is not None
+            dialog.spectra.add([Path(folder) / f"{name}.mgf" for name in names[:5]])
+            dialog.pattern.setText(PATTERN)
+            self._rest()
+            yield Page("dialog-add-runs", dialog)
+            dialog.tabs.setCurrentIndex(1)
+            self._rest()
+            yield Page("dialog-add-runs-table", dialog)
+            dialog.close()
+            window.comparisons.close()
+            window.open_project(self._project_of("identify"))
+            self._rest(lambda: window.results.is_busy)
 
     def _devices(self) -> Iterator[Page]:
         """Show the devices of this machine, and of one with two GPUs."""

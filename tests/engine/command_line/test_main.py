@@ -16,6 +16,8 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.engine.version import VERSION
 from tests.engine.views.compared_projects import project_with_runs
+from tests.engine.views.experiment_projects import project_with_experiment
+from tests.engine.views.result_projects import PARAMETERS
 from tests.searching import few_proteins
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -430,6 +432,16 @@ def test_compare_writes_tables_and_figures(two_runs, tmp_path, capsys):
     assert {"runs.tsv", "overlaps.tsv", "counts.tsv", "psms.tsv", "overlap-psms.svg", "scores-A-B.svg", "mirror-1.svg"} <= written
     assert [row["run"] for row in table(tmp_path / "out" / "runs.tsv")] == ["identify-0001", "identify-0002"]
     assert f"{len(written)} files" in output and "at 1 % FDR" in output
+    assert "No parameters differ" in output and table(tmp_path / "out" / "parameters.tsv") == []
+
+
+def test_compare_names_parameters_that_differ(tmp_path, capsys):
+    names = ("a_1", "b_1")
+    project, _ = project_with_experiment(tmp_path / "project", names, 2, last_parameters={**PARAMETERS, "fdr": 0.05})
+    assert main(["compare", str(project.folder), "--out", str(tmp_path / "out"), "--mirrors", "0"]) == 0
+    assert "Parameters that differ:\n  False discovery rate: A 0.01, B 0.05\n" in capsys.readouterr().out
+    (row,) = table(tmp_path / "out" / "parameters.tsv")
+    assert row == {"parameter": "fdr", "title": "False discovery rate", "A": "0.01", "B": "0.05"}
 
 
 def test_compare_json_equals_its_tables(two_runs, tmp_path, capsys):

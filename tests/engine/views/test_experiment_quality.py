@@ -15,13 +15,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from proteoscope.engine.command_line.main import main
-from proteoscope.engine.experiments.table import read_experiment, remove_runs, write_experiment
+from proteoscope.engine.experiments.table import ExperimentRow, read_experiment, remove_runs, write_experiment
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.views import experiment_quality as module
 from proteoscope.engine.views.drawings import Label, Points, Sticks
-from proteoscope.engine.views.experiment_figures import QUALITY_FIGURES, cluster_proteins, draw_protein_heat, draw_quality
-from proteoscope.engine.views.experiment_quality import experiment_quality, protein_counts
+from proteoscope.engine.views.experiment_figures import (
+    QUALITY_FIGURES,
+    cluster_proteins,
+    draw_protein_heat,
+    draw_quality,
+    write_quality_page,
+)
+from proteoscope.engine.views.experiment_quality import QUALITY_NOTES, experiment_quality, protein_counts
 from tests.engine.identification_tables import Identification
 from tests.engine.views.experiment_projects import project_with_experiment
 
@@ -130,6 +136,28 @@ def test_figures_have_a_mark_for_each_run(project: Project) -> None:
             assert len(marks) == len(figure.series) and all(mark.targets.tolist() == [0, 1, 2] for mark in marks)
         texts = [shape.text for shape in drawing.shapes if isinstance(shape, Label)]
         assert {"control_1", "control_2", "treated_1", "control", "treated"} <= {*texts}
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "unshifted", "shifted"), [("modified", "shift_kind", "none", "named"), ("library", "mass_difference", -0.001, 15.99)]
+)
+def test_shifted_psms_of_other_searches_count_without_mass_error(
+    made: tuple[Path, list[Identification]], tmp_path: Path, kind: str, column: str, unshifted: Any, shifted: Any
+) -> None:
+    project, (results, _, _) = Project.create_or_open(tmp_path / "p"), made[1]
+    is_shifted = [number % 3 == 0 for number in range(len(results.psms))]
+    psms = results.psms.append_column(column, pa.array([shifted if is_it else unshifted for is_it in is_shifted]))
+    with project.run(kind, {}, name="a") as run:
+        for name, table in (("psms", psms), ("peptides", results.peptides), ("proteins", results.proteins)):
+            run.write_table(name, table)
+    write_experiment(project, [ExperimentRow("a", "/data/a.mzML", "a", sha256="0" * 64)])
+    (row,) = experiment_quality(project, Progress()).to_pylist()
+    counted = accepted(psms)
+    assert row["psms"] == len(counted) and row["peptides"] == len(accepted(results.peptides)) > 0
+    errors = [psm["mass_error_ppm"] for psm in counted if psm[column] == unshifted]
+    assert row["mass_error"] == pytest.approx(median(errors)) and 0 < len(errors) < len(counted)
+    write_quality_page(project, tmp_path / "q.html", Progress())
+    assert QUALITY_NOTES[kind] in (tmp_path / "q.html").read_text()
 
 
 def test_command_writes_one_html_file(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.experiments.rows import ExperimentRow
 from proteoscope.engine.quantification.design import Design, read_design
 from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.views.quantity_design import (
@@ -15,6 +16,7 @@ from proteoscope.engine.views.quantity_design import (
     DesignTable,
     check_design,
     design_text,
+    experiment_design,
     filled_down,
     guessed_design,
     list_run_files,
@@ -103,6 +105,23 @@ def test_design_of_a_label_has_a_row_for_each_channel():
     checked = check_design(DesignTable(table.columns, tuple(filled)), files, "tmt-6")
     assert isinstance(checked, Design) and len(checked.samples) == 11 and checked.groups(()) == ("a", "b")
     assert isinstance(check_design(DesignTable(table.columns, tuple(filled)), files), DesignIssue)
+
+
+def test_design_of_an_experiment_has_its_samples_and_channels():
+    files = ["/a/x.mzML", "/b/x.mzML", "/b/y.mzML"]
+    rows = [ExperimentRow(f"run_{at}", file, f"s{at}", "ab"[at % 2], replicate=1 + at // 2) for at, file in enumerate(files)]
+    design, parameters = experiment_design(rows)
+    assert design.rows == (("/a/x.mzML", "s0", "a", "1"), ("/b/x.mzML", "s1", "b", "1"), ("y.mzML", "s2", "a", "2")) and not parameters
+    assert isinstance(check_design(design, files), Design)
+    same = [row._replace(condition="", replicate=1) for row in rows]
+    assert [row[3] for row in experiment_design(same)[0].rows] == ["1", "2", "3"], "replicates of a condition differ"
+    fractions = [rows[0], rows[1]._replace(sample="s0", condition="a"), rows[2]]
+    assert [row[3] for row in experiment_design(fractions)[0].rows] == ["1", "1", "2"]
+    labelled = [rows[2]._replace(sample=channel, label=channel) for channel in ("126", "127N", "131C")]
+    design, parameters = experiment_design(labelled)
+    assert parameters == {"method": "tmt", "label": "tmt-11"} and design.columns[-1] == "channel"
+    checked = check_design(design, files[2:], "tmt-11")
+    assert isinstance(checked, Design) and [sample.name for sample in checked.samples] == ["126", "127N", "131C"]
 
 
 def test_files_of_runs_match_quantified_files(tmp_path):

@@ -22,6 +22,7 @@ from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.tasks import AddRunsTask
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.experiment_projects import PATTERN, project_with_experiment
+from tests.engine.views.result_projects import PARAMETERS
 from tests.gui.result_views import settle
 from tests.gui.x_events import Hand, wait_until_still
 
@@ -159,6 +160,92 @@ def test_double_click_shows_the_results_of_a_run(window: MainWindow, project: Pr
     qtbot.waitUntil(lambda: "treated_2 has no results: not searched" in window.statusBar().currentMessage())
 
 
+def test_selected_runs_are_compared_with_the_parameters_that_differ(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    other = {**PARAMETERS, "fdr": 0.05}
+    made, _ = project_with_experiment(tmp_path / "p", last_parameters=other)
+    page = opened(window, made.folder, qtbot)
+    page.runs.view.selectRow(0)
+    assert not page.compare_action.isEnabled() and page.compare_action.toolTip() == "Select 2 to 12 runs"
+    page.runs.view.selectAll()
+    assert page.compare_action.toolTip() == "treated_2 has no results (not searched)"
+    page.filters.text.setText("_1")
+    qtbot.waitUntil(lambda: listed(page) == ["control_1", "treated_1"])
+    page.runs.view.selectAll()
+    qtbot.waitUntil(page.compare_action.isEnabled)
+    page.compare_action.trigger()
+    view = window.comparisons.view
+    assert view is not None and window.pages.currentWidget() is view and view.run_ids == ("control_1", "treated_1")
+    settle(view, qtbot)
+    table = view.parameters
+    assert view.runs_label.text() == "A: control_1    B: treated_1"
+    assert table.isVisible() and table.rowCount() == 1
+    assert [table.item(0, at).text() for at in range(3)] == ["False discovery rate", "0.01", "0.05"]
+    assert [table.horizontalHeaderItem(at).text() for at in (1, 2)] == ["A: control_1", "B: treated_1"]
+    window.experiment_actions.compare(["control_1", "control_2"])
+    view = window.comparisons.view
+    assert view is not None
+    settle(view, qtbot)
+    assert view.runs_label.text().endswith("No parameters differ.") and not view.parameters.isVisible()
+
+
+def test_quantification_has_the_runs_and_the_design_of_the_experiment(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        made, _ = project_with_experiment(tmp_path / name / "p", ("heat_1", "cold_1", "heat_2"), n_done=2 + (name == "second"))
+        page = opened(window, made.folder, qtbot)
+        page.runs.view.selectRow(0)
+        page.fields["condition"].setText(f"of the {name}")
+        page.set_field("condition")
+        qtbot.waitUntil(lambda page=page: not page.is_busy)
+        page.quantify_button.click()
+        form = window.form
+        qtbot.waitUntil(lambda form=form: not form.designs["design"].is_busy)
+        done = ["heat_1", "cold_1", "heat_2"][: 2 + (name == "second")]
+        assert form.search.kind == "quantify" and form.parameters.values()["run"] == tuple(done)
+        conditions = [f"of the {name}", "cold", "heat"]
+        expected = tuple((f"{run}.mgf", run, condition, run[-1]) for run, condition in zip(done, conditions, strict=False))
+        assert form.designs["design"].table().rows == expected, "not those of the project before"
+        qtbot.waitUntil(form.run_button.isEnabled)
+
+
+def test_other_searches_are_offered_before_the_first_finished_run(
+    window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot
+) -> None:
+    page = opened(window, project.folder, qtbot)
+    assert {kind: action.isEnabled() for kind, action in page.search_actions.items()} == {
+        "identify": True,
+        "modified": False,
+        "library": False,
+    }
+    assert page.search_actions["library"].toolTip() == "The finished runs are of the identification"
+    fresh, _ = project_with_experiment(tmp_path / "fresh", n_done=0)
+    page = opened(window, fresh.folder, qtbot)
+    for kind, action in page.search_actions.items():
+        assert action.isEnabled()
+        action.trigger()
+        assert window.form.search.kind == kind and window.form.uses_experiment
+
+
+def test_modified_search_of_an_experiment_ignores_another_project(
+    window: MainWindow, project: Project, tmp_path: Path, small_database: Path, qtbot: QtBot
+) -> None:
+    fresh, _ = project_with_experiment(tmp_path / "fresh", n_done=0)
+    opened(window, fresh.folder, qtbot)
+    window.experiment_actions.show_form("modified")
+    form = window.form
+    form.projects["from_project"].line.setText(str(project.folder))
+    form.file_lists["database"].add([small_database])
+    qtbot.waitUntil(form.run_button.isEnabled)
+    task = form.task()
+    assert task is not None and "from_project" not in task.request.options and task.request.inputs["spectra"] == ()
+    assert not form.projects["from_project"].isEnabled()
+    form.experiment.setChecked(False)
+    form.file_lists["database"].clear()
+    qtbot.waitUntil(lambda: form.projects["from_project"].isEnabled() and form.run_button.isEnabled())
+    task = form.task()
+    assert task is not None and task.request.options["from_project"] == project.folder
+
+
 def test_quality_is_shown_and_saved(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     page.tabs.setCurrentIndex(1)
@@ -220,7 +307,7 @@ def test_runs_are_searched_resumed_and_a_failure_is_named(
     page = opened(window, project.folder, qtbot)
     second.write_bytes(content + b"changed")
     assert not page.resume_button.isEnabled()
-    page.search_button.click()
+    page.search_actions["identify"].trigger()
     form = window.form
     assert form.uses_experiment and not form.inputs["spectra"].isEnabled()
     form.file_lists["database"].add([small_database])
@@ -234,8 +321,8 @@ def test_runs_are_searched_resumed_and_a_failure_is_named(
     assert "1 run searched, 1 failed: two" in window.message_bar.label.text()
     second.write_bytes(content)
     page.resume_button.click()
-    qtbot.waitUntil(lambda: window.queue.is_idle and not page.is_busy and page.state.status.get("two") == "done")
-    assert "1 run searched, 1 finished before" in window.message_bar.label.text()
+    qtbot.waitUntil(lambda: not page.is_busy and page.state.status.get("two") == "done")
+    qtbot.waitUntil(lambda: "1 run searched, 1 finished before" in window.message_bar.label.text())
     tables = [project.folder / "results" / name / "psms.parquet" for name in ("one", "two")]
     assert all(table.is_file() for table in tables) and not page.resume_button.isEnabled()
     assert QApplication.activeModalWidget() is None
