@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,9 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from proteoscope.engine.experiments import running
 from proteoscope.engine.experiments.table import read_experiment
+from proteoscope.engine.jobs import Progress
 from proteoscope.engine.project import Project
 from proteoscope.gui.experiments.add_dialog import AddRunsDialog
 from proteoscope.gui.experiments.run_manager import RunManager
@@ -326,3 +330,78 @@ def test_runs_are_searched_resumed_and_a_failure_is_named(
     tables = [project.folder / "results" / name / "psms.parquet" for name in ("one", "two")]
     assert all(table.is_file() for table in tables) and not page.resume_button.isEnabled()
     assert QApplication.activeModalWidget() is None
+
+
+def test_experiment_is_defined_searched_cancelled_and_resumed_by_hand(
+    window: MainWindow,
+    tmp_path: Path,
+    small_spectra: Path,
+    small_database: Path,
+    cache_of_tests: Path,
+    hand: Hand,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = gzip.decompress(small_spectra.read_bytes())
+    for number, name in enumerate(("one", "two", "three")):
+        (tmp_path / f"{name}.mzML.gz").write_bytes(gzip.compress(content + b"\n" * number))
+    project = Project.create_or_open(tmp_path / "project")
+    window.open_project(project.folder)
+    window.show_experiment()
+    page = window.experiment_actions.page
+    qtbot.waitUntil(lambda: not page.is_busy)
+
+    clicked(page.add_button, hand, qtbot)
+    qtbot.waitUntil(lambda: window.findChild(AddRunsDialog) is not None)
+    dialog = window.findChild(AddRunsDialog)
+    assert dialog is not None
+    qtbot.waitUntil(dialog.isActiveWindow)
+    bar = dialog.tabs.tabBar()
+    wait_until_still(lambda: bar.mapToGlobal(QPoint()), qtbot)
+    hand.click(bar, bar.tabRect(1).center())
+    clicked(dialog.table, hand, qtbot)
+    QApplication.clipboard().setText("file\tcondition\none.mzML.gz\ta\ntwo.mzML.gz\tb\nthree.mzML.gz\tb\n")
+    hand.press("ctrl", "v")
+    qtbot.waitUntil(dialog.action_button.isEnabled)
+    clicked(dialog.action_button, hand, qtbot)
+    qtbot.waitUntil(lambda: not dialog.is_running and not page.is_busy and len(page.state.rows) == 3)
+    clicked(dialog.close_button, hand, qtbot)
+    (tmp_path / "three.mzML.gz").write_bytes(gzip.compress(content))
+
+    clicked(page.filters.text, hand, qtbot)
+    hand.type("tw")
+    qtbot.waitUntil(lambda: listed(page) == ["two"])
+    clicked(page.filters.reset_button, hand, qtbot)
+    qtbot.waitUntil(lambda: len(listed(page)) == 3)
+    clicked(page.filters.group, hand, qtbot)
+    hand.press("down")
+    hand.press("enter")
+    qtbot.waitUntil(lambda: page.groups.model.rowCount() == 2)
+    clicked(page.filters.reset_button, hand, qtbot)
+
+    is_released = threading.Event()
+    digest = running.file_digest
+
+    def held(path: str, progress: Progress | None = None) -> str:
+        while Path(path).name.startswith("two") and progress is not None and not is_released.is_set():
+            progress.check()
+            time.sleep(0.01)
+        return digest(path, progress)
+
+    monkeypatch.setattr(running, "file_digest", held)
+    hand.when(lambda: QApplication.activePopupWidget() is not None, lambda: hand.choose(hand.menu(), page.search_actions["identify"]))
+    clicked(page.search_button, hand, qtbot)
+    qtbot.waitUntil(lambda: window.form.isVisible() and window.form.uses_experiment)
+    window.form.file_lists["database"].add([small_database])
+    window.form.presets.choose("low-resolution")
+    qtbot.waitUntil(window.form.run_button.isEnabled)
+    clicked(window.form.run_button, hand, qtbot)
+    qtbot.waitUntil(lambda: page.state.status.get("one") == "done", timeout=400_000)
+    clicked(page.cancel_button, hand, qtbot)
+    qtbot.waitUntil(lambda: window.queue.is_idle and not page.cancel_button.isVisible() and not page.is_busy)
+    assert page.state.status == {"one": "done", "two": "not searched", "three": "not searched"}
+    is_released.set()
+    clicked(page.resume_button, hand, qtbot)
+    qtbot.waitUntil(lambda: not page.is_busy and page.state.status.get("three") == "failed", timeout=400_000)
+    assert page.state.status["two"] == "done" and "has changed since it was added" in page.state.messages["three"]
+    qtbot.waitUntil(lambda: "1 run searched, 1 finished before, 1 failed: three" in window.message_bar.label.text())
