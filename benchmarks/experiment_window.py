@@ -210,7 +210,9 @@ def show(folder: Path) -> None:
         page.tabs.setCurrentWidget(page.proteins)
         wait(lambda: not page.is_busy and page.proteins.plot.drawing is not None)
     window.grab().save(str(folder.parent / "experiment_window.png"))
-    emit(figure="memory of the window", megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    # The largest resident size of `resource` includes that of the parent process.
+    peak = next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    emit(figure="memory of the window", megabytes=int(peak) // 1024)
     window.close()
 
 

@@ -419,6 +419,7 @@ def quantify(
     project: ProjectLike,
     *,
     run: str = "",
+    experiment: bool = False,
     design: PathLike | None = None,
     impurities: PathLike | None = None,
     report: PathLike | None = None,
@@ -442,6 +443,8 @@ def quantify(
         Project of identifications, or the result of one; the run is added to this project.
     run : str
         Ids of the identifications, separated by commas; by default that of a result, or the last of the project.
+    experiment : bool
+        True to quantify all finished runs of the experiment of the project; its table of runs is the design.
     design : str or Path, optional
         Tab-separated table of the samples: file, sample, condition, replicate, and channel of isobaric labels.
     impurities : str or Path, optional
@@ -471,7 +474,8 @@ def quantify(
     request = SearchArguments(
         None, parameters, preset, device, threads, progress, settings, RunOptions(run_name, overwrite, skip_existing, if_busy)
     )
-    return request.run_in(Quantification, project, run, {}, {"design": design, "impurities": impurities, "report": report}, out)
+    options = {"experiment": experiment or None, "design": design, "impurities": impurities, "report": report}
+    return request.run_in(Quantification, project, run, {}, options, out)
 
 
 def evidence(

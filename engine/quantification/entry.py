@@ -10,6 +10,7 @@ from proteoscope.engine.entry import IDENTIFICATION_INPUT, IDENTIFICATION_TABLES
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
+    from proteoscope.engine.estimates import Expectation
     from proteoscope.engine.quantification.summary import QuantificationSummary
 
 __all__ = ["QUANTIFICATION"]
@@ -17,7 +18,7 @@ __all__ = ["QUANTIFICATION"]
 _EPILOG = """
 Samples are the files of one identification, or of several runs (--run ID,ID). A design says which is which: a tab-separated table with the
 columns file, sample, condition and replicate, and of isobaric labels the channel. Files of one sample are its fractions. Without it, each
-file, or each channel of each file, is a sample.
+file, or each channel of each file, is a sample. With --experiment, the runs and the design are those of the experiment of the project.
 
 An identification may also be an imported one, one by a spectral library or one of modified peptides. An explanation of unidentified spectra
 brings the identification that it goes on from, and adds the spectra that resemble a peptide of the same mass.
@@ -29,9 +30,18 @@ brings the identification that it goes on from, and adds the spectra that resemb
 
 def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
     folder = request.folder("report")
-    summary = quantification.search.quantify(request, progress)
+    summary = quantification.search.quantify(_with_experiment(request), progress)
     QUANTIFICATION.write_report(summary, folder, {"tsv": "", "matrix": "", "mztab": "quantification.mzTab"}, progress)
     return summary
+
+
+def _with_experiment(request: SearchRequest, *, writes: bool = True) -> SearchRequest:
+    """Return the request with the runs and the design of the experiment if it quantifies one; its table is above this package."""
+    return engine.views.quantity_design.experiment_request(request, writes=writes) if request.options.get("experiment") else request
+
+
+def _estimate(request: SearchRequest) -> Expectation:
+    return quantification.workload.estimate_workload(_with_experiment(request, writes=False))
 
 
 QUANTIFICATION = Search(
@@ -49,6 +59,7 @@ QUANTIFICATION = Search(
     inputs=(IDENTIFICATION_INPUT,),
     options=(
         Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE", editor="design"),
+        Option("experiment", "", "quantify all finished runs of the experiment of the project; its table of runs is the design"),
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),
@@ -59,7 +70,7 @@ QUANTIFICATION = Search(
     writes="given project",
     run=_run,
     modules=(lambda: quantification.search,),
-    workload_estimator=lambda: quantification.workload.estimate_workload,
+    workload_estimator=lambda: _estimate,
     tables=lambda: quantification.tables.RESULT_TABLES,
     stored=lambda: quantification.tables.STORED,
     accepted_runs=IDENTIFICATION_TABLES,

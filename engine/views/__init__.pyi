@@ -15,6 +15,7 @@ from . import html_pages as html_pages
 from . import identification as identification
 from . import paper as paper
 from . import predictions as predictions
+from . import quantity_design as quantity_design
 from . import quantity_figures as quantity_figures
 from . import quantity_pages as quantity_pages
 from . import run_account as run_account

@@ -1,25 +1,29 @@
 """Design of a quantification as an editable table of texts, guessed from file names and validated by the design reader."""
 
 import csv
+import hashlib
 import io
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path, PurePath
 from typing import Any, get_args
 
-from proteoscope.engine.entry import identifying_kinds
+from proteoscope.engine.entry import SearchRequest, identifying_kinds
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.experiments.rows import ExperimentRow
-from proteoscope.engine.files import scratch_folder
+from proteoscope.engine.experiments.table import read_experiment
+from proteoscope.engine.files import atomic_file, scratch_folder
 from proteoscope.engine.formats.separated_rows import separated_rows
 from proteoscope.engine.project import Project
+from proteoscope.engine.project.paths import inside
 from proteoscope.engine.quantification.design import BLOCKS, Design, read_design
 from proteoscope.engine.quantification.identified import QUANTIFIED_TOO, files_of_run
 from proteoscope.engine.quantification.labels import LabelName, label
 from proteoscope.engine.quantification.models import comparison_model
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 
 __all__ = [
     "BLOCKS",
@@ -31,6 +35,7 @@ __all__ = [
     "compared_conditions",
     "design_text",
     "experiment_design",
+    "experiment_request",
     "filled_down",
     "guessed_design",
     "has_sample",
@@ -48,6 +53,7 @@ _REPLICATE = re.compile(r"(?:[_\-. ](?:(?:replicate|repl|rep|biorep|br)[_\-. ]*|
 _FRACTION = re.compile(r"[_\-. ]+(?:fraction|frac|fr|f)[_\-. ]*\d{1,3}(?=$|[_\-. ])", re.IGNORECASE)
 _SUFFIX = re.compile(r"(?:\.(?:gz|mzml|mzxml|mgf|ms2|d|raw|xml))+$", re.IGNORECASE)
 _MAXIMUM_REPLICATE = 1_000_000
+_NAME_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -197,6 +203,37 @@ def experiment_design(rows: Sequence[ExperimentRow]) -> tuple[DesignTable, dict[
     ]
     parameters = {"method": "tmt", "label": min(kits, key=lambda name: len(label(name).channels))} if kits else {}
     return DesignTable((*DESIGN_COLUMNS, *(["channel"] if channels else [])), tuple(table)), parameters
+
+
+def experiment_request(request: SearchRequest, *, writes: bool = True) -> SearchRequest:
+    """Return the request to quantify the finished runs of the experiment of a project; the design is written to a file in the project.
+
+    Without `writes`, as for an estimate, no file is written.
+
+    Raises
+    ------
+    InputError, StorageError
+        If the project has no experiment or no finished run of it, or writing fails.
+    ParameterError
+        If the request also names runs or a design.
+    """
+    parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
+    if parameters.run or request.path("design") is not None:
+        raise ParameterError("experiment and run or design are given; the runs and the design are those of the experiment")
+    project = Project.open(folder)
+    finished = {run.id for run in project.runs() if run.status == "done"}
+    rows = [row for row in read_experiment(project) if row.run in finished]
+    if not rows:
+        raise InputError(folder, "has no finished run of the experiment", remedy="Search its runs: proteoscope experiment run")
+    design, of_labels = experiment_design(rows)
+    content = design_text(design).encode()
+    path = inside(project.folder, "design", f"made-{hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]}.tsv")
+    if writes:
+        with project.writing("the design"), atomic_file(path) as file:
+            file.write(content)
+    values = {**parameters.model_dump(), **(of_labels if parameters.method == "label-free" else {})}
+    chosen = QuantificationParameters.checked({**values, "run": tuple(dict.fromkeys(row.run for row in rows))})
+    return replace(request, parameters=chosen, options={**request.options, "experiment": None, "design": path})
 
 
 def _split_replicate(stem: str) -> tuple[str, int]:

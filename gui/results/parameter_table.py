@@ -17,6 +17,7 @@ class ParameterTable(QTableWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._rows: list[tuple[str, ...]] = []
         self.setAccessibleName("Parameters that differ")
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -32,9 +33,10 @@ class ParameterTable(QTableWidget):
         """Show the parameters in which the runs of a comparison differ."""
         names = [f"{symbol}: {label}" for symbol, label in zip(comparison.symbols, comparison.labels, strict=True)]
         rows = [(row.title, *row.values) for row in comparison.parameters]
+        self._rows = [("Parameter", *names), *rows]
         self.setColumnCount(1 + len(names))
         self.setRowCount(len(rows))
-        self.setHorizontalHeaderLabels(["Parameter", *names])
+        self.setHorizontalHeaderLabels(self._rows[0])
         for at, row in enumerate(rows):
             for column, text in enumerate(row):
                 item = QTableWidgetItem(text)
@@ -65,9 +67,7 @@ class ParameterTable(QTableWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Copy the whole table with the Copy shortcut."""
         if event.matches(QKeySequence.StandardKey.Copy):
-            rows = [[self.horizontalHeaderItem(column).text() for column in range(self.columnCount())]]
-            rows += [[self.item(row, column).text() for column in range(self.columnCount())] for row in range(self.rowCount())]
-            QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows) + "\n")
+            QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in self._rows) + "\n")
             event.accept()
         else:
             super().keyPressEvent(event)

@@ -6,8 +6,11 @@ import random
 
 import pytest
 
+import proteoscope
+from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.experiments.rows import ExperimentRow
+from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.design import Design, read_design
 from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.views.quantity_design import (
@@ -23,6 +26,7 @@ from proteoscope.engine.views.quantity_design import (
     pasted_cells,
     read_design_table,
 )
+from tests.engine.views.experiment_projects import project_with_experiment
 from tests.engine.views.quantity_projects import FILES, identified_project
 
 CASES = {
@@ -130,3 +134,25 @@ def test_files_of_runs_match_quantified_files(tmp_path):
     assert [row[2] for row in guessed_design(list_run_files(project, ("import-0001",))).rows] == [name[5:-2] for name in FILES]
     with pytest.raises(InputError, match="no finished identification none-0001"):
         list_run_files(project, ("none-0001",))
+
+
+def test_experiment_is_quantified_with_its_design(tmp_path, capsys):
+    project, _ = project_with_experiment(tmp_path / "p")
+    command = ["quantify", str(project.folder), "--experiment", "--preset", "counts"]
+    assert main(["estimate", *command]) == 0
+    assert not (project.folder / "design").exists() and project.latest("quantify") is None
+    assert main(command) == 0
+    run = project.find_run(project.latest("quantify"))
+    assert run.parameters["run"] == ["control_1", "control_2", "treated_1"], "only finished runs"
+    design = next(file.path for file in project.inputs(run.id) if file.kind == "design")
+    assert [line.split("\t") for line in design.read_text().splitlines()[1:]] == [
+        [f"{name}.mgf", name, name[:-2], name[-1]] for name in ("control_1", "control_2", "treated_1")
+    ]
+    assert main([*command, "--run", "control_1"]) == 2
+    assert "experiment and run or design are given" in capsys.readouterr().err
+    empty, _ = project_with_experiment(tmp_path / "empty", n_done=0)
+    assert main(["quantify", str(empty.folder), "--experiment"]) == 2
+    assert "has no finished run of the experiment" in capsys.readouterr().err
+    assert Project.open(project.folder).runs()[-1].id == run.id
+    result = proteoscope.quantify(project.folder, experiment=True, preset="counts")
+    assert result.samples["sample"].to_pylist() == ["control_1", "control_2", "treated_1"]
