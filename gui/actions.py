@@ -13,6 +13,8 @@ from proteoscope.gui.icons import set_icon
 
 Keys = QKeySequence.StandardKey | str
 _Choice = TypeVar("_Choice", bound=Hashable)
+WORKS_IN = "worksIn"
+"""Property of an action of the window that works only on some pages; the value is their name in the list of shortcuts."""
 
 
 def make_action(

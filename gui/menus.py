@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar, QToolButton
 
 from proteoscope.engine.entry import Search
-from proteoscope.gui.actions import add_choices
+from proteoscope.gui.actions import WORKS_IN, add_choices
 from proteoscope.gui.dialogs import about
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.settings import FONT_SCALES
@@ -137,7 +137,9 @@ class Menus:
         }
         self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, actions.prompt_for_project)
         self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.prompt_for_export)
+        self.export.setProperty(WORKS_IN, "Results")
         self.run = self._action("&Run", "run", "Ctrl+R", actions.run_form)
+        self.run.setProperty(WORKS_IN, "Form")
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)

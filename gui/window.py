@@ -110,7 +110,7 @@ class MainWindow(WindowFrame):
         search = self.searches.get(run.kind)
         if run.status != "done" or search is None:
             if self.search.made_results is not None:
-                self.search.made_results.clear()
+                self.search.made_results.clear(f"Run {run.label} has no results.")
                 self.search.made_results.hide_windows()
             self.run_actions.stop_reading()
             self.run_actions.show_no_results(run)

@@ -28,6 +28,8 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe", "text in UTF-16", "Save it as UTF-8"),
     (b"\xfe\xff", "text in UTF-16", "Save it as UTF-8"),
     (b"%PDF", "a PDF document", ""),
+    (b"\x89PNG", "a PNG picture", ""),
+    (b"\xff\xd8\xff", "a JPEG picture", ""),
 )
 """First bytes, descriptions and remedies of unsupported files; the remedy is '' if such a file cannot be converted."""
 _OFFICE_SUFFIXES = (".docx", ".xlsx", ".pptx", ".odt", ".ods")

@@ -29,7 +29,7 @@ from proteoscope.engine.structures.database import (
     write_database,
     write_merged,
 )
-from proteoscope.engine.structures.reading import Models, StructureFile, is_structure, stem
+from proteoscope.engine.structures.reading import Models, StructureFile, stem, structure_format
 from proteoscope.engine.structures.reading_processes import read_structures
 from proteoscope.engine.structures.sources import DATABASE_FILE, files_in, listed
 
@@ -70,7 +70,7 @@ def structure_files(requested: Sequence[str | Path], progress: Progress | None =
         path = Path(request)
         if path.is_dir():
             files = _list_folder(path, progress)
-        elif is_structure(path):
+        elif structure_format(path):
             files = [path]
         else:
             files = _read_list(path, progress)

@@ -46,11 +46,11 @@ __all__ = [
     "SkippedChain",
     "StructureFile",
     "gemmi_structure",
-    "is_structure",
     "printable_names",
     "read_atom_columns",
     "read_structure",
     "stem",
+    "structure_format",
 ]
 
 MAXIMUM_BYTES = 256 << 20
@@ -254,8 +254,8 @@ def read_atom_columns(structure: gemmi.Structure) -> Any:
         return gemmi.FlatStructure(structure)
 
 
-def is_structure(path: Path) -> bool:
-    """Return True if the beginning of a file looks like a structure.
+def structure_format(path: Path) -> str:
+    """Return the format of a structure by the beginning of its file, or '' if it is not like a structure.
 
     Raises
     ------
@@ -264,7 +264,9 @@ def is_structure(path: Path) -> bool:
     """
     with ByteSource(path) as source:
         head = source.peek(1 << 16)
-    return any(key in head for key in _BINARY_KEYS) or _CIF_BLOCK.search(head) is not None or _PDB_RECORD.search(head) is not None
+    if any(key in head for key in _BINARY_KEYS):
+        return "BinaryCIF"
+    return "mmCIF" if _CIF_BLOCK.search(head) else "PDB" if _PDB_RECORD.search(head) else ""
 
 
 def _content(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.registry import format_names, has_suffix
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.structures.reading import is_structure
+from proteoscope.engine.structures.reading import structure_format
 
 __all__ = ["DATABASE_FILE", "LISTS", "FolderFiles", "files_in", "listed", "structures_in"]
 
@@ -65,7 +65,7 @@ def files_in(folder: Path) -> FolderFiles:
 
 def _begins_like_one(path: Path) -> bool:
     try:
-        return is_structure(path)
+        return bool(structure_format(path))
     except InputError:
         return False
 

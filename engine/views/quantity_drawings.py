@@ -169,7 +169,8 @@ def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: flo
                 left, right = float(x[begin]) - half + 1, float(x[position - 1]) + half - 1
                 if name:
                     shapes.append(Bar(left, y, right - left, 3, inks[name]))
-                    shapes.append(Label((left + right) / 2, y + font_size * 1.3, shortened(name, right - left, font_size), "middle"))
+                    name = shortened(name, right - left - font_size, font_size)
+                    shapes.append(Label((left + right) / 2, y + font_size * 1.3, name, "middle"))
                 begin = position
     return shapes
 
@@ -222,7 +223,7 @@ def draw_components(
         if across + text_width(name, font_size) + 20 < right:
             shapes += [Bar(across, font_size * 3.3 - 5, 6, 6, ink, is_round=True), Label(across + 10, font_size * 3.3, name)]
             across += text_width(name, font_size) + 24
-    shapes.append(Label(right, font_size * 4.9, f"{components.n_things:,} proteins that all have", "end", "faint"))
+    shapes.append(Label(right, font_size * 4.9, f"{components.n_things:,} proteins in all samples", "end", "faint"))
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 

@@ -170,14 +170,17 @@ def file_kind(path: Path) -> FileKind:
             try:
                 written_as = recognise(source)
             except InputError:
-                if not structures_package.reading.is_structure(path):
+                if not (name := structures_package.reading.structure_format(path)):
                     raise
-                return FileKind(path, "structures", "structure", source.size)
+                return FileKind(path, "structures", name, source.size)
             is_annotated = bool(written_as.library_reader) and names_its_spectra(source.peek(HEAD_BYTES))
             return FileKind(path, written_as.content, written_as.name, source.size, is_annotated=is_annotated)
+    except InputError as error:
+        # Such an error names every format, or those of other inputs than the list to which the file was added.
+        is_unknown = error.remedy.startswith(every_format()) or "no known format" in error.reason
+        return FileKind(path, None, problem=str(error), unknown=error.reason if is_unknown else "")
     except ProteoscopeError as error:
-        unknown = error.reason if isinstance(error, InputError) and error.remedy.startswith(every_format()) else ""
-        return FileKind(path, None, problem=str(error), unknown=unknown)
+        return FileKind(path, None, problem=str(error))
     except OSError as error:
         return FileKind(path, None, problem=f"{path}: cannot be read ({error.strerror})")
 
@@ -194,9 +197,9 @@ def _folder_kind(folder: Path) -> FileKind:
 
 
 def _structure_kind(path: Path, size: int) -> FileKind:
-    if not structures_package.reading.is_structure(path):
+    if not (name := structures_package.reading.structure_format(path)):
         return FileKind(path, None, problem=f"{path}: is not a structure file despite its name. Choose {format_names('structures')} files.")
-    return FileKind(path, "structures", "structure", size)
+    return FileKind(path, "structures", name, size)
 
 
 def _list_kind(path: Path, size: int) -> FileKind | None:

@@ -388,9 +388,8 @@ class FileList(QWidget):
         if self._takes_project and file.content != "project":
             return f"{file.path} is not a project; choose a project folder"
         if file.unknown:
-            return (
-                f"{file.path.name} {file.unknown.replace('is in no', 'is text in no', 1)}; choose {self._spec.hint or self._category.hint}"
-            )
+            accepted = (self._spec.hint or self._category.hint).rstrip(",")
+            return f"{file.path.name} {file.unknown.replace('is in no', 'is text in no', 1)}; choose {accepted}"
         if file.problem or file.contents & self._contents:
             return file.problem
         if file.content is None or file.content in ("structure database", "project"):

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
+from proteoscope.gui.actions import WORKS_IN
 from proteoscope.gui.plots.zoomable import Zoomable
 
 _WINDOW = "Everywhere"
@@ -46,7 +47,7 @@ def _all(window: QWidget) -> Iterator[tuple[QKeySequence, str, QObject | None, Q
     """Yield keys, description, owner and Qt context of each shortcut."""
     for action in window.findChildren(QAction):
         for keys in action.shortcuts():
-            yield keys, action.text() or action.toolTip(), action.parent(), action.shortcutContext()
+            yield keys, action.text() or action.toolTip(), action, action.shortcutContext()
     for shortcut in window.findChildren(QShortcut):
         yield shortcut.key(), shortcut.whatsThis(), shortcut.parent(), shortcut.context()
     for button in window.findChildren(QAbstractButton):
@@ -60,6 +61,8 @@ def _plain(text: str) -> str:
 
 def _where(owner: QObject | None, context: Qt.ShortcutContext, window: QWidget) -> str:
     """Return a text with the view that contains the owner and, if needed, the widget that must have the keyboard focus."""
+    if owner is not None and owner.property(WORKS_IN):
+        return str(owner.property(WORKS_IN))
     names: list[str] = []
     while owner is not None and owner is not window:
         if isinstance(owner, QWidget):

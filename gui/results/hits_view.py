@@ -72,9 +72,9 @@ class HitsView(QueryHitsView):
         """True while data are being read or computed."""
         return super().is_busy or self._later.isActive() or self.stack.is_busy
 
-    def clear(self) -> None:
-        """Clear the view, release all files, and cancel running work."""
-        super().clear()
+    def clear(self, text: str = "") -> None:
+        """Clear the view, release all files, and cancel running work; show a text, by default that there are no results yet."""
+        super().clear(text)
         self.stack.clear()
         self._later.stop()  # the selection of the tables no longer exists
 

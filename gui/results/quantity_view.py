@@ -112,12 +112,12 @@ class QuantityView(RunView):
         self.traces.bordersMoved.connect(self._correct)
         self.traces.bordersReset.connect(self._restore_limits)
 
-    def clear(self) -> None:
-        """Clear the view, release all files, and cancel running work."""
+    def clear(self, text: str = "") -> None:
+        """Clear the view, release all files, and cancel running work; show a text, by default that there are no results yet."""
         if self._ms1_reader is not None:
             # Cancel reading first: the base class waits for the reader, which may be reading a large file.
             self._ms1_reader.close()
-        super().clear()
+        super().clear(text)
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
         result = super()._read(project, run_id)

@@ -148,8 +148,8 @@ class RunView(PaneView):
             n_warnings = len(messages) + self._finished.n_warnings
             self._show_messages(self._finished, (*messages, *self._finished.messages), n_warnings)
 
-    def clear(self) -> None:
-        """Clear the view, release all files, and cancel running work."""
+    def clear(self, text: str = "") -> None:
+        """Clear the view, release all files, and cancel running work; show a text, by default that there are no results yet."""
         for worker in (self._opener, self._statistician, self._reader):
             worker.close()
         for panel in self.panels.values():
@@ -164,7 +164,7 @@ class RunView(PaneView):
         self._enable_actions(False)
         self.header.show_nothing()
         self.filter_bar.begin_history()
-        self._show_text(self._nothing)
+        self._show_text(text or self._nothing)
 
     def state(self) -> str:
         """Return hidden columns, sizes and other choices of the user as JSON, for storage."""

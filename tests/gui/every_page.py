@@ -416,6 +416,8 @@ class EveryPage:
             for index in range(tabs.count()):
                 if not tabs.isTabEnabled(index) or not tabs.isTabVisible(index):
                     continue
+                if index != begin and not tabs.tabBar().isVisible():
+                    continue  # no user can reach this page
                 # In a narrow bar, the text is a short title.
                 text = tabs.tabBar().accessibleTabName(index) or tabs.tabText(index)
                 title = f"{name}-{text.replace('&', '').replace(' ', '-').lower()}"

@@ -42,6 +42,14 @@ def listed_texts(window: MainWindow) -> list[str]:
     return [str(runs.item(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(runs.count())]
 
 
+def test_results_page_names_a_selected_run_without_results(window: MainWindow, project: Path, stopped: str) -> None:
+    window.show_page(window.results)
+    assert window.results.text.startswith("No results yet.")
+    window.open_project(project)
+    window.project_pane.select(stopped)
+    assert window.results.text == "Run 1 has no results."
+
+
 def test_resume_button_resumes_a_stopped_run(shown: MainWindow, project: Path, stopped: str, qtbot: QtBot) -> None:
     pane = shown.project_pane
     assert [text.partition(", align")[1:] for text in listed_texts(shown)] == [(", align", f"-0001, {CAN_BE_RESUMED}, stopped by the user")]

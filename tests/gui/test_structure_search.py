@@ -61,7 +61,7 @@ def test_structure_files_are_recognised_by_content(files: tuple[Path, Path], tmp
     other.write_text("what I did on Monday\n")
     (tmp_path / "empty").mkdir()
     kinds = {path: file_kind(path) for path in (query, folder, packed, unnamed, liar, listed, other, tmp_path / "empty")}
-    assert [kinds[path].format for path in (query, packed, unnamed)] == ["structure"] * 3
+    assert [kinds[path].format for path in (query, packed, unnamed)] == ["mmCIF", "mmCIF", "PDB"]
     assert kinds[folder].format == "folder with 11 structure files"
     assert kinds[listed].format == "list of 2 structure files"
     assert all(kinds[path].content == "structures" for path in (query, folder, packed, unnamed, listed))

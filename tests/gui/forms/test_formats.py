@@ -39,11 +39,18 @@ def test_folder_of_structures_is_listed_once_with_the_number_of_files(tmp_path: 
 def test_file_list_error_for_an_unknown_file_lists_accepted_formats(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     (tmp_path / "greeting.txt").write_text("Dear reader,\n")
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n")
+    (tmp_path / "figure.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    (tmp_path / "run.bin").write_bytes(bytes(range(1, 200)) + bytes(20))
     survey_of_files = FileInspector(None)
     spectra = next(input_file for input_file in search_of_kind("identify").inputs if input_file.name == "spectra")
     files = FileList(spectra, survey_of_files)
     qtbot.addWidget(files)
-    for name, seems in (("greeting.txt", "is text in no known format"), ("paper.pdf", "PDF")):
+    for name, seems in (
+        ("greeting.txt", "is text in no known format"),
+        ("paper.pdf", "PDF"),
+        ("figure.png", "is a PNG picture"),
+        ("run.bin", "holds binary data in no known format"),
+    ):
         files.clear()
         files.add([tmp_path / name])
         qtbot.waitUntil(lambda: bool(files.message.text()))
