@@ -53,7 +53,7 @@ def interrupted_replacements(results: Path) -> list[tuple[str, str]]:
 
 
 def swap_folders(results: Path, name: str, number: str) -> None:
-    """Give the folder of the run `number` its final name, before the database has it."""
+    """Give the new folder, named `number`, the final name of the run, before the database records it; retain the old folder."""
     old = _old_folder(results, name, number)
     if (results / name).exists():
         (results / name).rename(old)

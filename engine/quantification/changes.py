@@ -225,7 +225,7 @@ def _sample(
     i: int,
     parameters: QuantificationParameters,
 ) -> tuple[_Sample, NDArray[np.bool_]]:
-    """Return the values of proteins in the first condition and in condition `i`, and True for imputed quantities."""
+    """Return what a test of condition `i` against the first one needs of each protein, and a mask of the imputed quantities."""
     estimate, factor = fitted.estimate[:, i - 1], fitted.factor[:, i - 1]
     is_apart = _without_ratio(proteins, model, number, i)
     imputed, spread, rows = np.zeros(logs.shape, np.bool_), np.zeros(len(logs)), np.zeros(len(logs), np.bool_)

@@ -76,9 +76,9 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
 
 
 def quantity_parts(project: Project, run_id: str) -> dict[str, TableParts]:
-    """Return all tables of a run by name, as chunks that are read when they are needed; as whole tables with manual corrections.
+    """Return all tables of a run by name, as chunks that are read on demand, or as whole tables if there are manual corrections.
 
-    Chunks of tables by sample hold whole proteins (or peptides). They are validated while they are read.
+    Chunks of tables by sample contain all rows of each of their proteins (or peptides). They are validated when they are read.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def quantity_parts(project: Project, run_id: str) -> dict[str, TableParts]:
 
 
 def _stored(project: Project, run_id: str) -> list[Table]:
-    """Return the tables of a run that are read; missing values are counted again."""
+    """Return the stored tables of a run, without the table of missing values, which is computed again."""
     names = {result.name for result in project.results(run_id)}
     return [*(table for table in TABLES if table is not MISSING), *(table for table in SITE_TABLES if table.name in names)]
 
@@ -124,12 +124,12 @@ class _StoredTable:
                 self.checked(left[0])
 
     def checked(self, part: pa.Table) -> pa.Table:
-        """Return whole proteins (or peptides) if they have all samples.
+        """Return the rows of some proteins (or peptides) after checking that each of them has a row for every sample.
 
         Raises
         ------
         InputError
-            If they do not.
+            If one of them lacks a sample.
         """
         if not _has_each_sample(part, self.samples):
             path = self.project.table(self.table.name, self.run_id, verify=False)

@@ -36,7 +36,7 @@ _KEYS = ("accession", "position", "residue", "modification")
 def localised_peptidoforms(sources: Sources, identified: Identified) -> tuple[pa.Table, int] | None:
     """Return the sites of peptidoforms as a table `SITE_PEPTIDOFORMS`, and the number of sites that are not in the quantified proteins.
 
-    The sites of a peptidoform are those of its match whose least certain site is the most probable.
+    The sites of a peptidoform come from one of its matches: the one in which the least certain site has the highest probability.
 
     Returns
     -------

@@ -87,7 +87,7 @@ class Transfers:
 
 
 class _Expected(NamedTuple):
-    """Expected values of n ions, of peptides first and of decoy peptides.
+    """Expected values of n ions: those of peptides, followed by those of decoy peptides.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ def transferred(
 
 
 def _expected(donors: Sequence[Donors]) -> _Expected:
-    """Return the expected times and areas of all ions; the scales of the files are those of the peptides."""
+    """Return the expected times and areas of all ions; alignments and scales of the files are determined by peptides, not by decoys."""
     starts = np.cumsum([0, *(len(part.ions) for part in donors)])
     has = [np.flatnonzero((part.features.reason == 0) & (part.features.ion < part.features.n_ions)) for part in donors]
     ion = np.concatenate([start + part.features.ion[rows] for part, rows, start in zip(donors, has, starts[:-1], strict=True)])

@@ -128,12 +128,12 @@ def _walk(
 
 
 def waiting_times(n: int) -> NDArray[np.float64]:
-    """Return the times, exponentially distributed with mean 1, of the draws at each match by group and ascending score, (n,)."""
+    """Return n waiting times with an exponential distribution of mean 1, one for each match in the order of groups and ascending scores."""
     return -np.log1p(-np.random.default_rng(_SEED).random(n))
 
 
 def _expected_above(expected: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the sum, over all groups, of the decoys expected above their frontiers, before each step of the walk, (n,).
+    """Return the number of decoys expected above the frontiers of all groups together, before each step of the walk, (n,).
 
     Arguments are in the order of the walk, in which the matches of each group have ascending scores.
     """

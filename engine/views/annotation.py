@@ -96,7 +96,7 @@ class SelectedSite:
     modification
         Name of the modification.
     position, alternative
-        Residue from 1; 0 for the N-terminus, length + 1 for the C-terminus; `alternative` equals None if no other site is possible.
+        Residue from 1; 0 for the N-terminus, length + 1 for the C-terminus; `alternative` has the value None if no other site is possible.
     probability, alternative_probability
         Probabilities of both sites.
     """

@@ -132,7 +132,7 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
 
 @dataclass(frozen=True)
 class IdentificationOverview:
-    """Numbers of an identification at its false discovery rate; if the spectra are not stored, `n_spectra` equals None."""
+    """Numbers of an identification at its false discovery rate; without stored spectra, `n_spectra` has the value None."""
 
     counts: Counts
     n_spectra: int | None

@@ -117,7 +117,7 @@ class IonCounts(NamedTuple):
 
 
 class IonEvidence(NamedTuple):
-    """Evidence of ions: log frequencies `present` and frequencies `absent` as in `IonCounts`, and relative log frequencies of `errors`."""
+    """Evidence of ions, from `IonCounts`: log frequencies of `present`, frequencies of `absent`, relative log frequencies of `errors`."""
 
     present: NDArray[np.float64]
     absent: NDArray[np.float64]
@@ -125,7 +125,7 @@ class IonEvidence(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Workspace of one thread: range and chance matches of peaks of a spectrum, and sums of a peptide."""
+    """Workspace of one thread: intensity classes of the peaks of a spectrum, their chance matches, and the sums of a peptide."""
 
     outcome: NDArray[np.int64]
     chance: NDArray[np.float64]
@@ -152,7 +152,7 @@ def _new_workspace(spectra, spectrum, first, last, n_types):
 
 @njit(nogil=True, cache=True)
 def _rank_peaks(spectra, s, settings, workspace):
-    """Write the range of ranks of each peak, and the fraction of the spectrum's m/z range within the tolerance of peaks of each range."""
+    """Write the class of each peak by its intensity rank, and the fraction of the m/z range that is within the tolerance of each class."""
     low, high = spectra.offsets[s], spectra.offsets[s + 1]
     order = np.argsort(-spectra.weight[low:high], kind="mergesort")
     workspace.chance[:] = 0.0
@@ -170,7 +170,7 @@ def _rank_peaks(spectra, s, settings, workspace):
 
 @njit(nogil=True, cache=True)
 def _match(target, spectra, s, settings, workspace):
-    """Return the outcome of an ion, and the range of its mass error: those of the heaviest peak within the tolerance."""
+    """Return the class of the most intense peak within the tolerance of an ion, and the bin of its mass error; 0 and 0 without a peak."""
     low, high = spectra.offsets[s], spectra.offsets[s + 1]
     half = settings.fragment_absolute + settings.fragment_relative * target
     best = np.int64(-1)
@@ -187,7 +187,7 @@ def _match(target, spectra, s, settings, workspace):
 
 @njit(nogil=True, cache=True)
 def _range_of(predicted):
-    """Return the range of a predicted log2 fraction of the intensity."""
+    """Return the bin of a predicted log2 fraction of the intensity."""
     if np.isnan(predicted):
         return PREDICTIONS - 1
     for place in range(len(_LOGARITHMS)):
@@ -198,7 +198,7 @@ def _range_of(predicted):
 
 @njit(nogil=True, cache=True)
 def _prediction(row, bond, series, z, matches, settings):
-    """Return the range of the predicted intensity of an ion; `bond` is the number of residues before it."""
+    """Return the bin of the predicted intensity of an ion; `bond` is the number of residues before it."""
     n_n = len(settings.n_term_series)
     column = -1
     if z <= 2 and series == matches.series[0]:

@@ -1,4 +1,4 @@
-"""Table of the residue of a chain that is nearest to each point of a lattice, and the nearness of a superposed chain by it.
+"""Table of the residues of a chain that are nearest to the points of a lattice, and scores of superpositions on the chain by this table.
 
 Cells are cubes of 3 Å, or larger if the chain would need more than `MAXIMUM_CELLS`. The distance to the residue that is nearest to the
 centre of a cell is exact; only that residue may not be the nearest for all points of the cell. (GTalign ranks superpositions by such an
@@ -73,7 +73,7 @@ def nearest_residues(y):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def nearness(nearest, x, y, move, scale, cells, squares):
-    """Return the sum of 1 / (1 + (d / scale)^2) over x, moved, d being the distance of a residue to the residue of y in the table.
+    """Return the sum of 1 / (1 + (d / scale)^2) over the moved residues of x; d is the distance to the residue of y in the table.
 
     Parameters
     ----------
