@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.views.drawings import Bar, Cells, Curve, Drawing, Label, Shape, in_lines, shortened, text_width
 from proteoscope.engine.views.palette import Ink, Shade
 from proteoscope.engine.views.quantities import Samples
-from proteoscope.engine.views.quantity_clusters import HeatMap, tree_order
+from proteoscope.engine.views.quantity_clusters import HeatMap
 from proteoscope.engine.views.quantity_drawings import condition_inks, nothing_drawn, sample_foot, sample_names
 
 __all__ = ["draw_heat_map", "tree_shapes"]
@@ -128,7 +128,9 @@ def tree_shapes(
         return []
     width = min(0.6, 0.4 * step)
     middle, far = np.zeros(2 * n_leaves - 1), np.zeros(2 * n_leaves - 1)
-    middle[tree_order(merges)] = np.arange(n_leaves)
+    from scipy.cluster.hierarchy import leaves_list  # the clustering has loaded it already
+
+    middle[leaves_list(merges)] = np.arange(n_leaves)
     far[n_leaves:] = merges[:, 2] / (merges[:, 2].max() or 1.0)
     shapes: list[Shape] = []
     for node, (first, second) in enumerate(merges[:, :2].astype(np.int64).tolist(), start=n_leaves):

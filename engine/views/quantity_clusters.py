@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAXIMUM_COLUMNS", "MAXIMUM_ROWS", "HeatMap", "average_linkage", "cluster_quantities", "pairwise_distances", "tree_order"]
+__all__ = ["MAXIMUM_COLUMNS", "MAXIMUM_ROWS", "HeatMap", "average_linkage", "cluster_quantities", "pairwise_distances"]
 
 MAXIMUM_ROWS = 500
 """Maximum number of proteins in a heat map, the most variable ones."""
@@ -76,60 +76,15 @@ def cluster_quantities(log2: NDArray[np.float64], most: int = MAXIMUM_ROWS) -> H
 def average_linkage(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the merges of a hierarchical clustering by average linkage, as SciPy's `linkage`, and the order of the items in the tree.
 
-    Chains of nearest neighbours (Murtagh 1983, Comput. J. 26:354) need O(n^2) operations. SciPy, which takes a second to load, is not used.
-
     Parameters
     ----------
     distances : ndarray of float64, shape (n, n)
         Symmetric distances of n items.
     """
-    n = len(distances)
-    between = np.array(distances, np.float64)
-    np.fill_diagonal(between, np.inf)
-    sizes, merges, chain = np.ones(n), np.empty((max(0, n - 1), 4)), list[int]()
-    for step in range(n - 1):
-        chain = chain or [int(np.argmax(sizes > 0))]
-        while True:
-            row = between[chain[-1]]
-            nearest = int(row.argmin())
-            # Of equally near clusters the previous one is taken, so that a chain ends.
-            if len(chain) > 1 and row[chain[-2]] <= row[nearest]:
-                break
-            chain.append(nearest)
-        first, second = sorted(chain[-2:])
-        del chain[-2:]
-        size = sizes[first] + sizes[second]
-        merges[step] = first, second, between[first, second], size
-        merged = (sizes[first] * between[first] + sizes[second] * between[second]) / size
-        merged[second] = np.inf
-        between[second], between[:, second] = merged, merged
-        between[first], between[:, first] = np.inf, np.inf
-        sizes[first], sizes[second] = 0, size
-    merges = merges[np.argsort(merges[:, 2], kind="stable")]
-    # Clusters are numbered in the order of their distances: cluster n + i is that of merge i.
-    cluster, leader = np.arange(n), np.arange(n)
-    for step, (first, second) in enumerate(merges[:, :2].astype(np.int64).tolist()):
-        first, second = _leader(leader, first), _leader(leader, second)
-        merges[step, :2] = sorted((cluster[first], cluster[second]))
-        leader[first], cluster[second] = second, n + step
-        merges[step, 3] = sum(1 if at < n else merges[at - n, 3] for at in merges[step, :2].astype(np.int64).tolist())
-    return merges, tree_order(merges)
+    from scipy.cluster.hierarchy import leaves_list, linkage  # takes 100 ms, and only maps need it
 
-
-def tree_order(merges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the order of the n items of a tree, int64, from its n - 1 merges."""
-    leaves = [[item] for item in range(len(merges) + 1)]
-    for first, second in merges[:, :2].astype(np.int64).tolist():
-        leaves.append(leaves[first] + leaves[second])
-    return np.array(leaves[-1], np.int64)
-
-
-def _leader(leader: NDArray[np.int64], item: int) -> int:
-    """Return the leader of the cluster of an item, and shorten the path to it."""
-    while leader[item] != item:
-        leader[item] = leader[leader[item]]
-        item = int(leader[item])
-    return item
+    tree = linkage(distances[np.triu_indices(len(distances), 1)], "average")
+    return tree, leaves_list(tree).astype(np.int64)
 
 
 def pairwise_distances(values: NDArray[np.float64]) -> NDArray[np.float64]:

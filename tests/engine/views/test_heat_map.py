@@ -7,14 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import pdist
 
 from proteoscope.engine.views.drawings import Bar, Cells, Curve, Label, svg
 from proteoscope.engine.views.heat_map import draw_heat_map
 from proteoscope.engine.views.palette import PAPER, Palette, Shade, rgb_of
 from proteoscope.engine.views.paper import pdf, png
 from proteoscope.engine.views.quantities import Samples, principal_components, sample_correlations
-from proteoscope.engine.views.quantity_clusters import average_linkage, cluster_quantities, pairwise_distances
+from proteoscope.engine.views.quantity_clusters import cluster_quantities, pairwise_distances
 from proteoscope.engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile
 
 
@@ -68,17 +68,6 @@ def test_heat_map_order_equals_scipy_on_complete_quantities():
     assert heat is not None
     assert heat.rows.tolist() == leaves_list(linkage(pdist(centred), "average")).tolist()
     assert heat.columns.tolist() == leaves_list(linkage(pdist(centred.T), "average")).tolist()
-
-
-def test_average_linkage_equals_scipy_with_equal_distances():
-    random = np.random.default_rng(1)
-    for n in range(2, 60):
-        distances = random.integers(0, n, (n, n)).astype(np.float64) if n % 2 else random.random((n, n))
-        distances = np.triu(distances, 1) + np.triu(distances, 1).T
-        merges, order = average_linkage(distances)
-        expected = linkage(squareform(distances), "average")
-        assert merges.tobytes() == expected.tobytes() and order.tolist() == leaves_list(expected).tolist()
-    assert average_linkage(np.zeros((1, 1)))[1].tolist() == [0]
 
 
 def test_heat_map_selects_the_most_variable_rows():
