@@ -11,7 +11,7 @@ from typing import Any
 from proteoscope import resources
 from proteoscope.engine.clustering.summary import ClusteringSummary, ExplanationSummary
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.identification.summary import IdentificationSummary
+from proteoscope.engine.identification.report import IdentificationSummary
 from proteoscope.engine.imported.summary import ImportSummary
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.modified_search.summary import ModifiedSearchSummary

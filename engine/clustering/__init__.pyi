@@ -4,11 +4,10 @@ from . import explained_spectra as explained_spectra
 from . import explanation_search as explanation_search
 from . import export as export
 from . import grouping as grouping
-from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
 from . import search as search
 from . import spectrum_groups as spectrum_groups
-from . import synthetic_workload as synthetic_workload
+from . import summary as summary
 from . import tables as tables
 from . import workload as workload
 from .entry import CLUSTERING as CLUSTERING

@@ -264,7 +264,7 @@ class PointsToCentroids(_Kind):
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
-        return clustering.synthetic_workload.sample_points(size, seed)
+        return clustering.grouping.sample_points(size, seed)
 
     def _operations(self, workload: Workload) -> NDArray[np.float64]:
         return np.full(-(-self._length(workload) // POINTS_OF_RUN), float(POINTS_OF_RUN))
@@ -287,7 +287,7 @@ class VectorsToCentroids(_Kind):
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
-        return clustering.synthetic_workload.sample_vectors(size, seed)
+        return clustering.grouping.sample_vectors(size, seed)
 
     def _length(self, workload: Workload) -> int:
         return len(workload.sources["vectors"]["offsets"]) - 1

@@ -56,7 +56,7 @@ CLUSTERING = Search(
     workload_estimator=lambda: clustering.workload.estimate_workload,
     tables=lambda: clustering.tables.CLUSTER_TABLES,
     stored=lambda: clustering.tables.CLUSTER_STORED,
-    methods=lambda: clustering.methods_paragraph.clustering_methods,
+    methods=lambda: clustering.summary.clustering_methods,
     exports=(
         Export("tsv", "Table, tab-separated", lambda: clustering.export.export_clusters, (".tsv",)),
         Export("mgf", "Consensus spectra", lambda: clustering.export.export_consensus, (".mgf",)),
@@ -90,7 +90,7 @@ EXPLANATION = Search(
     workload_estimator=lambda: clustering.workload.estimate_explanation_workload,
     tables=lambda: clustering.tables.EXPLANATION_TABLES,
     stored=lambda: clustering.tables.EXPLANATION_STORED,
-    methods=lambda: clustering.methods_paragraph.explanation_methods,
+    methods=lambda: clustering.summary.explanation_methods,
     exports=(
         Export("tsv", "Table, tab-separated", lambda: clustering.export.export_explained, (".tsv",)),
         *library_exports(lambda: clustering.export.export_explained_library),

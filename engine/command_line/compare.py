@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project as project_package
 from proteoscope.engine import views
-from proteoscope.engine.command_line.figure_options import add_figure_options, figure_format
+from proteoscope.engine.command_line.export import add_figure_options, figure_format
 from proteoscope.engine.command_line.terminal import command_progress, show_result
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.project.outputs import folder_name

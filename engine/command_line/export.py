@@ -1,4 +1,4 @@
-"""``proteoscope export``: the sub-command that writes the results of a project for other programs."""
+"""``proteoscope export`` and ``report``: the sub-commands that write the results of a project for other programs or as an HTML page."""
 
 from __future__ import annotations
 
@@ -6,18 +6,45 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from proteoscope import engine
 from proteoscope.engine import project as project_package
-from proteoscope.engine import searches
-from proteoscope.engine.command_line.figure_options import add_figure_options, figure_format
+from proteoscope.engine import searches, views
 from proteoscope.engine.command_line.terminal import STANDARD_OUTPUT, check_printed, command_progress, output_file, output_name, show_result
 from proteoscope.engine.entry import Export, ExportRequest, Search
-from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.project.outputs import check_folder_name
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.page_sizes import DPI, FIGURE_TYPES, MAXIMUM_DPI, MINIMUM_DPI, PAGE_SIZES, TWO_COLUMNS, FigureFormat, page_size
+from proteoscope.engine.project.outputs import check_folder_name, folder_name
 
 if TYPE_CHECKING:
     from proteoscope.engine.project import Project, RunRecord
 
-__all__ = ["add_export"]
+__all__ = ["add_export", "add_figure_options", "add_report", "figure_format"]
+
+
+def add_figure_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for file type, width and resolution of figures to the parser of a sub-command."""
+    parser.add_argument("--figure-type", choices=FIGURE_TYPES, default=FIGURE_TYPES[0], help="format of figures (default: %(default)s)")
+    parser.add_argument(
+        "--figure-width",
+        choices=[size.name for size in PAGE_SIZES],
+        default=TWO_COLUMNS.name,
+        help="width of figures: one column of a journal (85 mm), two columns (178 mm, default), or the figure's own",
+    )
+    parser.add_argument("--dpi", type=int, default=DPI, metavar="N", help="resolution of figures as PNG (default: %(default)s)")
+
+
+def figure_format(options: argparse.Namespace) -> FigureFormat:
+    """Return the file type, width and resolution of figures that the parsed arguments `options` contain.
+
+    Raises
+    ------
+    ParameterError
+        If the resolution is out of range.
+    """
+    if not MINIMUM_DPI <= options.dpi <= MAXIMUM_DPI:
+        raise ParameterError(f"--dpi is {options.dpi!s:.24}; expected {MINIMUM_DPI} to {MAXIMUM_DPI:,}")
+    return FigureFormat(options.figure_type, page_size(options.figure_width), options.dpi)
+
 
 _LARGEST_FOLD_CHANGE = 100.0
 _MAXIMUM_PROBLEMS = 3  # number of problems of a damaged project that are listed
@@ -152,3 +179,37 @@ def _run(project: Project, options: argparse.Namespace) -> RunRecord:
 
 def _with_article(name: str) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+_DESCRIPTION = "Write a finished run as an HTML page, and how it was done as a paragraph for a paper."
+_EPILOG = """
+Into DIR go RUN.html, one file that needs nothing else (counts with their intervals, figures, the first rows of each table, files with
+digests, parameters, messages), and RUN-methods.txt, plain text derived from the record of the run. Any kind of run has them.
+"""
+
+
+def add_report(commands: Any) -> None:
+    """Add the sub-command ``report`` to argparse's sub-parsers `commands`."""
+    parser = commands.add_parser("report", help="write a finished run as an HTML page", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("project", metavar="PROJECT", help="project folder")
+    parser.add_argument("--run", metavar="ID", help="run of the project (default: the newest finished run)")
+    parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="folder for the page, created if missing")
+    parser.set_defaults(command=_report)
+
+
+def _report(options: argparse.Namespace) -> None:
+    project, kinds = project_package.Project.open(options.project), {search.kind: search for search in engine.searches.SEARCHES}
+    done = [run for run in project.runs() if run.status == "done" and run.kind in kinds and options.run in (None, run.id)]
+    if not done:
+        missing = "holds no finished run" if options.run is None else f"holds no finished run '{options.run:.60}'"
+        raise InputError(project.folder, missing, remedy="See the folder results for their names")
+    run, folder = done[-1], Path(options.out)
+    project_package.outputs.check_outputs([folder / f"{run.id}.html", folder / f"{run.id}-methods.txt"], [], project.folder)
+    with command_progress(options, shows_stages=False) as progress:
+        for problem in project.problems[:_MAXIMUM_PROBLEMS]:
+            progress.message(problem, "warning")
+        search = kinds[run.kind]
+        report, pages = views.run_report.write_report_and_pages(project, run, search, folder, progress)
+    lines = [*map(str, report), *([f"{pages[-1]}, with {len(pages) - 1:,} pages next to it"] if pages else [])]
+    record = {"run": run.id, "files": list(map(str, [*report, *pages])), "messages": progress.messages}
+    show_result(options, record, lines)

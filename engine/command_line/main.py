@@ -27,9 +27,8 @@ from proteoscope.engine.command_line.convert import add_convert
 from proteoscope.engine.command_line.devices import add_compile, add_cost_model, add_devices
 from proteoscope.engine.command_line.estimate import add_estimate
 from proteoscope.engine.command_line.experiment import add_experiment
-from proteoscope.engine.command_line.export import add_export
+from proteoscope.engine.command_line.export import add_export, add_report
 from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status
-from proteoscope.engine.command_line.report import add_report
 from proteoscope.engine.command_line.resume import add_resume, add_runs
 from proteoscope.engine.command_line.samples import add_samples
 from proteoscope.engine.command_line.search import add_demo, add_search

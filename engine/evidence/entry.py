@@ -73,7 +73,7 @@ EVIDENCE = Search(
         ),
     ),
     options=(Option("report", "Pages of proteins", "write a page for each protein into this folder, created if missing", metavar="DIR"),),
-    methods=lambda: evidence.methods_paragraph.methods,
+    methods=lambda: evidence.summary.methods,
     # The views are above this package, and are imported when pages are written.
     pages=lambda: engine.views.evidence_pages.write_pages,
     shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value", "remote_chains"),

@@ -12,8 +12,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
-from proteoscope.engine.sequence_search.reported_hits import reported_hits
-from proteoscope.engine.sequence_search.score_statistics import search_statistics
+from proteoscope.engine.sequence_search.reported_hits import reported_hits, search_statistics
 from proteoscope.engine.sequence_search.scoring import build_workload, query_batches, score_batch
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits

@@ -25,7 +25,7 @@ from proteoscope.engine.evidence.summary import EvidenceSummary
 from proteoscope.engine.evidence.tables import TABLES, text_file_name
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
-from proteoscope.engine.sequence_search.packed import packed_database
+from proteoscope.engine.sequence_search.inputs import packed_database
 from proteoscope.engine.structure_search.structures import (
     ChainFiles,
     ChainInput,

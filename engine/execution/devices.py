@@ -1,4 +1,4 @@
-"""Devices of this machine: the CPU, and usable GPUs.
+"""Devices of this machine: the CPU, and usable GPUs; command lines of child processes that run this program.
 
 Testing GPUs takes a second. GPUs that were usable within the last hour are not tested again unless something changed on which the
 test depends: the start of the machine, the driver, its devices, CuPy, and the CUDA variables of the environment.
@@ -28,13 +28,30 @@ from pydantic import ConfigDict, with_config
 
 from proteoscope import kernels
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.execution.child_processes import printed_lines
 from proteoscope.engine.execution.device_store import Facts
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.version import VERSION
 
-__all__ = ["Device", "begin_contexts", "devices", "forget_gpus", "gpus", "processor", "resolve_device"]
+__all__ = ["Device", "begin_contexts", "devices", "forget_gpus", "gpus", "own_program", "printed_lines", "processor", "resolve_device"]
+
+
+def own_program(statements: str) -> list[str]:
+    """Return the command line that runs Python statements with the interpreter and module path of this process.
+
+    Parameters
+    ----------
+    statements : str
+        Python statements separated by ``;``. They import the modules of this process whatever the working directory contains.
+    """
+    return [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {statements}"]
+
+
+def printed_lines(file: IO[bytes]) -> list[str]:
+    """Return the lines that a process has written to a file so far, without blank lines at the start and the end."""
+    file.seek(0)
+    return file.read().decode(errors="replace").strip().splitlines()
+
 
 _SILENT_SECONDS = 30.0  # without output, after which the driver counts as hung; importing CuPy and compiling took 10 s on a slow machine
 _MAXIMUM_SECONDS = 60.0  # of the whole test, after which it is not restarted without the GPU at which it failed

@@ -23,8 +23,8 @@ from proteoscope.engine.formats.binary_arrays import (
     decode_arrays,
     limit_unpacking,
 )
-from proteoscope.engine.formats.noise import NOISE_TERMS, noise_numbers, noise_samples
 from proteoscope.engine.formats.numbers import number_or_nan
+from proteoscope.engine.formats.reporter_regions import NOISE_TERMS, noise_numbers, noise_samples
 from proteoscope.engine.formats.sources import Block
 from proteoscope.engine.formats.spectrum_blocks import (
     CUT_OFF,

@@ -346,7 +346,7 @@ FORMATS: tuple[FileFormat, ...] = (
         "libraries",
         (".msp",),
         lambda: formats.libraries.msp.read_msp,
-        lambda: formats.libraries.msp_writer.MspWriter,
+        lambda: formats.libraries.text_writers.MspWriter,
         is_like=_is_msp,
     ),
     FileFormat(
@@ -354,7 +354,7 @@ FORMATS: tuple[FileFormat, ...] = (
         "libraries",
         (".mzspeclib.txt", ".mzlib.txt"),
         lambda: formats.libraries.mzspeclib_text.read_mzspeclib_text,
-        lambda: formats.libraries.mzspeclib_writer.MzSpecLibWriter,
+        lambda: formats.libraries.text_writers.MzSpecLibWriter,
         roots=("mzSpecLib",),
     ),
     FileFormat(

@@ -1,24 +1,63 @@
 """Report of an identification: error rates of the matches, tables of the run, and numbers of accepted rows."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.class_counts import ClassCounts
 from proteoscope.engine.matches.localisation import ModificationSites
 from proteoscope.engine.matches.match_classes import class_names, classify_matches
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.run_tables import RunTables
 from proteoscope.engine.matches.site_tables import site_tables, write_site_tables
+from proteoscope.engine.matches.summary import MatchSummary
 from proteoscope.engine.matches.tables import ScoredMatches, score_statistics, with_second_pass, write_tables
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["rate_first_pass", "rate_second_pass", "write_report", "write_sites"]
+__all__ = ["IdentificationSummary", "rate_first_pass", "rate_second_pass", "write_report", "write_sites"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentificationSummary(MatchSummary):
+    """Summary of an identification.
+
+    Attributes
+    ----------
+    classes : tuple of ClassCounts
+        PSMs of each class with its own error rate; empty without decoys, or if all PSMs are in one class.
+    stages : dict
+        Times of the steps, s; for building of indexes, which overlaps with reading, only the time after reading.
+    top_proteins : tuple
+        Accession, description, number of peptides and sequence coverage of each of the best protein groups.
+    has_low_yield : bool
+        True if so few spectra were identified that causes were examined (step ``advice``).
+    """
+
+    classes: tuple[ClassCounts, ...] = ()
+    top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
+    has_low_yield: bool = False
+
+    def lines(self) -> list[str]:
+        """Return the lines of every spectrum search, followed by the best proteins."""
+        lines = super().lines()
+        listed = [counts.line(self.fdr) for counts in self.classes if counts.is_listed]
+        if listed:
+            lines += ["PSMs by class, each with its own false discovery rate:", *listed]
+        for accession, description, n_peptides, coverage in self.top_proteins:
+            lines.append(f"  {accession:<24.24} {counted(n_peptides, 'peptide'):>13} {coverage * 100:5.1f} %  {description:.70}")
+        return lines
+
+    def record(self) -> dict[str, Any]:
+        """Return the summary as a JSON-compatible dictionary, with classes as in ``run.json``."""
+        return {**super().record(), "classes": [counts.record() for counts in self.classes]}
 
 
 def rate_first_pass(

@@ -12,8 +12,7 @@ from proteoscope.engine.identification.low_yield import LowYieldRun, low_yield_r
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import PassPlan, localise, plan_pass, plan_second_pass, score_pass
 from proteoscope.engine.identification.precursor_errors import PrecursorErrors, measure_errors
-from proteoscope.engine.identification.report import rate_first_pass, rate_second_pass, write_report, write_sites
-from proteoscope.engine.identification.summary import IdentificationSummary
+from proteoscope.engine.identification.report import IdentificationSummary, rate_first_pass, rate_second_pass, write_report, write_sites
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.pass_records import PassRecord
 from proteoscope.engine.matches.preset_advice import read_searched

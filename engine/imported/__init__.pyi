@@ -1,10 +1,9 @@
 from . import idxml as idxml
-from . import methods_paragraph as methods_paragraph
 from . import mzidentml as mzidentml
 from . import parameters as parameters
 from . import pepxml as pepxml
-from . import results as results
 from . import search as search
+from . import summary as summary
 from . import table_formats as table_formats
 from . import tables as tables
 from . import workload as workload

@@ -71,7 +71,7 @@ IMPORT = Search(
     options=(STRICT_OPTION,),
     writes="project",
     run=_run,
-    modules=(lambda: imported.search, lambda: imported.results, lambda: matches.match_lists.tables, lambda: matches.run_exporting),
+    modules=(lambda: imported.search, lambda: imported.search, lambda: matches.match_lists.tables, lambda: matches.run_exporting),
     demo=Demo(
         {
             "results": ("BSA1_comet.pep.xml.gz", "BSA2_comet.pep.xml.gz", "BSA3_comet.pep.xml.gz"),
@@ -84,7 +84,7 @@ IMPORT = Search(
     tables=lambda: imported.tables.TABLES,
     stored=lambda: imported.tables.STORED,
     advising=lambda: matches.preset_advice.advise,
-    methods=lambda: imported.methods_paragraph.methods,
+    methods=lambda: imported.summary.methods,
     exports=(MATCH_AND_SITE_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, SITES_FOR_PERSEUS, *SPECTRAL_LIBRARIES),
     identifies=True,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,24 +21,127 @@ from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
 from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.reading import describe_unread, read_identifications
 from proteoscope.engine.imported.summary import ImportSummary, rate_sources
-from proteoscope.engine.imported.tables import LEFT_OUT_FILE
+from proteoscope.engine.imported.tables import LEFT_OUT, LEFT_OUT_FILE
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.match_lists.identifications import Identifications
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.matches.match_lists.error_rates import (
+    ErrorRateSettings,
+    are_decoys,
+    estimate_error_rates,
+    rank_matches,
+    select_ranking_score,
+)
+from proteoscope.engine.matches.match_lists.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.matches.match_lists.matches import ListedMatches, collect_matches
 from proteoscope.engine.matches.match_lists.protein_positions import cut_off_proteins
 from proteoscope.engine.matches.match_lists.references import FoundSpectra, find_spectra
 from proteoscope.engine.matches.match_lists.site_localisation import localise_list
+from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
 from proteoscope.engine.matches.preset_advice import warn_of_misfits
+from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
+from proteoscope.engine.matches.site_tables import SiteTables, write_site_tables
 from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import write_spectra
 
-if TYPE_CHECKING:
-    from proteoscope.engine.imported.results import WrittenImport
-    from proteoscope.engine.matches.match_lists.tables import RankedMatches
+__all__ = ["ImportSummary", "WrittenImport", "import_results", "left_out_table", "rated_matches", "warn_of_import", "write_import"]
 
-__all__ = ["ImportSummary", "import_results", "warn_of_import"]
+
+class WrittenImport(NamedTuple):
+    """Written results: names of text files, numbers of omitted matches by reason, results with their certainty, and localised sites.
+
+    See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.match_lists.tables.ListedTables`.
+    """
+
+    exports: tuple[str, ...]
+    left_out: dict[str, int]
+    counts: dict[str, int]
+    message: str
+    best_proteins: tuple[tuple[str, str | None, int, float | None], ...]
+    source_of: dict[str, str]
+    certainty: dict[str, dict[str, float]]
+    localised: list[dict[str, Any]]
+
+
+def write_import(
+    run: Run,
+    identifications: Identifications,
+    matches: ListedMatches,
+    rated: RankedMatches,
+    sites: SiteTables | None,
+    spectra: Spectra,
+    database: Proteins | None,
+    begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]],
+    progress: Progress,
+) -> WrittenImport:
+    """Write spectra, matches, the sites of their modifications and omitted matches to a run.
+
+    The function `begin` starts a task in the background and returns a function that waits for it.
+
+    Raises
+    ------
+    StorageError
+        If writing fails.
+    Cancelled
+        If the user cancelled the import.
+    """
+    spectra_written = begin(lambda progress: write_spectra(run, spectra, progress))
+    progress.stage("Writing results")
+    made = listed_tables(identifications, matches, rated, spectra, database)
+    tables = RunTables(made.tables, rated.settings)
+    tables.write(run, progress, begin)
+    left_out = left_out_table(identifications, matches)
+    run.write_table(LEFT_OUT.name, left_out)
+    localised = write_site_tables(run, sites, progress)
+    write_separated(run.folder / EXPORTS / LEFT_OUT_FILE, left_out, LEFT_OUT.saved_columns, progress, ROUNDED)
+    spectra_written()
+    progress.check()
+    exports = (*EXPORTED, LEFT_OUT_FILE)
+    reasons = dict(Counter(left_out["reason"].to_pylist()))
+    return WrittenImport(exports, reasons, tables.counts, tables.message, tables.best_proteins, made.source_of, made.certainty, localised)
+
+
+def rated_matches(
+    identifications: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
+) -> RankedMatches:
+    """Return the matches with ranks, decoy flags, error rates and numbers of fragment ions."""
+    row, settings = matches.row, ErrorRateSettings.from_parameters(parameters, parameters.decoy_prefixes)
+    deciding = select_ranking_score(identifications, parameters.score)
+    score, is_decoy = deciding.value[row], are_decoys(identifications, parameters.decoy_prefixes)[row]
+    rank = rank_matches(matches.spectrum, identifications.rank[row], score)
+    progress.stage("Estimating false discovery rates")
+    given = identifications.q_value[row], identifications.posterior_error[row]
+    rates = estimate_error_rates(score, is_decoy, rank == 1, given, settings)
+    if rates.q_value_of == "none":
+        settings = replace(settings, decoys="none")
+    matched, total = counted_ions(matches, spectra, parameters, progress)
+    return RankedMatches(score, deciding.title, rank, is_decoy, rates, matched, total, settings)
+
+
+def left_out_table(identifications: Identifications, matches: ListedMatches) -> pa.Table:
+    """Return the omitted matches with reasons: the unreadable ones first, then the others, in order."""
+    rows = matches.left_out
+    at = pa.array(rows)
+    called = spectrum_names(
+        identifications.run.take(at),
+        identifications.native_id.take(at),
+        identifications.title.take(at),
+        pa.array(identifications.scan[rows]),
+    )
+    sequences = pa.array([peptide.sequence for peptide in identifications.peptides], pa.string()).take(
+        pa.array(identifications.peptide[rows])
+    )
+    taken = unread_matches(identifications.place[rows], matches.reason, called, sequences, identifications.charge[rows])
+    every = pa.concat_tables(
+        [identifications.unread, taken.set_column(0, "file", pa.array(identifications.file[rows], pa.int64()))]
+    ).combine_chunks()
+    names = pa.array([Path(path).name for path in identifications.files], pa.string())
+    return LEFT_OUT.arrow({name: names.take(every[name]) if name == "file" else every[name] for name in every.column_names})
+
 
 _FAR = 5.0  # Da: exceeds differences between precursor and peptide due to isotopes or rounding
 _MAXIMUM_SHOWN = 5
@@ -92,12 +197,12 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         with run.step("plan"):
             matches = _matches(result, in_spectra, spectra, database, parameters, run.progress)
         with run.step("score"):
-            rated = imported.results.rated_matches(result, matches, spectra, parameters, run.progress)
+            rated = imported.search.rated_matches(result, matches, spectra, parameters, run.progress)
         run.device = "cpu"
         with run.step("report"):
             resources = Resources(run.threads, progress=run.progress, clock=run.clock)
             sites = localise_list(matches, rated, spectra, database, parameters, resources)
-            written = imported.results.write_import(stored, result, matches, rated, sites, spectra, database, run.begin, run.progress)
+            written = imported.search.write_import(stored, result, matches, rated, sites, spectra, database, run.begin, run.progress)
         warn_of_import(result, matches, in_spectra, database, written, rated.title, request.files("spectra"), run.progress)
         return _write_record(run, result, spectra, matches, rated, written, parameters)
 

@@ -1,13 +1,15 @@
-"""Summary of an import."""
+"""Summary and methods paragraph of an import."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from proteoscope.engine.matches.methods_paragraph import accepted_sentence, localisation_sentences
 from proteoscope.engine.results.counts import Count, counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 from proteoscope.engine.summary import Summary
 
-__all__ = ["ImportSummary", "rate_sources"]
+__all__ = ["ImportSummary", "methods", "rate_sources"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,3 +100,32 @@ def rate_sources(source_of: Mapping[str, str], score: str) -> str:
         levels.setdefault(source_of[level], []).append(name)
     listed = {source: " and ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for source, some in levels.items()}
     return "q-values of " + "; of ".join(f"{some}: {described[source]}" for source, some in listed.items())
+
+
+_MAXIMUM_CHARACTERS = 200
+_SOURCES = {"file": "taken from the file", "decoys": "computed here from the decoys", "none": "not known"}
+
+
+def _rates(facts: RunFacts) -> str:
+    """Return a sentence about the source of the q-values of PSMs, or ''."""
+    sources = facts.record.get("q_values_of")
+    source = sources.get("psms") if isinstance(sources, dict) else None
+    return f"q-values of PSMs were {_SOURCES[source]}." if source in tuple(_SOURCES) else ""
+
+
+def methods(facts: RunFacts) -> Methods:
+    """Return the methods paragraph of an import; it does not describe the original search, whose methods that search engine records."""
+    program, n_matches = facts.record.get("program"), facts.count("matches")
+    engine = program[:_MAXIMUM_CHARACTERS] if isinstance(program, str) and program else "another search engine"
+    size = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"
+    spectra, databases = facts.names("spectra"), facts.names("database")
+    sentences = [
+        f"The results of {engine} in {listed(facts.names('results', 'identifications'))}{size} were imported; "
+        "the search was that engine's.",
+        f"Matched ions were computed from the spectra of {listed(spectra)} within {facts.text('fragment_tolerance')}." if spectra else "",
+        f"Peptides were placed in the proteins of {listed(databases)}." if databases else "",
+        _rates(facts),
+        accepted_sentence(facts),
+    ]
+    sites, of_sites = localisation_sentences(facts)
+    return Methods([*sentences, *sites], of_sites)

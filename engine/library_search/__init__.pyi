@@ -1,7 +1,5 @@
 from . import error_rates as error_rates
-from . import export as export
 from . import library_builder as library_builder
-from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
 from . import prediction as prediction
 from . import prediction_parameters as prediction_parameters
@@ -10,6 +8,7 @@ from . import references as references
 from . import results as results
 from . import scoring as scoring
 from . import search as search
+from . import summary as summary
 from . import tables as tables
 from . import workload as workload
 from .entry import LIBRARY_SEARCH as LIBRARY_SEARCH

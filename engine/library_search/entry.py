@@ -70,12 +70,12 @@ LIBRARY_SEARCH = Search(
     workload_estimator=lambda: library_search.workload.estimate_workload,
     tables=lambda: library_search.tables.TABLES,
     stored=lambda: library_search.tables.STORED,
-    methods=lambda: library_search.methods_paragraph.methods,
+    methods=lambda: library_search.summary.methods,
     exports=(
         Export(
             "tsv",
             "Tables, tab-separated",
-            lambda: library_search.export.export_library_tables,
+            lambda: library_search.results.export_library_tables,
             files=(*MATCH_TABLE_FILES, "matches.tsv", *SITE_TABLE_FILES),
         ),
         *MATCH_FILES,

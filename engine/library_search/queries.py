@@ -19,8 +19,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
-from proteoscope.engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, taken, width_in_units
-from proteoscope.engine.library_search.references import UNKNOWN_CHARGE, References
+from proteoscope.engine.library_search.references import HIGHEST_MZ, UNKNOWN_CHARGE, References, peak_lists, taken, width_in_units
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.kernels.library_layouts import UNITS, Matching, PeakLists, Pools
 

@@ -9,9 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets, take_segments
+from proteoscope.engine.arrays import ranges, segment_offsets, take_segments
 from proteoscope.engine.chemistry.enzymes import enzyme
-from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.chemistry.modifications import write_mass
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
@@ -20,30 +23,173 @@ from proteoscope.engine.library_search.decoys import LibraryPeptides, library_pe
 from proteoscope.engine.library_search.error_rates import RatedMatches, missing_fdr_reason
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.references import References
-from proteoscope.engine.library_search.shifts import NamedShifts, carrying, name_differences
 from proteoscope.engine.library_search.tables import MATCHES, REFERENCES
 from proteoscope.engine.matches.columns import LIBRARY_PSMS, PEPTIDES, PROTEINS
-from proteoscope.engine.matches.match_lists.error_rates import ErrorRates, ErrorRateSettings
+from proteoscope.engine.matches.match_lists.error_rates import ErrorRates, ErrorRateSettings, ListParameters
 from proteoscope.engine.matches.match_lists.identifications import Identifications
-from proteoscope.engine.matches.match_lists.matches import collect_matches
+from proteoscope.engine.matches.match_lists.matches import ListedPeptides, collect_matches
 from proteoscope.engine.matches.match_lists.protein_positions import place_peptides
 from proteoscope.engine.matches.match_lists.references import FoundSpectra
 from proteoscope.engine.matches.match_lists.site_localisation import localise_list
-from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
+from proteoscope.engine.matches.match_lists.tables import RankedMatches, count_ions, counted_ions, listed_tables
+from proteoscope.engine.matches.run_exporting import export_matches, export_sites
 from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.shift_names import ShiftPositions, name_shifts
 from proteoscope.engine.matches.site_tables import SiteTables, write_site_tables
 from proteoscope.engine.matches.tables import AcceptanceCounts, Tables
+from proteoscope.engine.matches.writers.tsv import write_tables
+from proteoscope.engine.project import Project
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.arrow import or_null
 from proteoscope.engine.results.columns import Table
-from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.results.separated import ROUNDED, report_rated, write_separated
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 from proteoscope.engine.spectra.tables import spectrum_columns, write_spectra
 
-__all__ = ["MATCHES_FILE", "LibraryReport", "report"]
+__all__ = ["MATCHES_FILE", "LibraryReport", "NamedShifts", "carrying", "export_library_tables", "name_differences", "report"]
+
+_PLACES = 64  # maximum number of residues for naming
+_PER_ION = 2.0  # score per ion: naming accepts residues up to 1.5 below the best, so none with fewer ions
+
+
+@dataclass(frozen=True)
+class NamedShifts:
+    """Names and positions of n mass shifts.
+
+    Attributes
+    ----------
+    name : list of str, length n
+        Name of each mass shift, or its mass as text.
+    possible : list of str, length n
+        All matching names, as one text.
+    mass : ndarray of float64, shape (n,)
+        Mass of the named modification in dalton.
+    site : ndarray of int64, shape (n,)
+        Residue number from 1, 0 for the N-terminus, length + 1 for the C-terminus, -1 without a peptide.
+    """
+
+    name: list[str]
+    possible: list[str]
+    mass: NDArray[np.float64]
+    site: NDArray[np.int64]
+
+
+def name_differences(
+    peptides: ListedPeptides,
+    peptide: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    mass: NDArray[np.float64],
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    spectra: Spectra,
+    tolerance: Tolerance,
+    parameters: ListParameters,
+    progress: Progress,
+) -> NamedShifts:
+    """Return names of mass shifts, each at the residue with which most fragment ions match (the first of equal ones).
+
+    Parameters
+    ----------
+    peptides : ListedPeptides
+        Peptides of the library.
+    peptide : ndarray of int64, shape (n,)
+        Index of the peptide in `peptides`; -1 without a peptide, so that the mass is the name.
+    shift : ndarray of float64, shape (n,)
+        Mass difference in dalton.
+    mass : ndarray of float64, shape (n,)
+        Measured mass in dalton.
+    spectrum, charge : ndarray of int64, shape (n,)
+        Spectrum and charge of each match.
+    spectra : Spectra
+        Spectra of the run.
+    tolerance : Tolerance
+        Mass tolerance of names.
+    parameters : ListParameters
+        Parameters of the list of matches.
+    progress : Progress
+        Progress of the run.
+
+    Returns
+    -------
+    NamedShifts
+    """
+    n = len(peptide)
+    lengths = np.diff(peptides.residue_offsets)
+    name, possible = [write_mass(round(mass, 4)) for mass in shift.tolist()], [""] * n
+    named_mass, site = shift.copy(), np.full(n, -1)
+    rows = np.flatnonzero((peptide >= 0) & (lengths[np.maximum(peptide, 0)] < _PLACES) if len(lengths) else np.zeros(n, np.bool_))
+    if not len(rows):
+        return NamedShifts(name, possible, named_mass, site)
+    peptide_of_row = peptide[rows]
+    score = _residue_scores(peptides, peptide_of_row, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
+    begin = peptides.residue_offsets[peptide_of_row]
+    # Flanking residues are unknown: use the peptide as its own protein.
+    positions = ShiftPositions(
+        shift[rows],
+        tolerance.width(mass[rows]),
+        score,
+        begin,
+        lengths[peptide_of_row],
+        begin,
+        begin + lengths[peptide_of_row],
+        peptides.residues,
+        1,
+    )
+    named = name_shifts(positions, (), enzyme("Trypsin"))
+    for k, row in enumerate(rows.tolist()):
+        which = int(named.modification[k])
+        site[row], possible[row] = named.site[k], named.possible[k]
+        if which >= 0:
+            name[row], named_mass[row] = named.modifications[which].name, named.modifications[which].mass
+    return NamedShifts(name, possible, named_mass, site)
+
+
+def _residue_scores(
+    peptides: ListedPeptides,
+    peptide: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    spectra: Spectra,
+    parameters: ListParameters,
+    progress: Progress,
+) -> NDArray[np.float32]:
+    """Return scores of the shift at each residue, (n, 64); -inf beyond the last residue.
+
+    A score is the number of matched ions times `_PER_ION`, so that naming accepts no residue with fewer ions.
+    """
+    lengths = np.diff(peptides.residue_offsets)[peptide]
+    row = np.repeat(np.arange(len(peptide)), lengths)  # one candidate per residue with the shift
+    _, position = ranges(np.zeros_like(lengths), lengths)
+    offsets, at = ranges(peptides.residue_offsets[peptide[row]], peptides.residue_offsets[peptide[row] + 1])
+    masses = peptides.residue_masses[at]
+    masses[offsets[:-1] + position] += shift[row]
+    matched, _ = count_ions(
+        offsets,
+        masses,
+        peptides.residues[at],
+        spectrum[row],
+        charge[row],
+        spectra,
+        parameters.fragment_tolerance,
+        parameters.ion_series,
+        parameters.maximum_fragment_charge,
+        progress,
+    )
+    score = np.full((len(peptide), _PLACES), -np.inf, np.float32)
+    score[row, position] = matched * _PER_ION
+    return score
+
+
+def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedPeptide:
+    """Return a peptide with an additional modification at `site` (0 to length + 1), with this name and mass (Da)."""
+    more = NotedModification(site, "" if name[:1] in "+-" else name, mass)
+    return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda modification: modification.position)))
+
 
 DECOY_PREFIX = "DECOY_"
 _NAMELESS = "unknown"
@@ -315,3 +461,14 @@ def _proteins(
         lists.append([numbers.setdefault(prefix + name, len(numbers)) for name in dict.fromkeys(named)])
     offsets = segment_offsets(np.array([len(proteins) for proteins in lists], np.int64))
     return offsets, np.array([number for proteins in lists for number in proteins], np.int64), tuple(numbers)
+
+
+def export_library_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write PSMs, peptides, protein groups, all library matches and sites (see `proteoscope.engine.entry.Search.export`)."""
+    written = export_matches(write_tables, project, request, progress)
+    out = request.target / f"{MATCHES.name}.tsv"
+    result = read_stored(project, request.run_id, MATCHES, MATCHES.saved)
+    write_separated(out, result, MATCHES.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+    run = next(run for run in project.runs() if run.id == request.run_id)
+    report_rated(progress, out, result["q_value"], float(run.parameters["fdr"]))
+    return [*written, out, *export_sites(project, request, progress)]

@@ -17,8 +17,7 @@ from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.formats import read_spectra
-from proteoscope.engine.formats.label_evidence import LABEL_MASSES, LabelEvidence
-from proteoscope.engine.formats.spectra_content import SpectraContent, spectra_content
+from proteoscope.engine.formats.spectra_content import LABEL_MASSES, LabelEvidence, SpectraContent, spectra_content
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import PresetAdvice, preset_names
 

@@ -1,11 +1,11 @@
 from . import candidate_search as candidate_search
 from . import error_rates as error_rates
-from . import export as export
-from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
 from . import passes as passes
 from . import ranking as ranking
+from . import results as results
 from . import search as search
+from . import summary as summary
 from . import synthetic_workload as synthetic_workload
 from . import tables as tables
 from . import workload as workload

@@ -62,12 +62,12 @@ MODIFIED_SEARCH = Search(
     tables=lambda: modified_search.tables.TABLES,
     stored=lambda: modified_search.tables.STORED,
     advising=lambda: matches.preset_advice.advise,
-    methods=lambda: modified_search.methods_paragraph.methods,
+    methods=lambda: modified_search.summary.methods,
     exports=(
         Export(
             "tsv",
             "Tables, tab-separated",
-            lambda: modified_search.export.export_modified_tables,
+            lambda: modified_search.results.export_modified_tables,
             files=(*MATCH_TABLE_FILES, "modifications.tsv", *SITE_TABLE_FILES),
             has_acceptance=True,
         ),

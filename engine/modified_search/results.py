@@ -8,26 +8,39 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from proteoscope.engine.chemistry.modifications import write_mass
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import SHIFT_COLUMNS
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
+from proteoscope.engine.matches.run_exporting import export_matches, export_sites
 from proteoscope.engine.matches.run_tables import RunTables
 from proteoscope.engine.matches.site_tables import write_site_tables
 from proteoscope.engine.matches.tables import Tables, write_tables
+from proteoscope.engine.matches.writers import tsv
 from proteoscope.engine.modified_search.error_rates import KINDS, PLAIN, UNNAMED, RankedMatches
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
-from proteoscope.engine.modified_search.site_localisation import ShiftSites
+from proteoscope.engine.modified_search.passes import ShiftSites
 from proteoscope.engine.modified_search.tables import MODIFICATIONS
 from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.project import Project
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.reader import read_stored
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["MODIFICATIONS_FILE", "Report", "modification_table", "rated_groups", "write_modification_file", "write_report"]
+__all__ = [
+    "MODIFICATIONS_FILE",
+    "Report",
+    "export_modified_tables",
+    "modification_table",
+    "rated_groups",
+    "write_modification_file",
+    "write_report",
+]
 
 MODIFICATIONS_FILE = "modifications.tsv"
 _BINS_OF_DALTON = 100  # unnamed shifts that round to the same hundredth of a dalton share a row
@@ -198,3 +211,12 @@ def _modification_row(name: str, mass: float, members: list[dict[str, Any]], unm
 def write_modification_file(out: Path, table: pa.Table, progress: Progress, *, spreadsheet_safe: bool = False) -> None:
     """Write the table of modifications as text."""
     write_separated(out, table, MODIFICATIONS.saved_columns, progress, ROUNDED, spreadsheet_safe=spreadsheet_safe)
+
+
+def export_modified_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the tables of PSMs, peptides, protein groups, modifications and sites (see `proteoscope.engine.entry.Search.export`)."""
+    written = export_matches(tsv.write_tables, project, request, progress)
+    out = request.target / MODIFICATIONS_FILE
+    table = read_stored(project, request.run_id, MODIFICATIONS, MODIFICATIONS.saved)
+    write_modification_file(out, table, progress, spreadsheet_safe=request.spreadsheet_safe)
+    return [*written, out, *export_sites(project, request, progress)]

@@ -18,9 +18,8 @@ from proteoscope.engine.matches.run_tables import EXPORTED
 from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
 from proteoscope.engine.modified_search.error_rates import RankedMatches, estimate_error_rates
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
-from proteoscope.engine.modified_search.passes import plan_search, score_search
+from proteoscope.engine.modified_search.passes import localise_shifts, plan_search, score_search
 from proteoscope.engine.modified_search.results import MODIFICATIONS_FILE, Report, rated_groups, write_report
-from proteoscope.engine.modified_search.site_localisation import localise_shifts
 from proteoscope.engine.modified_search.summary import ModifiedSearchSummary
 from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
 from proteoscope.engine.results.counts import counted

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.modifications import SearchModification, names_digest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.peptides.array_files import ArrayFile
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.columns import open_column, read_numbers, require
@@ -28,7 +28,48 @@ from proteoscope.kernels.cpu.known_forms import list_known_forms
 from proteoscope.kernels.device import equal_partitions
 from proteoscope.kernels.digestion_layouts import DICTIONARY_TYPES, FormSources, KnownFormRules, KnownForms, PeptideDictionary
 
-__all__ = ["FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
+__all__ = ["ArrayFile", "FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
+
+_HEADER_BYTES = 128
+
+
+class ArrayFile:
+    """Writer of a .npy file with a one-dimensional array whose length is not known in advance.
+
+    Parameters
+    ----------
+    path : Path
+        File to write; complete after the end of the `with` block.
+    dtype : type
+        Type of the values.
+
+    Attributes
+    ----------
+    length : int
+        Number of values written.
+    """
+
+    def __init__(self, path: Path, dtype: type) -> None:
+        self._file = path.open("wb")
+        self._dtype = np.dtype(dtype)
+        self._file.write(bytes(_HEADER_BYTES))
+        self.length = 0
+
+    def append(self, values: NDArray[np.generic]) -> None:
+        """Append values to the array in the file."""
+        np.ascontiguousarray(values, self._dtype).tofile(self._file)
+        self.length += len(values)
+
+    def __enter__(self) -> ArrayFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        text = repr({"descr": self._dtype.str, "fortran_order": False, "shape": (self.length,)})
+        header = b"\x93NUMPY\x01\x00" + (_HEADER_BYTES - 10).to_bytes(2, "little") + text.ljust(_HEADER_BYTES - 11).encode() + b"\n"
+        with self._file:
+            self._file.seek(0)
+            self._file.write(header)
+
 
 _RULES = 1
 """Version of the rules of this module and of `known_modifications`, for cache keys; to be increased when other forms result."""

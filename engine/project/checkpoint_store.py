@@ -12,6 +12,7 @@ checkpoint was created, the checkpoint belongs to that project.
 import hashlib
 import os
 import re
+import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,11 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from proteoscope.engine.errors import StorageError
+from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.project.cache import cache_folder
 from proteoscope.engine.project.checkpoint_file import CheckpointHeader, is_in_use, journal, read_header, remove_files
-from proteoscope.engine.project.identity import is_project_id, project_id_at
+from proteoscope.engine.project.database import Database
+from proteoscope.engine.project.paths import DATABASE
+from proteoscope.engine.project.schema import ID_BYTES
 
 __all__ = [
     "Checkpoint",
@@ -31,10 +34,42 @@ __all__ = [
     "ListedCheckpoint",
     "checkpoint_folder",
     "clear_checkpoint",
+    "is_project_id",
     "list_checkpoints",
+    "project_id_at",
     "prune_checkpoints",
+    "read_project_id",
     "remove_finished",
 ]
+
+_ID = re.compile(f"[0-9a-f]{{{2 * ID_BYTES}}}")
+
+
+def is_project_id(text: object) -> bool:
+    """Return True if `text` has the form of a project id: 32 hexadecimal digits."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+def read_project_id(connection: sqlite3.Connection) -> str:
+    """Return the id in a project's database; '' if the id is damaged."""
+    rows = connection.execute("SELECT id FROM identity LIMIT 2").fetchall()
+    return rows[0][0] if len(rows) == 1 and is_project_id(rows[0][0]) else ""
+
+
+def project_id_at(folder: Path) -> str | None:
+    """Return the id of the project in a folder; None if there is no project, '' if it cannot be read."""
+    try:
+        if not (folder / DATABASE).is_file():
+            return None
+        database = Database(folder / DATABASE, read_only=True)
+        database.check()
+        with database.transaction() as connection:
+            return read_project_id(connection)
+    except (InputError, StorageError):
+        return ""
+    except OSError:
+        return None
+
 
 TOTAL_BYTES = 20 << 30
 """Maximum total size of all checkpoints in bytes; beyond it, the least recently used ones are removed."""

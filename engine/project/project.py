@@ -34,10 +34,9 @@ from proteoscope.engine.errors import InputError, ParameterError, RunExistsError
 from proteoscope.engine.files import atomic_file, is_temporary, remove_leftovers, storage_errors, sync_folder
 from proteoscope.engine.jobs.progress import PASSING, Cancelled, Progress
 from proteoscope.engine.project.checkpoint_file import remove_files
-from proteoscope.engine.project.checkpoint_store import Checkpoint, CheckpointKey, remove_finished
+from proteoscope.engine.project.checkpoint_store import Checkpoint, CheckpointKey, read_project_id, remove_finished
 from proteoscope.engine.project.database import Database, gone_error
 from proteoscope.engine.project.digests import canonical_json, content_bytes, file_digest
-from proteoscope.engine.project.identity import read_project_id
 from proteoscope.engine.project.locks import FileLock, ProcessIdentity
 from proteoscope.engine.project.outputs import check_new_project
 from proteoscope.engine.project.paths import (

@@ -1,10 +1,10 @@
 from . import export as export
 from . import ion_traces as ion_traces
-from . import methods_paragraph as methods_paragraph
 from . import msstats as msstats
 from . import msstats_ptm as msstats_ptm
 from . import mztab as mztab
 from . import parameters as parameters
 from . import search as search
+from . import summary as summary
 from . import tables as tables
 from . import workload as workload

@@ -63,7 +63,7 @@ QUANTIFICATION = Search(
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),
-    methods=lambda: quantification.methods_paragraph.methods,
+    methods=lambda: quantification.summary.methods,
     # The views are above this package, and are imported when pages are written.
     pages=lambda: engine.views.quantity_pages.write_pages,
     shortcuts=("run", "method", "label", "match_between_runs", "conditions"),

@@ -1,11 +1,12 @@
-"""Summary of a quantification."""
+"""Summary and methods paragraph of a quantification."""
 
 from dataclasses import dataclass
 
 from proteoscope.engine.results.counts import Count, counted
+from proteoscope.engine.results.methods import Methods, RunFacts
 from proteoscope.engine.summary import Summary
 
-__all__ = ["QuantificationSummary"]
+__all__ = ["QuantificationSummary", "methods"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,3 +80,131 @@ class QuantificationSummary(Summary):
         if self.n_imputed:
             result.append(f"{self.n_imputed:,} missing quantities were imputed; the table counts those of each protein")
         return result
+
+
+_NSAF = "Zybailov B, et al. Statistical analysis of membrane proteome expression changes. J Proteome Res 5, 2339-2347 (2006)"
+_MAXLFQ = "Cox J, et al. Accurate proteome-wide label-free quantification (MaxLFQ). Mol Cell Proteomics 13, 2513-2526 (2014)"
+_TRANSFERS = (
+    "Solivais AJ, et al. Improved detection of differentially abundant proteins through FDR-control of peptide-identity-propagation."
+    " J Proteome Res 24, 4437-4449 (2025)"
+)
+_LIMMA = "Smyth GK. Linear models and empirical Bayes methods for assessing differential expression. Stat Appl Genet Mol Biol 3, 3 (2004)"
+_MIXTURE = "Dempster AP, et al. Maximum likelihood from incomplete data via the EM algorithm. J R Stat Soc B 39, 1-38 (1977)"
+_BENJAMINI = "Benjamini Y, Hochberg Y. Controlling the false discovery rate. J R Stat Soc B 57, 289-300 (1995)"
+_REFERENCE = "Plubell DL, et al. Extended multiplexing of tandem mass tags (TMT) labeling. Mol Cell Proteomics 16, 873-890 (2017)"
+_BY = {
+    "maxlfq": "the pairwise medians of the ratios of their ions (MaxLFQ)",
+    "top-3": "the sum of their three most abundant peptides",
+    "sum": "the sum of their peptides",
+    "median": "the median of their peptides",
+}
+
+
+def methods(facts: RunFacts) -> Methods:
+    """Return the methods paragraph of a quantification, from the record of its run."""
+    runs = facts.record.get("source_runs")
+    names = ", ".join(str(run)[:60] for run in runs[:6]) if isinstance(runs, list) else ""
+    method, citations = facts.text("method"), []
+    sentences = [
+        f"Matches{f' of {names}' if names else ''} up to a q-value of {facts.text('psm_fdr')} and protein groups up to"
+        f" {facts.text('protein_fdr')} were quantified; peptides of several groups counted for"
+        f" {'the one with the most peptides' if facts.text('shared_peptides') == 'razor' else 'none'}."
+    ]
+    if method == "counts":
+        sentences.append(
+            "Proteins were quantified by their numbers of spectra, normalised by length (NSAF), which saturate: fold changes are smaller"
+            " than those of amounts."
+        )
+        citations.append(_NSAF)
+    elif method == "tmt":
+        sentences += _describe_reporters(facts)
+        citations += [_REFERENCE] if facts.text("reference") else []
+    else:
+        sentences += _describe_traces(facts)
+        citations += [_TRANSFERS] if facts.text("match_between_runs") == "True" else []
+    if method != "counts":
+        by = facts.text("protein_quantity")
+        if facts.text("normalisation") == "median":
+            sentences.append(f"Samples were scaled so that the median ion was the same in all{_centres(facts)}.")
+            citations += [_MIXTURE] if facts.record.get("centre_shifts") else []
+        sentences.append(f"Proteins were quantified by {_BY.get(by, 'their peptides')}.")
+        citations += [_MAXLFQ] if by == "maxlfq" else []
+    if sites := facts.count("sites"):
+        sentences.append(
+            f"{counted(sites, 'site')} of modifications with a probability of at least {facts.text('minimum_site_probability')} were"
+            " quantified by their peptidoforms, and compared with the peptidoforms of their protein without localised modifications."
+        )
+    if facts.count("tested") and facts.count("changed") is not None:
+        sentences.append(_comparison(facts))
+        citations += [_LIMMA, _BENJAMINI]
+    return Methods(sentences, tuple(citations))
+
+
+def _comparison(facts: RunFacts) -> str:
+    blocks = [str(block)[:20] for block in facts.record.get("blocks") or []]
+    with_blocks = f" in linear models of the condition and of {', '.join(blocks)} as blocks" if blocks else ""
+    imputed = "missing quantities were not imputed"
+    if facts.text("imputation") == "low":
+        imputed = (
+            "what one of two compared conditions lacked, where the other had two measured values, was set to the lowest percent of the"
+            f" sample ({counted(facts.count('imputed') or 0, 'value')}), which did not enter the variance"
+        )
+    tested, changed = facts.count("tested") or 0, facts.count("changed") or 0
+    return (
+        f"Log2 quantities were compared by moderated t-tests (empirical Bayes){with_blocks}, with p-values corrected after Benjamini"
+        f" and Hochberg; {imputed}. Of {counted(tested, 'test')}, {changed:,} changed at a false discovery rate of"
+        f" {facts.text('change_fdr')}."
+    )
+
+
+def _centres(facts: RunFacts) -> str:
+    """Return how conditions were centred, as the end of a sentence, or ''."""
+    shifts = facts.record.get("centre_shifts")
+    if not isinstance(shifts, dict) or not shifts:
+        return ""
+    moved = "; ".join(f"{str(name)[:60]}: {value:+.3f}" for name, value in shifts.items() if isinstance(value, int | float))
+    return f", and compared conditions so that the proteins that do not change were, by a mixture model of their log2 ratios ({moved})"
+
+
+def _describe_traces(facts: RunFacts) -> list[str]:
+    refused = facts.count("refused")
+    reported = f" ({counted(refused, 'trace')} in all)" if refused is not None else ""
+    result = [
+        f"The first {facts.text('isotopes')} isotopes of each ion were followed in the MS1 spectra within"
+        f" {facts.text('precursor_tolerance')}, up to {facts.text('retention_window')} s from its spectra, and the area under them was"
+        f" taken where their areas agreed with the pattern of the formula (cosine of at least {facts.text('minimum_agreement')})."
+        " Traces were refused whose summit was not twice as high as the lowest intensities of the file, belonged to another identified ion"
+        f" or its isotopes, or was at another time, after alignment, than in most files{reported}."
+    ]
+    if voltages := facts.count("faims_voltages"):
+        result.append(f"Traces were followed within one of the {voltages} compensation voltages of FAIMS.")
+    if facts.text("match_between_runs") == "True":
+        transferred = facts.count("transferred")
+        reported = f"; {counted(transferred, 'ion')} came from them" if transferred is not None else ""
+        result.append(
+            "Ions of accepted proteins that other files identified, whose peptides had a q-value of at most"
+            f" {facts.text('donor_fdr')} over all files, were looked for at their aligned times, and accepted up to a rate of false"
+            f" transfers of {facts.text('transfer_fdr')}, estimated by decoy peptides and random times (PIP-ECHO){reported}."
+        )
+    return result
+
+
+def _describe_reporters(facts: RunFacts) -> list[str]:
+    peak = "the most intense" if facts.text("reporter_peak") == "most-intense" else "the nearest"
+    result = [
+        f"Of each channel of the label ({facts.text('label')}), {peak} peak within {facts.text('reporter_tolerance')} was taken as its"
+        f" reporter ion; spectra with more than {facts.text('maximum_interference')} of other ions in the isolation window, by the MS1"
+        f" spectra before and after, were refused. Peptidoforms have the {facts.text('peptide_quantity')} of their spectra."
+    ]
+    from_third = facts.count("ms3_spectra")
+    if from_third:
+        result.append(
+            f"Reporter ions of {counted(from_third, 'identified spectrum', 'identified spectra')} were read from MS3 made from them."
+        )
+    if facts.names("impurities"):
+        result.append("Isotope impurities were taken out with the table of the kit, by non-negative least squares.")
+    if facts.text("reference"):
+        result.append(
+            f"Plexes were scaled by their channels of {facts.text('reference')[:60]}, thing by thing (internal reference scaling)."
+        )
+    return result

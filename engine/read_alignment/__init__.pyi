@@ -2,13 +2,13 @@ from . import export as export
 from . import fitting as fitting
 from . import mapping as mapping
 from . import mate_names as mate_names
-from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
 from . import records as records
 from . import results as results
 from . import scoring as scoring
 from . import search as search
 from . import sequences as sequences
+from . import summary as summary
 from . import tables as tables
 from . import workload as workload
 from .entry import READ_ALIGNMENT as READ_ALIGNMENT

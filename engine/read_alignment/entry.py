@@ -103,7 +103,7 @@ READ_ALIGNMENT = Search(
     fitting=lambda: read_alignment.fitting,
     tables=lambda: read_alignment.tables.TABLES,
     stored=lambda: read_alignment.tables.STORED,
-    methods=lambda: read_alignment.methods_paragraph.methods,
+    methods=lambda: read_alignment.summary.methods,
     exports=(
         _alignments("tsv", "Table, tab-separated", ".tsv"),
         _alignments("sam", "Alignments as SAM", ".sam"),

@@ -95,7 +95,7 @@ SEQUENCE_SEARCH: Search = Search(
     modules=(lambda: sequence_search.search,),
     tables=lambda: sequence_search.tables.TABLES,
     stored=lambda: sequence_search.tables.STORED,
-    methods=lambda: sequence_search.methods_paragraph.methods,
+    methods=lambda: sequence_search.summary.methods,
     exports=(
         _export("tsv", "Table, tab-separated", ".tsv"),
         _export("blast6", "Table as BLAST's format 6, without a header", ".blast6", ".b6", ".m8"),

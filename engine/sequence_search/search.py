@@ -6,12 +6,10 @@ from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.outputs import refuse_packed
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
-from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
-from proteoscope.engine.sequence_search.packed import packed_database
+from proteoscope.engine.sequence_search.inputs import packed_database, warn_of_unusual_input
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
-from proteoscope.engine.sequence_search.reported_hits import HitTotals, reported_hits
+from proteoscope.engine.sequence_search.reported_hits import HitTotals, SearchStatistics, reported_hits, search_statistics
 from proteoscope.engine.sequence_search.results import hit_writers
-from proteoscope.engine.sequence_search.score_statistics import SearchStatistics, search_statistics
 from proteoscope.engine.sequence_search.scoring import measure_shares, open_session, query_batches, score_batch
 from proteoscope.engine.sequence_search.summary import DeviceShare, SequenceSearchSummary, hit_counts
 from proteoscope.engine.sequences.database import SequenceDatabase, read_sequences

@@ -1,12 +1,12 @@
 from . import candidates as candidates
-from . import export as export
 from . import hit_chains as hit_chains
 from . import hits as hits
-from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
+from . import results as results
 from . import scoring as scoring
 from . import search as search
 from . import structures as structures
+from . import summary as summary
 from . import superposing as superposing
 from . import synthetic_workload as synthetic_workload
 from . import tables as tables

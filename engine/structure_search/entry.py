@@ -111,9 +111,9 @@ STRUCTURE_SEARCH: Search = Search(
     modules=(lambda: structure_search.search,),
     tables=lambda: structure_search.tables.TABLES,
     stored=lambda: (structure_search.tables.CLUSTERS,),
-    methods=lambda: structure_search.methods_paragraph.methods,
+    methods=lambda: structure_search.summary.methods,
     exports=(
-        Export("tsv", "Table, tab-separated", lambda: structure_search.export.export_hits, (".tsv",)),
+        Export("tsv", "Table, tab-separated", lambda: structure_search.results.export_hits, (".tsv",)),
         Export("figures", "Map of folds of all chains", lambda: engine.views.fold_map.export_figures, has_figures=True),
     ),
     commands=COMMANDS,

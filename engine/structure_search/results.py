@@ -9,15 +9,19 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
 from proteoscope.engine.project.run import Run
-from proteoscope.engine.results.separated import TRIMMED, header_line, separated_lines
+from proteoscope.engine.results.reader import stored_table
+from proteoscope.engine.results.separated import TRIMMED, header_line, separated_lines, write_separated
 from proteoscope.engine.structure_search.hits import StructureQueryHits
 from proteoscope.engine.structure_search.summary import Best
 from proteoscope.engine.structure_search.tables import HITS, QUERIES
 from proteoscope.engine.structures.outputs import write_superposition
 
-__all__ = ["HitTotals", "hit_writers"]
+__all__ = ["HitTotals", "export_hits", "hit_writers"]
 
 HitWriter = Callable[[StructureQueryHits], None]
 
@@ -132,3 +136,16 @@ def _write_superpositions(folder: Path, query_hits: StructureQueryHits) -> None:
         with storage_errors(place):
             place.mkdir(parents=True, exist_ok=True)
         write_superposition(place, aligned, extra={name: "" if isnan(hit[name]) else f"{hit[name]:.10g}" for name in _OF_SEARCH})
+
+
+_ROWS = 4096  # maximum rows of a table in memory
+
+
+def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Export the hits of a run in the way in which the search writes them (see `proteoscope.engine.entry.Search.export`)."""
+    progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "hits"))
+    with stored_table(project, request.run_id, HITS, HITS.saved, verify=False) as source:
+        # All columns are checked, including those that are not exported.
+        rows = source.batches(rows=_ROWS)
+        write_separated(request.target, rows, HITS.saved_columns, progress, TRIMMED, spreadsheet_safe=request.spreadsheet_safe, rows=_ROWS)
+    return [request.target]

@@ -1,11 +1,12 @@
-"""Summary of a structure search."""
+"""Summary and methods paragraph of a structure search."""
 
 from dataclasses import dataclass
 
-from proteoscope.engine.results.counts import Count
+from proteoscope.engine.results.counts import Count, counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 from proteoscope.engine.summary import Summary
 
-__all__ = ["Best", "StructureSearchSummary"]
+__all__ = ["Best", "StructureSearchSummary", "methods"]
 
 Best = tuple[str, str, float, float | None, float | None, float, str]
 """Query, target, TM-score normalised by the query, probability of the same fold, E-value, z-score and description; None if unknown."""
@@ -56,3 +57,37 @@ def _best_line(best: Best) -> str:
     query, target, tm, fold, e_value, z, text = best
     facts = ("" if fold is None else f"same fold {100 * fold:3.0f} %  ") + ("" if e_value is None else f"E {e_value:<8.2g} ")
     return f"  {query:<20.20} {target:<20.20} TM {tm:5.3f}  {facts}z {z:6.1f}  {text:.60}"
+
+
+_CASSERT = (
+    "Mrozek D, Brożek M, Małysiak-Mrozek B. Parallel implementation of 3D protein structure similarity searches. J Mol Model 2014, 20:2067."
+)
+_TM_SCORE = "Zhang Y, Skolnick J. Scoring function for automated assessment of protein structure template quality. Proteins 2004, 57:702."
+_PROBABILITY = "Xu J, Zhang Y. How significant is a protein structure similarity with TM-score = 0.5? Bioinformatics 2010, 26:889."
+
+
+def methods(facts: RunFacts) -> Methods:
+    """Return the methods paragraph of a structure search and its references."""
+    n_queries, n_chains, n_hits = (facts.count(name) for name in ("queries", "chains", "hits"))
+    is_published = facts.text("mode") == "published"
+    size = "" if n_queries is None else f" ({counted(n_queries, 'chain')})"
+    against = "" if n_chains is None else f" ({counted(n_chains, 'chain')})"
+    confidence = facts.parameters.get("minimum_plddt")
+    rewards = (
+        "the rewards of GPU-CASSERT, and ranked by score"
+        if is_published
+        else "log-odds of conformation, spatial neighbours, burial and residue type, and ranked by mean TM-score and z-score"
+    )
+    left_out = isinstance(confidence, int | float) and confidence > 0
+    queries, database = listed(facts.names("queries")), listed(facts.names("database"))
+    compared = f"{queries}{size} were compared with every chain of {database}" if queries else f"{database} were compared with each other"
+    sentences = [
+        f"The chains of {compared}{against} in the phases of GPU-CASSERT: elements of secondary structure, then residues, both by local "
+        "alignment with affine gaps, then superposition by least squares.",
+        f"Chains whose elements scored less than {facts.text('qualification_threshold')} of the query with itself were left out.",
+        f"Residues were scored by {rewards}.",
+        f"Residues with a pLDDT below {confidence:g} were left out." if left_out else "",
+        f"At most {facts.text('hits_per_query')} hits were reported for a query"
+        + ("." if n_hits is None else f": {counted(n_hits, 'hit')}."),
+    ]
+    return Methods(sentences, [_CASSERT, _TM_SCORE, _PROBABILITY])

@@ -24,9 +24,16 @@ from proteoscope import kernels
 from proteoscope.engine.arrays import begins_group
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structures.chain_copies import copies_note, copy_name, free_codes, models_note
-from proteoscope.engine.structures.pdb_atoms import ATOM_COLUMNS, NOT_READABLE, PdbAtoms, begins_early
+from proteoscope.engine.structures.pdb_atoms import (
+    ATOM_COLUMNS,
+    FIRST_HEXADECIMAL,
+    LAST_DECIMAL,
+    NOT_READABLE,
+    PdbAtoms,
+    begins_early,
+    read_residue_numbers,
+)
 from proteoscope.engine.structures.residue_names import dynamics_parent
-from proteoscope.engine.structures.residue_numbers import FIRST_HEXADECIMAL, LAST_DECIMAL, read_residue_numbers
 
 __all__ = ["PlainPdb", "plain_pdb"]
 

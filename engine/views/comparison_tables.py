@@ -17,11 +17,11 @@ from proteoscope.engine.page_sizes import FIGURE_FORMAT, FigureFormat, laid_out_
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.shared_names import distinct_names
-from proteoscope.engine.views.compared_spectra import compared_answers
 from proteoscope.engine.views.comparison_drawings import (
     CURVES_SIZE,
     OVERLAPS_SIZE,
     SCORES_SIZE,
+    compared_answers,
     draw_curves,
     draw_overlaps,
     draw_scores,

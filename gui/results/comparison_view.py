@@ -17,8 +17,15 @@ from PySide6.QtWidgets import (
 
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.project import Project
-from proteoscope.engine.views.compared_spectra import compared_answers
-from proteoscope.engine.views.comparison_drawings import CURVES_SIZE, OVERLAPS_SIZE, SCORES_SIZE, draw_curves, draw_overlaps, draw_scores
+from proteoscope.engine.views.comparison_drawings import (
+    CURVES_SIZE,
+    OVERLAPS_SIZE,
+    SCORES_SIZE,
+    compared_answers,
+    draw_curves,
+    draw_overlaps,
+    draw_scores,
+)
 from proteoscope.engine.views.comparison_tables import comparison_table
 from proteoscope.engine.views.drawings import Drawing
 from proteoscope.engine.views.finished_run import open_run

@@ -298,7 +298,7 @@ def _read_results(path: Path, chance: random.Random) -> int:
     from proteoscope.engine.chemistry.enzymes import enzyme
     from proteoscope.engine.imported.parameters import ImportParameters
     from proteoscope.engine.imported.reading import read_identifications
-    from proteoscope.engine.imported.results import left_out_table, rated_matches
+    from proteoscope.engine.imported.search import left_out_table, rated_matches
     from proteoscope.engine.jobs.progress import Progress
     from proteoscope.engine.matches.match_lists.matches import collect_matches
     from proteoscope.engine.matches.match_lists.references import find_spectra

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import proteoscope
 from proteoscope import engine
 from proteoscope.engine.errors import WorkersError, shortened
-from proteoscope.engine.execution.child_processes import own_program, printed_lines
 from proteoscope.engine.execution.cluster.certificates import (
     Certificates,
     make_certificates,
@@ -31,6 +30,7 @@ from proteoscope.engine.execution.cluster.requests import (
     read_hosts,
     read_slurm,
 )
+from proteoscope.engine.execution.devices import own_program, printed_lines
 from proteoscope.engine.files import scratch_folder, storage_errors, temporary_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 

@@ -2,9 +2,8 @@ from . import blib as blib
 from . import blib_writer as blib_writer
 from . import mgf as mgf
 from . import msp as msp
-from . import msp_writer as msp_writer
 from . import mzspeclib_json as mzspeclib_json
 from . import mzspeclib_text as mzspeclib_text
-from . import mzspeclib_writer as mzspeclib_writer
 from . import reading as reading
+from . import text_writers as text_writers
 from . import transitions as transitions

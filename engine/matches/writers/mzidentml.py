@@ -21,7 +21,7 @@ from proteoscope.engine.chemistry.modification_places import terminal_position
 from proteoscope.engine.creation_time import creation_time
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.header_names import header_names
-from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FORMAT, native_format
+from proteoscope.engine.formats.mzml_writer import INDEX_FORMAT, SCAN_FORMAT, native_format
 from proteoscope.engine.formats.registry import FileFormat, bare_name, find_format, select_formats
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress

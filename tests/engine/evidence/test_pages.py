@@ -16,8 +16,7 @@ from proteoscope.engine.results.columns import Column
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.views.drawings import Curve, Label, text_width
 from proteoscope.engine.views.evidence import protein_evidence, read_shown_structure
-from proteoscope.engine.views.evidence_drawings import draw_fold
-from proteoscope.engine.views.evidence_pages import write_pages
+from proteoscope.engine.views.evidence_pages import draw_fold, write_pages
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.pdf_pages import PdfPages
 from tests.engine.evidence.evidence_projects import project_with_evidence, write_albumin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.formats.label_evidence import detect_label
+from proteoscope.engine.formats.spectra_content import detect_label
 
 TMT = (126.127726, 127.124761, 128.134436, 129.131471, 130.141145, 131.138180)
 ITRAQ_4, ITRAQ_8 = (114.1112, 115.1082, 116.1116, 117.1149), (113.1078, 114.1112, 118.1120, 119.1153, 121.1220)

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from proteoscope import resources
-from proteoscope.engine.formats.label_evidence import LabelEvidence
-from proteoscope.engine.formats.spectra_content import SpectraContent, fragment_exactness, precursor_exactness, spectra_content
+from proteoscope.engine.formats.spectra_content import (
+    LabelEvidence,
+    SpectraContent,
+    fragment_exactness,
+    precursor_exactness,
+    spectra_content,
+)
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.preset_advice import advise, warn_of_misfits
 from proteoscope.engine.searches import search_of_kind

@@ -9,7 +9,7 @@ import pytest
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.identification import advice, low_yield, low_yield_causes, search
+from proteoscope.engine.identification import advice, low_yield, search
 from proteoscope.engine.identification import passes as passes_module
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import score_pass
@@ -172,8 +172,8 @@ def test_limited_progress_raises_cancelled_after_cancel():
 def test_advice_probes_fewer_spectra_when_time_is_short(files, tmp_path, passes, monkeypatch):
     monkeypatch.setattr(low_yield, "_MINIMUM_PROBED", 10)
     monkeypatch.setattr(advice, "_SHARE", 1e6)
-    monkeypatch.setattr(low_yield_causes, "_RESIDUES_PER_SECOND", 1e-6)  # no time for enzymes
-    monkeypatch.setattr(low_yield_causes, "_SERIES", ())
+    monkeypatch.setattr(advice, "_RESIDUES_PER_SECOND", 1e-6)  # no time for enzymes
+    monkeypatch.setattr(advice, "_SERIES", ())
     seconds = []
 
     def half(n_candidates: np.ndarray, n_spectra: int, per_candidate: float, left: float) -> int:

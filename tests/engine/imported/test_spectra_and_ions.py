@@ -20,8 +20,8 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.match_lists.identifications import MatchCollector
-from proteoscope.engine.matches.match_lists.ions import count_ions
 from proteoscope.engine.matches.match_lists.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
+from proteoscope.engine.matches.match_lists.tables import count_ions
 from proteoscope.engine.project import Project
 from proteoscope.engine.unfolding import Unfolding
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_results, write_spectra

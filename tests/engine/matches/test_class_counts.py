@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from proteoscope.engine.identification.summary import IdentificationSummary
+from proteoscope.engine.identification.report import IdentificationSummary
 from proteoscope.engine.matches.class_counts import ClassCounts, class_texts
 
 CERTAINTY = {"targets": 120, "decoys": 1, "false_share_low": 0.0002, "false_share_high": 0.05, "targets_at_5_percent": 150}

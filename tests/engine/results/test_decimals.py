@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from proteoscope.engine.results.decimals import printed, rounded, rounded_to_digits
+from proteoscope.engine.results.separated import printed, rounded, rounded_to_digits
 
 
 def _numbers() -> list[float]:

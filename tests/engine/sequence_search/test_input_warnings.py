@@ -134,7 +134,7 @@ def test_align_sam_distinguishes_sequences_of_equal_name(fasta, random_protein, 
 
 
 def test_align_warns_that_e_values_of_matrix_without_costs_are_unreliable(searched, fasta, random_protein, tmp_path, monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
+    monkeypatch.setattr("proteoscope.engine.sequence_search.reported_hits._RANDOM_SUBJECTS", 200)
     residues = "ARNDCQEGHILKMFPSTWYV"
     rows = [residue + " " + " ".join("5" if residue == other else "1" for other in residues) for residue in residues]
     (tmp_path / "m.txt").write_text("\n".join(["  " + " ".join(residues), *rows]))

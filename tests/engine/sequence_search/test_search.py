@@ -187,7 +187,7 @@ def test_align_fits_no_statistics_to_related_sequences(fasta, tmp_path, share):
 @pytest.fixture
 def few_random_subjects(monkeypatch):
     """Use fewer random sequences for schemes without a table, whose E-values do not matter."""
-    monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
+    monkeypatch.setattr("proteoscope.engine.sequence_search.reported_hits._RANDOM_SUBJECTS", 200)
 
 
 def test_align_warns_that_e_values_with_free_gaps_are_unreliable(files, tmp_path, few_random_subjects):

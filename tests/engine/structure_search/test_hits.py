@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proteoscope.engine.structure_search.significance import z_scores
+from proteoscope.engine.structure_search.candidates import z_scores
 from proteoscope.engine.structures.outputs import cigar, cigars, identities, identity
 
 

@@ -26,9 +26,9 @@ from proteoscope.engine.views.pileup_drawing import draw_pileup
 from proteoscope.engine.views.quantities import principal_components, sample_correlations
 from proteoscope.engine.views.quantity_clusters import cluster_quantities
 from proteoscope.engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing
+from proteoscope.engine.views.quantity_figures import draw_volcano
 from proteoscope.engine.views.spectrum_figures import spectrum_figure
 from proteoscope.engine.views.stack_drawing import draw_stack
-from proteoscope.engine.views.volcano_drawing import draw_volcano
 from tests.engine.views import grid_examples
 from tests.engine.views.quantity_projects import quantified_project
 from tests.engine.views.test_annotation import ROW, SETTINGS, synthetic_peaks

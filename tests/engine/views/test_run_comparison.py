@@ -20,8 +20,7 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
-from proteoscope.engine.views.compared_spectra import compared_answers
-from proteoscope.engine.views.comparison_drawings import draw_overlaps, draw_scores
+from proteoscope.engine.views.comparison_drawings import compared_answers, draw_overlaps, draw_scores
 from proteoscope.engine.views.comparison_tables import write_comparison
 from proteoscope.engine.views.drawings import Bar, Points
 from proteoscope.engine.views.finished_run import open_run

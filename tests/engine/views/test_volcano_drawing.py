@@ -10,7 +10,7 @@ from proteoscope.engine.sequences.protein_labels import protein_label
 from proteoscope.engine.views.drawings import Label, Points, Stroke, text_width
 from proteoscope.engine.views.quantities import Volcano
 from proteoscope.engine.views.quantity_drawings import draw_names
-from proteoscope.engine.views.volcano_drawing import draw_volcano
+from proteoscope.engine.views.quantity_figures import draw_volcano
 
 
 def random_volcano(n: int = 400, seed: int = 0) -> Volcano:

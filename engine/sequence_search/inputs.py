@@ -1,15 +1,47 @@
-"""Warnings about sequences and scoring schemes whose hits are unreliable."""
+"""Packed sequences of a search, and warnings about sequences and scoring schemes whose hits are unreliable."""
+
+from typing import Any
 
 import numpy as np
 
+from proteoscope.engine.errors import StorageError
 from proteoscope.engine.formats.sequence_type import are_nucleotides_suspicious
+from proteoscope.engine.formats.translation import Translation
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.sequences.composition import masked_sequences
-from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.database import SequenceDatabase, cache_store, open_database, read_sequences
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.sequences.statistics import ungapped_lambda
 
-__all__ = ["warn_of_unusual_input"]
+__all__ = ["packed_database", "warn_of_unusual_input"]
+
+
+def packed_database(run: SearchRun[Any], kind: str, translation: Translation | None = None) -> SequenceDatabase:
+    """Return the packed sequences of the run's files, cached if possible, otherwise in memory.
+
+    Parameters
+    ----------
+    run : SearchRun
+        Run with the files.
+    kind : str
+        Kind of the input files: ``queries`` or ``database``.
+    translation : Translation, optional
+        Translation of nucleotides to protein sequences; None for proteins.
+
+    Raises
+    ------
+    InputError
+        If a file contains no sequences.
+    Cancelled
+        If the user cancels.
+    """
+    paths, progress = run.paths(kind), run.progress
+    try:
+        return open_database(paths, run.digests(kind), cache_store(), progress, translation)
+    except StorageError as error:
+        progress.message(f"The packed database could not be cached, and was read into memory: {error}", "warning")
+        return read_sequences(paths, progress, translation)
 
 
 def warn_of_unusual_input(
