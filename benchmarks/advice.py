@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import emit
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 
 SPECTRA, DATABASE = "spectra/bench_hires_2269.mgf", "proteomes/yeast_2021_04_reviewed_UPS.fasta"
 STEPS = ("read", "index", "plan", "score", "report")

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import emit
 from proteoscope.engine.clustering.parameters import ClusteringParameters, ExplanationParameters
 from proteoscope.engine.clustering.quality import Quality, cluster_quality
-from proteoscope.engine.clustering.spectrum_groups import compute_clusters
+from proteoscope.engine.clustering.search import compute_clusters
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.spectra.columns import Spectra

@@ -23,11 +23,10 @@ from numba import njit
 
 from benchmarks.clustering import labelled
 from benchmarks.figures import emit
-from proteoscope.engine.clustering.consensus import described_clusters
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import cluster_quality
-from proteoscope.engine.clustering.results import write_clusters
-from proteoscope.engine.clustering.spectrum_groups import compute_clusters, plan_groups, score_groups
+from proteoscope.engine.clustering.results import described_clusters, write_clusters
+from proteoscope.engine.clustering.search import compute_clusters, plan_groups, score_groups
 from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.resources import Resources

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from benchmarks.figures import emit
 from benchmarks.reference_tables import make_files, small
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 IDENTIFIED = "small_ecoli_ltq"

@@ -40,7 +40,7 @@ import numpy as np
 
 from benchmarks.figures import emit
 from proteoscope.engine.execution.kinds import KINDS
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -31,8 +31,7 @@ from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.kinds import KINDS, workload_type
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.execution.workload import PredictableWorkloadType, Rows, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches import spectrum_scoring
@@ -41,7 +40,7 @@ from proteoscope.engine.sequence_search import scoring
 from proteoscope.engine.sequences.database import read_sequences
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import backend_module

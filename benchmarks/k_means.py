@@ -27,8 +27,7 @@ from benchmarks.figures import emit, existing
 from proteoscope.engine.clustering.k_means import Clusters, Points, Vectors, k_means
 from proteoscope.engine.execution.devices import processor
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.formats.reading import read_spectra
 from proteoscope.kernels.clustering_layouts import UNIT_LENGTH, VectorArrays, VectorSums
 from tests.engine.clustering.inertia import dense, inertia

@@ -25,8 +25,7 @@ from benchmarks.figures import emit, usable_gpus
 from benchmarks.k_means import BINS, seeded, spectrum_vectors
 from proteoscope.engine.clustering.k_means import Clusters, Points, Vectors, k_means
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.kernels.clustering_layouts import Rounds, VectorArrays
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.k_means import PointMeans

@@ -33,7 +33,7 @@ from benchmarks.figures import emit, existing
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.library_search.library_builder import predict_library
+from proteoscope.engine.library_search.prediction import predict_library
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search, search_of_kind

@@ -43,9 +43,8 @@ from proteoscope.engine.library_search.decoys import library_peptides
 from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
 from proteoscope.engine.library_search.error_rates import RatedMatches, accepted_spectra, cascade, estimate_error_rates
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
-from proteoscope.engine.library_search.queries import plan_other_masses, plan_same_mass, prepare_queries
 from proteoscope.engine.library_search.references import References, load_references, save_references
-from proteoscope.engine.library_search.scoring import score
+from proteoscope.engine.library_search.scoring import plan_other_masses, plan_same_mass, prepare_queries, score
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 from proteoscope.engine.statistics.target_decoy import false_share_interval

@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.figures import emit, usable_gpus
 from benchmarks.match_scores import SHAPES, Shape, single
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.kernels.cpu.match_scores import MatchScores as OnProcessor
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.match_scores import MatchScores as OnGpu

@@ -42,8 +42,7 @@ from benchmarks.entrapment_spectra import noisy_copies
 from benchmarks.figures import emit, existing
 from benchmarks.made_spectra import LABEL, host_proteins, known_peptides, make_spectra
 from benchmarks.modified_spectra import accepted, known_modifications, plant, read_psms, recovered
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.modified_search.candidate_search import Candidates, find_candidates

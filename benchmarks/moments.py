@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from proteoscope.engine.chemistry.peptidoforms import write_many
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.engine.matches.protein_groups import infer_protein_groups

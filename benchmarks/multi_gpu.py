@@ -37,8 +37,7 @@ from proteoscope.engine.clustering.k_means import Clusters, Points, k_means
 from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.scoring import plan_scoring
 from proteoscope.kernels.cuda.modules import Gpu

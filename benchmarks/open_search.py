@@ -28,8 +28,7 @@ import numpy as np
 from benchmarks.figures import emit, existing, usable_gpus
 from benchmarks.search_workload import Workload, peptides_of, preset, search_workload
 from proteoscope.engine.execution.devices import processor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.execution.resources import Resources, available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
 from proteoscope.kernels.cpu.candidates import search_queries

@@ -25,7 +25,7 @@ from benchmarks.figures import emit, existing, usable_gpus
 from benchmarks.search_workload import peptides_of, preset, search_workload
 from benchmarks.spectrum_search_gpu import median_seconds
 from proteoscope.engine.execution.devices import processor
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.kernels.cpu import peptidoforms, postings
 from proteoscope.kernels.cpu import segments as cpu
 from proteoscope.kernels.cuda.fragment_index import FragmentSearch

@@ -24,8 +24,7 @@ import numpy as np
 from benchmarks.figures import emit, existing, usable_gpus
 from benchmarks.library_search import rated_matches
 from proteoscope.engine.execution.device_lookup import open_gpus
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters

@@ -23,7 +23,7 @@ from statistics import median
 
 import proteoscope
 from benchmarks.figures import emit
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 _IMPORT = "import time; began = time.perf_counter(); import proteoscope; print(time.perf_counter() - began)"

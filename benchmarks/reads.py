@@ -38,8 +38,7 @@ from benchmarks.simulated_reads import Origins, genome_of, write_reads
 from proteoscope.engine.execution.device_lookup import open_gpus
 from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.scoring import align_pairs, build_workload
 from proteoscope.engine.version import VERSION

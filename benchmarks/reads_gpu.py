@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import emit, usable_gpus
 from benchmarks.reads import MATRIX, inputs
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.read_alignment.scoring import align_pairs, build_workload
 from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
 from proteoscope.kernels.cpu.processor import Processor

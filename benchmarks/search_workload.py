@@ -11,8 +11,7 @@ import numpy as np
 
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress

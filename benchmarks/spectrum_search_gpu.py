@@ -40,7 +40,7 @@ import numpy as np
 from benchmarks.figures import emit, existing, usable_gpus
 from benchmarks.search_workload import Workload, peptides_of, preset, search_workload
 from proteoscope.engine.execution.devices import Device, processor
-from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.execution.resources import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.candidates import count_candidates, search_queries
 from proteoscope.kernels.cuda.scoring import SpectrumSearch

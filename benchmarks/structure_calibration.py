@@ -31,8 +31,7 @@ from benchmarks.structure_tables import aligned_residues, learned_tables
 from benchmarks.structures import RESULTS, Labels, folds_of, labelled_chains
 from proteoscope import resources
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.structure_search.calibration import Calibration, chance_features, fold_features, ordered_shares
 from proteoscope.engine.structure_search.candidates import Comparison, score_chains
 from proteoscope.engine.structure_search.hits import query_hits

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.structures import described, read_chains, sources_of
 from proteoscope.engine.structures.rewards import GapCosts, Weights, published_rewards, sensitive_rewards, sensitive_tables

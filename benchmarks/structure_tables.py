@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from proteoscope import resources
 from proteoscope.engine.arrays import segment_offsets
-from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.execution.resources import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.structures import DescribedChains, described
 from proteoscope.engine.structures.chains import Chains

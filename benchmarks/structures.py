@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from benchmarks.structure_tables import aligned_residues, learned_tables
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.candidates import Comparison
 from proteoscope.engine.structure_search.hits import query_hits

@@ -27,7 +27,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.figures import emit
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.structures import read_chains, sources_of
 from proteoscope.engine.structures.chains import RESIDUE_COLUMNS, Chains

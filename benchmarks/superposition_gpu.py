@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.precompile import compile_kernels
-from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.execution.resources import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.structures import DescribedChains, read_chains, sources_of
 from proteoscope.engine.structures.rewards import GapCosts, Weights, sensitive_rewards, sensitive_tables

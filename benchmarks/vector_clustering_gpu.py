@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, UNIT_LENGTH, Linkage, VectorArrays, islands, window_pairs
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.vector_clustering import VectorClustering as OnProcessor

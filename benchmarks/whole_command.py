@@ -53,7 +53,7 @@ from typing import Any, NamedTuple
 from benchmarks.figures import emit, existing
 from benchmarks.phases import PHASES, STARTED
 from proteoscope.engine.execution.devices import devices
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).with_name("results") / "whole_command.jsonl"

@@ -1,11 +1,16 @@
-"""Functions for consecutive segments of a flat array, delimited by n + 1 offsets (CSR), texts stored as such segments, masks and hashes."""
+"""Functions for consecutive segments of a flat array, delimited by n + 1 offsets (CSR), texts stored as such segments, masks and hashes.
+
+Row indices have types, with which mypy reports a row of peptides that is used as a row of spectra. At run time each index is an int. Arrays
+of row indices are arrays of plain integers; an index taken from such an array is converted to its type. Row indices of other tables
+(matches, hits, members of clusters) are plain ints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat
-from typing import Any, TypeVar
+from typing import Any, NewType, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +18,56 @@ from numpy.typing import NDArray
 from proteoscope.engine.lazy_pyarrow import pa
 
 __all__ = [
+    "ChainRow",
+    "PeptideRow",
+    "ProteinRow",
     "Scalar",
+    "SpectrumRow",
     "Texts",
     "batch_segments",
     "begins_group",
     "positions_in_groups",
     "ranges",
     "read_only",
+    "row_range",
     "segment_offsets",
     "splitmix64",
     "take_segments",
     "true_at",
 ]
+
+PeptideRow = NewType("PeptideRow", int)
+"""Row of a peptide, from 0: in a `PeptideIndex`, in `Identifications.peptides`, or in a run's table ``peptides``."""
+
+SpectrumRow = NewType("SpectrumRow", int)
+"""Row of a spectrum, from 0: in `Spectra`, in the `SpectrumTable` of a block, or in a run's table ``spectra``."""
+
+ProteinRow = NewType("ProteinRow", int)
+"""Row of a protein, from 0: in `Proteins`, in a `SequenceDatabase`, or in the table ``proteins`` of mapped evidence."""
+
+ChainRow = NewType("ChainRow", int)
+"""Row of a protein chain, from 0: in the `Chains` of structure files or of a structure database."""
+
+Row = TypeVar("Row", PeptideRow, SpectrumRow, ProteinRow, ChainRow)
+
+
+def row_range(kind: Callable[[int], Row], n: int) -> Sequence[Row]:
+    """Return the row indices 0 to n - 1 with the type `kind`, without converting each index.
+
+    Parameters
+    ----------
+    kind : type
+        Type of the row indices, such as `PeptideRow`.
+    n : int
+        Number of rows of the table.
+
+    Examples
+    --------
+    >>> list(row_range(ProteinRow, 3))
+    [0, 1, 2]
+    """
+    return cast("Sequence[Row]", range(n))
+
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 """Type of the values of an array."""

@@ -44,7 +44,7 @@ def clear_cached_files(kind: str = "all") -> list[CachedIndex]:
 
 def _store() -> project.index_store.IndexStore:
     """Return a store of indexes; each store lists the indexes of all kinds."""
-    return project.cache.index_store(next(iter(index_kinds())))
+    return project.index_store.index_store(next(iter(index_kinds())))
 
 
 def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:

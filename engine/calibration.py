@@ -8,7 +8,7 @@ from proteoscope.engine.execution.cost.calibration_store import store_calibratio
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.precompile import compile_kernels
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
 

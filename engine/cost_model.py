@@ -50,7 +50,7 @@ def write_cost_report(path: Path, device: str, progress: Progress) -> None:
     Cancelled
         If the user cancels.
     """
-    threads, notes = execution.threads.available_threads(), list[str]()
+    threads, notes = execution.resources.available_threads(), list[str]()
     chosen = execution.devices.resolve_device(device, progress)
     gpus = execution.device_lookup.open_gpus(chosen, progress)
     if not gpus:

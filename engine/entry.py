@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from proteoscope.engine.parameters import PresetAdvice, SearchParameters
     from proteoscope.engine.project import Project, RunRecord
     from proteoscope.engine.results.columns import Table
-    from proteoscope.engine.results.methods import Methods, RunFacts
+    from proteoscope.engine.results.counts import Methods, RunFacts
     from proteoscope.engine.summary import Summary
 
 __all__ = [
@@ -329,7 +329,7 @@ class CachedIndexKind(NamedTuple):
     Attributes
     ----------
     name : str
-        Name for `proteoscope.engine.project.cache.index_store`.
+        Name for `proteoscope.engine.project.index_store.index_store`.
     title : str
         Title for display.
     input : str
@@ -559,7 +559,7 @@ class Search:
         (`proteoscope.engine.parameters.PresetAdvice`). It takes the kind of the search, the contents of the files
         (`proteoscope.engine.formats.spectra_content`) and the parameters. None if presets do not depend on files.
     methods
-        Returns the function that describes the methods of a run (`proteoscope.engine.results.methods.MethodsWriter`); None if the
+        Returns the function that describes the methods of a run (`proteoscope.engine.results.counts.MethodsWriter`); None if the
         description common to all searches suffices.
     pages
         Returns the function that writes pages about the results of a finished run. It takes the project, the id of the run, the output

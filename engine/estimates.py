@@ -24,7 +24,7 @@ from proteoscope.engine.execution.cost.calibration_store import reference_parame
 from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, DeviceParameters, WorkSize
 from proteoscope.engine.execution.cost.prediction import Bound, Prediction, StepHistory, find_bound, predict_workload
 from proteoscope.engine.execution.devices import Device, gpus, processor, resolve_device
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.files import is_there
 from proteoscope.engine.formats.recognition import recognise_as

@@ -23,8 +23,7 @@ from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.engine.execution.device_lookup import DeviceLookup, open_gpus
 from proteoscope.engine.execution.devices import Device, gpus, processor
 from proteoscope.engine.execution.precompile import compile_kernels
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.execution.workload import RemoteWorkers
 from proteoscope.engine.files import is_there, nearest_folder
 from proteoscope.engine.formats.vendor import vendor_format

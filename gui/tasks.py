@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from proteoscope.engine.execution.devices import Device
     from proteoscope.engine.experiments.running import RunOutcome
     from proteoscope.engine.experiments.table import ExperimentRow
-    from proteoscope.engine.library_search.library_builder import Prediction
+    from proteoscope.engine.library_search.prediction import Prediction
     from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
     from proteoscope.engine.matches.conversion import Conversion, ConversionRequest
     from proteoscope.engine.structures.database import StructureDatabase
@@ -452,7 +452,7 @@ class PredictionTask(WritingTask):
     def run(self, progress: Progress) -> Prediction:
         """Predict the library."""
         progress.stage("Starting")
-        return library_search_package.library_builder.predict_library(self.proteins, self.out, self.parameters, progress)
+        return library_search_package.prediction.predict_library(self.proteins, self.out, self.parameters, progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:

@@ -98,5 +98,5 @@ def predict(
     files = paths_of("proteins", proteins)
     with ExitStack() as stack:
         path = stack.enter_context(scratch_folder()) / "predicted.msp" if out is None else one_path("out", out)
-        made = library_search.library_builder.predict_library(files, path, chosen, progress_of(progress), format=format, threads=threads)
+        made = library_search.prediction.predict_library(files, path, chosen, progress_of(progress), format=format, threads=threads)
         return PredictedLibrary(path, made.n_peptides, made.n_entries, stack.pop_all())

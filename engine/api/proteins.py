@@ -8,10 +8,10 @@ from typing import overload
 
 from proteoscope.engine import formats, views
 from proteoscope.engine.api.arguments import OnProgress, progress_of
+from proteoscope.engine.arrays import ProteinRow
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.searches import Files, paths_of
 
 __all__ = ["Protein", "ProteinList", "read_fasta"]

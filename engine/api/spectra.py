@@ -13,13 +13,13 @@ from pydantic import ValidationError
 
 from proteoscope.engine import api, formats, views
 from proteoscope.engine.api.arguments import OnProgress, PathLike, number, one_path, progress_of
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.chemistry.activation import activation_names, parse_activation
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.searches import Files, paths_of
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.views.annotation import LOSSES, AnnotatedSpectrum, AnnotationChoice, IonSettings, annotate_peptidoform

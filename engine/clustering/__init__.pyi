@@ -1,12 +1,11 @@
 from . import assignment as assignment
-from . import consensus as consensus
 from . import explained_spectra as explained_spectra
 from . import explanation_search as explanation_search
 from . import export as export
 from . import grouping as grouping
 from . import parameters as parameters
+from . import results as results
 from . import search as search
-from . import spectrum_groups as spectrum_groups
 from . import summary as summary
 from . import tables as tables
 from . import workload as workload

@@ -22,8 +22,7 @@ from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.clustering.parameters import ExplanationParameters
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
 from proteoscope.engine.matches.identified_spectra import Identified, select_spectra, shuffled_spectra
 from proteoscope.engine.spectra.columns import Spectra

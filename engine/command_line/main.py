@@ -21,16 +21,13 @@ from typing import Any, NoReturn
 
 from proteoscope import engine
 from proteoscope.engine import searches
-from proteoscope.engine.command_line.cache import add_cache
 from proteoscope.engine.command_line.compare import add_compare
 from proteoscope.engine.command_line.convert import add_convert
-from proteoscope.engine.command_line.devices import add_compile, add_cost_model, add_devices
-from proteoscope.engine.command_line.estimate import add_estimate
 from proteoscope.engine.command_line.experiment import add_experiment
 from proteoscope.engine.command_line.export import add_export, add_report
 from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status
+from proteoscope.engine.command_line.machine import add_cache, add_compile, add_cost_model, add_devices, add_estimate, add_samples
 from proteoscope.engine.command_line.resume import add_resume, add_runs
-from proteoscope.engine.command_line.samples import add_samples
 from proteoscope.engine.command_line.search import add_demo, add_search
 from proteoscope.engine.command_line.system_limits import describe_failure, guard_limits, settings_error
 from proteoscope.engine.command_line.terminal import JsonProgress, add_output_options, printable, read_standard_input, show_result

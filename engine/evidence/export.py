@@ -17,6 +17,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ChainRow
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, text_file_name
@@ -27,7 +28,6 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.reader import read_stored, stored_table
 from proteoscope.engine.results.separated import DIGITS, write_separated
-from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structures.building import structure_files
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import FOREIGN, MODIFIED, NOT_OBSERVED, scale_colours

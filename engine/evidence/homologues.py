@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets
+from proteoscope.engine.arrays import ProteinRow, segment_offsets
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import align_proteins
 from proteoscope.engine.evidence.parameters import EvidenceParameters
@@ -17,7 +17,6 @@ from proteoscope.engine.evidence.tables import HOMOLOGUES
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
-from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.sequences.conservation import conservation
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits

@@ -13,14 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets
+from proteoscope.engine.arrays import ChainRow, row_range, segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import SimilarChain
 from proteoscope.engine.evidence.peptide_positions import ResidueEvidence
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.row_numbers import ChainRow, row_range
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.structure_search.structures import ChainFiles
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.exposure import GREATEST_AREA, ChainAtoms, Ligands, read_chain_atoms, residue_areas

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets
+from proteoscope.engine.arrays import ChainRow, ProteinRow, segment_offsets
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.reported_hits import reported_hits, search_statistics
 from proteoscope.engine.sequence_search.scoring import build_workload, query_batches, score_batch

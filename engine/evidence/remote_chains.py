@@ -10,12 +10,12 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ChainRow, ProteinRow
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import SimilarChain, nearest_chains
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structure_search.candidates import Comparison, query_batches
 from proteoscope.engine.structure_search.hits import query_hits

@@ -4,4 +4,3 @@ from . import executor as executor
 from . import libraries as libraries
 from . import precompile as precompile
 from . import resources as resources
-from . import threads as threads

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file, open_regular
-from proteoscope.engine.project.cache import cache_folder
+from proteoscope.engine.project.index_store import cache_folder
 from proteoscope.engine.project.locks import FileLock
 from proteoscope.engine.shared_folders import make_folder
 

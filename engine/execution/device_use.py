@@ -6,7 +6,7 @@ from pathlib import Path
 
 from proteoscope import kernels
 from proteoscope.engine.execution.devices import Device
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.kernels.cuda.management import DeviceUse
 
 __all__ = ["DeviceUse", "UseMeter"]

@@ -29,7 +29,7 @@ from pydantic import ConfigDict, with_config
 from proteoscope import kernels
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.device_store import Facts
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.version import VERSION
 

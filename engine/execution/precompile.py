@@ -13,7 +13,7 @@ from threading import Lock
 from proteoscope import kernels as kernels_package
 from proteoscope.engine import execution
 from proteoscope.engine.execution.devices import own_program, printed_lines
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import PASSING, Progress
 from proteoscope.kernels.device import DeviceError
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, segment_offsets, take_segments
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.project.index_store import checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.results.columns import Column, Rule, Table
 
 __all__ = [

@@ -17,11 +17,11 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.formats.registry import find_format
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
 from proteoscope.engine.formats.xml_text import attribute, attributes
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.version import VERSION

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_segments
+from proteoscope.engine.arrays import ProteinRow, take_segments
 from proteoscope.engine.formats.features import Features
-from proteoscope.engine.row_numbers import ProteinRow
 
 __all__ = ["Proteins"]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Scalar
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.escaped_names import escape_names, warn_escaped_names
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.formats.numbers import COMMA_WARNING
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks

@@ -20,14 +20,12 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.precompile import compile_kernels
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.files import nearest_folder, scratch_folder, storage_errors
 from proteoscope.engine.formats import read_spectra
-from proteoscope.engine.identification.indexes import open_search_indexes
 from proteoscope.engine.identification.low_yield import LowYieldRun, describe_yield, probe_tolerances
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import quick_matches, quick_parameters
+from proteoscope.engine.identification.passes import open_search_indexes, quick_matches, quick_parameters
 from proteoscope.engine.jobs.progress import Cancelled, LimitedProgress, Progress, RecordingProgress, TimeOverError
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.indexes import Indexes

@@ -42,7 +42,7 @@ IDENTIFICATION = Search(
     ),
     writes="project",
     run=lambda request, progress: identification.search.identify(request, progress),
-    modules=(lambda: identification.search, lambda: matches.tables, lambda: matches.scoring, lambda: matches.run_exporting),
+    modules=(lambda: identification.search, lambda: matches.tables, lambda: matches.scoring, lambda: matches.run_tables),
     tables=lambda: identification.tables.TABLES,
     stored=lambda: identification.tables.STORED,
     advising=lambda: matches.preset_advice.advise,

@@ -1,8 +1,8 @@
-"""Passes of an identification: the first, the second (identified proteins only), and probe searches of a sample."""
+"""Indexes and passes of an identification: the first, the second (identified proteins only), and probe searches of a sample."""
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
+from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
 from proteoscope.engine.matches.localisation import LocalisedPass, LocalisedSpectra, ModificationSites, is_localised, localise_matches
@@ -24,7 +25,7 @@ from proteoscope.engine.matches.scoring import ScoringBySeries, plan_by_series
 from proteoscope.engine.matches.scoring_settings import modification_arrays
 from proteoscope.engine.matches.tables import ScoredMatches, identified_proteins
 from proteoscope.engine.peptides.digestion import Digestion
-from proteoscope.engine.peptides.indexes import Indexes
+from proteoscope.engine.peptides.indexes import Databases, Indexes, open_indexes
 from proteoscope.engine.peptides.known_forms import SearchedForms
 from proteoscope.engine.peptides.peptide_index import build_peptide_index
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
@@ -34,6 +35,7 @@ __all__ = [
     "PassMatches",
     "PassPlan",
     "localise",
+    "open_search_indexes",
     "plan_pass",
     "plan_second_pass",
     "quick_matches",
@@ -41,6 +43,49 @@ __all__ = [
     "score_pass",
     "searched_modifications",
 ]
+
+
+def open_search_indexes(
+    proteins: Sequence[Path],
+    contaminants: Sequence[Path],
+    digests: Mapping[str, list[str]],
+    folder: Path,
+    parameters: IdentificationParameters,
+    resources: Resources,
+) -> Indexes:
+    """Open the cached indexes of the databases, or build them.
+
+    Parameters
+    ----------
+    proteins, contaminants : sequence of Path
+        FASTA files.
+    digests : mapping of str to list of str
+        SHA-256 of the files, by ``database`` and ``contaminants``.
+    folder : Path
+        Temporary folder for indexes that cannot be cached.
+    parameters : IdentificationParameters
+        Parameters of the search.
+    resources : Resources
+        Threads and progress.
+
+    Returns
+    -------
+    Indexes
+    """
+    forms = None
+    if parameters.known_modifications and parameters.maximum_modifications:
+        compile_kernels(["known-modifications"], resources.progress)
+        forms = SearchedForms(searched_modifications(parameters), parameters.maximum_modifications, parameters.maximum_forms)
+    databases = Databases(
+        proteins,
+        contaminants,
+        {kind: digests[kind] for kind in ("database", "contaminants")},
+        create_translation(parameters),
+        parameters.known_variants,
+        forms,
+    )
+    return open_indexes(databases, folder, parameters, resources)
+
 
 _MAXIMUM_ISOTOPES = 1
 _MAXIMUM_WITHOUT_DECOY = 0.02  # maximum fraction of found proteins; their false matches would not compete with decoys

@@ -9,9 +9,8 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.matches.class_counts import ClassCounts
 from proteoscope.engine.matches.localisation import ModificationSites
 from proteoscope.engine.matches.match_classes import class_names, classify_matches
-from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.psms import Psms
-from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.run_tables import RunTables, write_protein_knowledge
 from proteoscope.engine.matches.site_tables import site_tables, write_site_tables
 from proteoscope.engine.matches.summary import MatchSummary
 from proteoscope.engine.matches.tables import ScoredMatches, score_statistics, with_second_pass, write_tables

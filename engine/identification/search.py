@@ -7,10 +7,9 @@ from typing import Any
 from proteoscope.engine import identification
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.identification.indexes import open_search_indexes
 from proteoscope.engine.identification.low_yield import LowYieldRun, low_yield_run
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import PassPlan, localise, plan_pass, plan_second_pass, score_pass
+from proteoscope.engine.identification.passes import PassPlan, localise, open_search_indexes, plan_pass, plan_second_pass, score_pass
 from proteoscope.engine.identification.precursor_errors import PrecursorErrors, measure_errors
 from proteoscope.engine.identification.report import IdentificationSummary, rate_first_pass, rate_second_pass, write_report, write_sites
 from proteoscope.engine.jobs.progress import Progress

@@ -71,7 +71,7 @@ IMPORT = Search(
     options=(STRICT_OPTION,),
     writes="project",
     run=_run,
-    modules=(lambda: imported.search, lambda: imported.search, lambda: matches.match_lists.tables, lambda: matches.run_exporting),
+    modules=(lambda: imported.search, lambda: matches.match_lists.tables, lambda: matches.run_tables),
     demo=Demo(
         {
             "results": ("BSA1_comet.pep.xml.gz", "BSA2_comet.pep.xml.gz", "BSA3_comet.pep.xml.gz"),

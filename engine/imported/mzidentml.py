@@ -7,6 +7,7 @@ import math
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from proteoscope.engine.arrays import PeptideRow
 from proteoscope.engine.chemistry.modification_places import SearchedModification, locate_modification, move_to_terminal_residues
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence
 from proteoscope.engine.errors import shortened
@@ -15,7 +16,6 @@ from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValue
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
-from proteoscope.engine.row_numbers import PeptideRow
 from proteoscope.engine.unfolding import SEARCHED
 
 __all__ = ["read_mzidentml"]

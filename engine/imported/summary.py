@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from proteoscope.engine.matches.methods_paragraph import accepted_sentence, localisation_sentences
-from proteoscope.engine.results.counts import Count, counted
-from proteoscope.engine.results.methods import Methods, RunFacts, listed
+from proteoscope.engine.results.counts import Count, Methods, RunFacts, counted, listed
 from proteoscope.engine.summary import Summary
 
 __all__ = ["ImportSummary", "methods", "rate_sources"]

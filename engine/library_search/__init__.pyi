@@ -1,9 +1,7 @@
 from . import error_rates as error_rates
-from . import library_builder as library_builder
 from . import parameters as parameters
 from . import prediction as prediction
 from . import prediction_parameters as prediction_parameters
-from . import queries as queries
 from . import references as references
 from . import results as results
 from . import scoring as scoring

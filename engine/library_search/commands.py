@@ -46,7 +46,7 @@ def _predict(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
     parameters = library_search.prediction_parameters.PredictionParameters().changed(options.settings)
-    made = library_search.library_builder.predict_library(
+    made = library_search.prediction.predict_library(
         options.proteins, options.out, parameters, progress, format=options.format, threads=options.threads
     )
     progress.message(f"{made.n_entries:,} entries of {made.n_peptides:,} peptides written: {made.out}")

@@ -23,14 +23,12 @@ from proteoscope.engine.arrays import Scalar, Texts, segment_offsets, splitmix64
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, StorageError
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.decoys import decoys_per_peptide, library_peptides, shuffled_references
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
-from proteoscope.engine.project.cache import index_store
-from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.project.index_store import checked_offsets, checked_texts, index_store, open_column, read_numbers, require
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 from proteoscope.kernels.cpu.library_peaks import PeakRules, copy_peaks, fill_peaks
 from proteoscope.kernels.device import Partition, equal_partitions

@@ -32,12 +32,11 @@ from proteoscope.engine.matches.match_lists.protein_positions import place_pepti
 from proteoscope.engine.matches.match_lists.references import FoundSpectra
 from proteoscope.engine.matches.match_lists.site_localisation import localise_list
 from proteoscope.engine.matches.match_lists.tables import RankedMatches, count_ions, counted_ions, listed_tables
-from proteoscope.engine.matches.run_exporting import export_matches, export_sites
-from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.run_tables import RunTables, export_matches, export_sites
 from proteoscope.engine.matches.shift_names import ShiftPositions, name_shifts
 from proteoscope.engine.matches.site_tables import SiteTables, write_site_tables
 from proteoscope.engine.matches.tables import AcceptanceCounts, Tables
-from proteoscope.engine.matches.writers.tsv import write_tables
+from proteoscope.engine.matches.writers.tables import write_tables
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run

@@ -10,10 +10,9 @@ from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.error_rates import accepted_spectra, cascade, estimate_error_rates, missing_fdr_reason
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
-from proteoscope.engine.library_search.queries import Queries, plan_other_masses, plan_same_mass, prepare_queries
 from proteoscope.engine.library_search.references import References, open_references
 from proteoscope.engine.library_search.results import MATCHES_FILE, LibraryReport, report
-from proteoscope.engine.library_search.scoring import score
+from proteoscope.engine.library_search.scoring import Queries, plan_other_masses, plan_same_mass, prepare_queries, score
 from proteoscope.engine.library_search.summary import LibrarySummary
 from proteoscope.engine.matches.run_tables import EXPORTED
 from proteoscope.engine.results.counts import counted

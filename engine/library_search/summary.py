@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from proteoscope.engine.matches.methods_paragraph import accepted_sentence, localisation_sentences
-from proteoscope.engine.results.counts import Count, counted
-from proteoscope.engine.results.methods import Methods, RunFacts, listed
+from proteoscope.engine.results.counts import Count, Methods, RunFacts, counted, listed
 from proteoscope.engine.summary import Summary
 
 __all__ = ["LibrarySummary", "methods"]

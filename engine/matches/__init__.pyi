@@ -8,7 +8,6 @@ from . import match_lists as match_lists
 from . import methods_paragraph as methods_paragraph
 from . import preset_advice as preset_advice
 from . import psms as psms
-from . import run_exporting as run_exporting
 from . import run_tables as run_tables
 from . import scoring as scoring
 from . import scoring_settings as scoring_settings

@@ -20,8 +20,7 @@ from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.execution.resources import Resources, available_threads, run_on_threads
 from proteoscope.engine.formats.libraries.writing import write_library
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -30,8 +29,7 @@ from proteoscope.engine.matches.identified_spectra import Identified, read_ident
 from proteoscope.engine.matches.source_run import SourceRun, identified_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import TableFile
-from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import Spectra, SpectrumSeries
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, Origin, PeakIons, rounded_peaks
 from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 from proteoscope.engine.spectra.spectrum_index import absolute_and_relative

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.formats.reading import read_spectra
 from proteoscope.engine.formats.writing import spectrum_format, write_spectrum_file
 from proteoscope.engine.jobs.progress import Progress

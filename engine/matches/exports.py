@@ -41,7 +41,7 @@ def _matches(name: str, title: str, writer: Callable[[], MatchesWriter], *ending
     return Export(
         name,
         title,
-        lambda: partial(matches.run_exporting.export_matches, writer()),
+        lambda: partial(matches.run_tables.export_matches, writer()),
         endings,
         () if endings else MATCH_TABLE_FILES,
         has_acceptance=not endings,
@@ -57,10 +57,8 @@ def library_exports(write: Callable[[], WriteExport]) -> tuple[Export, ...]:
     )
 
 
-MATCH_TABLES = _matches("tsv", "Tables, tab-separated", lambda: matches.writers.tsv.write_tables)
-MATCH_AND_SITE_TABLES = replace(
-    MATCH_TABLES, write=lambda: matches.run_exporting.export_tables, files=(*MATCH_TABLE_FILES, *SITE_TABLE_FILES)
-)
+MATCH_TABLES = _matches("tsv", "Tables, tab-separated", lambda: matches.writers.tables.write_tables)
+MATCH_AND_SITE_TABLES = replace(MATCH_TABLES, write=lambda: matches.run_tables.export_tables, files=(*MATCH_TABLE_FILES, *SITE_TABLE_FILES))
 """Tables of runs that may localise modifications."""
 MATCH_FILES = (
     _matches("mzid", "mzIdentML", lambda: matches.writers.mzidentml.write_mzidentml, ".mzid"),
@@ -75,7 +73,7 @@ PLACES_ON_GENOMES = (
 SITES_FOR_PERSEUS = Export(
     "perseus",
     "Sites of modifications for Perseus",
-    lambda: partial(matches.run_exporting.export_matches, matches.writers.perseus.write_perseus),
+    lambda: partial(matches.run_tables.export_matches, matches.writers.perseus.write_perseus),
     (".txt",),
     has_acceptance=True,
 )

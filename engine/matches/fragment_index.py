@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MAXIMUM_FORMS, create_workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex

@@ -31,8 +31,7 @@ from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError, shortened
 from proteoscope.engine.execution.precompile import compile_kernels
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.rescoring import folds_by_peptide
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, MEASURES, Network, compare_intensities, network_shapes, predict_bonds

@@ -12,14 +12,12 @@ from proteoscope.engine.arrays import segment_offsets, take_segments
 from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS
 from proteoscope.engine.matches.source_run import accepted_targets
 from proteoscope.engine.results.reader import TableFile
-from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import Spectra, SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
 from proteoscope.kernels.cpu.shuffled_spectra import MOVED_SERIES, ShuffledPeptides, move_peaks, shuffle_residues
 from proteoscope.kernels.device import Partition, equal_partitions

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import begins_group, positions_in_groups, ranges, segment_offsets, true_at
 from proteoscope.engine.chemistry.modifications import SearchModification, unimod
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.matches.fragment_intensities import LONGEST_PREDICTED, has_predicted_series, predicted_bonds, why_no_label
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.tables import ScoredMatches

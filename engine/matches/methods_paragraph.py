@@ -1,4 +1,4 @@
-"""Methods paragraphs of searches for peptides (see `proteoscope.engine.results.methods`)."""
+"""Methods paragraphs of searches for peptides (see `proteoscope.engine.results.counts`)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,7 @@ from typing import Any
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.matches.pass_records import PassRecord, passes_of_record
-from proteoscope.engine.results.counts import counted
-from proteoscope.engine.results.methods import Methods, RunFacts, listed
+from proteoscope.engine.results.counts import Methods, RunFacts, counted, listed
 from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["accepted_sentence", "error_rates", "ion_series_text", "localisation_sentences", "pass_sentences", "spectrum_search_methods"]

@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import splitmix64
 from proteoscope.engine.execution.libraries import one_algebra_thread
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["Rescoring", "RescoringModels", "folds_by_peptide", "rescore"]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import begins_group, positions_in_groups, segment_offsets, take_segments
 from proteoscope.engine.execution.executor import Executor, Session
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.execution.workload import Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch

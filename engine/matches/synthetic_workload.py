@@ -8,7 +8,7 @@ from proteoscope.engine.arrays import read_only
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, WATER_MASS
 from proteoscope.engine.execution.workload import Sample
 from proteoscope.engine.matches import fragment_scoring, spectrum_scoring
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels import counts
 from proteoscope.kernels.cpu.peptidoforms import list_peptidoforms

@@ -18,8 +18,7 @@ from proteoscope.engine import modified_search
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses

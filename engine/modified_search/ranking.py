@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import begins_group, positions_in_groups
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.matches.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
 from proteoscope.engine.matches.scoring import Matches, joined_matches
 from proteoscope.engine.modified_search.candidate_search import Candidates

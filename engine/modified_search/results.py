@@ -12,12 +12,10 @@ from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import SHIFT_COLUMNS
-from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
-from proteoscope.engine.matches.run_exporting import export_matches, export_sites
-from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.run_tables import RunTables, export_matches, export_sites, write_protein_knowledge
 from proteoscope.engine.matches.site_tables import write_site_tables
 from proteoscope.engine.matches.tables import Tables, write_tables
-from proteoscope.engine.matches.writers import tsv
+from proteoscope.engine.matches.writers import tables
 from proteoscope.engine.modified_search.error_rates import KINDS, PLAIN, UNNAMED, RankedMatches
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.modified_search.passes import ShiftSites
@@ -215,7 +213,7 @@ def write_modification_file(out: Path, table: pa.Table, progress: Progress, *, s
 
 def export_modified_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     """Write the tables of PSMs, peptides, protein groups, modifications and sites (see `proteoscope.engine.entry.Search.export`)."""
-    written = export_matches(tsv.write_tables, project, request, progress)
+    written = export_matches(tables.write_tables, project, request, progress)
     out = request.target / MODIFICATIONS_FILE
     table = read_stored(project, request.run_id, MODIFICATIONS, MODIFICATIONS.saved)
     write_modification_file(out, table, progress, spreadsheet_safe=request.spreadsheet_safe)

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 from proteoscope.engine.matches.methods_paragraph import error_rates, ion_series_text, localisation_sentences, pass_sentences
 from proteoscope.engine.matches.summary import MatchSummary
-from proteoscope.engine.results.counts import counted
-from proteoscope.engine.results.methods import Methods, RunFacts
+from proteoscope.engine.results.counts import Methods, RunFacts, counted
 
 __all__ = ["ModifiedSearchSummary", "methods"]
 

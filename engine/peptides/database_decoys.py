@@ -1,4 +1,4 @@
-"""Detection of decoys in a database, by their names, or by sequences that have the residues of another protein in another order.
+"""Decoys by reversal or shuffling, and detection of decoys in a database by their names or by rearranged sequences of other proteins.
 
 Reversing a reversed protein gives the target again: a search that generates decoys of decoys compares targets with themselves, nearly
 every match is a target, and all error rates are too low. If a fraction f of all proteins are targets with mirror images, or these mirror
@@ -34,11 +34,57 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, batch_segments, begins_group, ranges, segment_offsets, take_segments, true_at
+from proteoscope import kernels
+from proteoscope.engine.arrays import ProteinRow, Texts, batch_segments, begins_group, ranges, segment_offsets, take_segments, true_at
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.row_numbers import ProteinRow
 
-__all__ = ["DatabaseDecoys", "DecoyTag", "are_tagged", "decoy_pattern", "find_database_decoys", "targets_of_decoys", "without_tag"]
+__all__ = [
+    "DECOY_METHODS",
+    "DECOY_SEED",
+    "DatabaseDecoys",
+    "DecoyTag",
+    "are_tagged",
+    "decoy_pattern",
+    "find_database_decoys",
+    "make_decoys",
+    "targets_of_decoys",
+    "without_tag",
+]
+
+DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
+DECOY_SEED = 20141
+
+
+def make_decoys(
+    residues: NDArray[np.uint8], offsets: NDArray[np.int64], method: str, cleaves: NDArray[np.bool_], *, with_origin: bool = False
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the residues of decoys, which have the same offsets as their targets.
+
+    Parameters
+    ----------
+    residues : ndarray of uint8, shape (total,)
+        Residues of the targets.
+    offsets : ndarray of int64, shape (n + 1,)
+        Target i is ``residues[offsets[i]:offsets[i + 1]]``.
+    method : str
+        ``reverse``, ``pseudo-reverse`` or ``shuffle``.
+    cleaves : ndarray of bool, shape (26, 26)
+        True for bonds that the enzyme cuts, by the residues before and after the bond; pseudo-reversal and shuffling do not move the
+        residues before such bonds.
+    with_origin : bool
+        True to return the original positions, which take eight times the memory of the residues.
+
+    Returns
+    -------
+    decoys : ndarray of uint8, shape (total,)
+        Residues of the decoys.
+    origin : ndarray of int64, shape (total,) or (0,)
+        Position of each decoy residue in `residues`; empty without `with_origin`.
+    """
+    decoys, origin = np.empty_like(residues), np.empty(len(residues) if with_origin else 0, np.int64)
+    kernels.cpu.peptides.write_decoys(residues, offsets, DECOY_METHODS.index(method), cleaves, DECOY_SEED, decoys, origin)
+    return decoys, origin
+
 
 _WORDS = "decoy|reversed|reverse|rev|xxx|shuffled|shuffle|shuf|scrambled"
 # These are only prefixes, since unplaced contigs of genomes end with _random.

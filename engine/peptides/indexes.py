@@ -15,15 +15,14 @@ from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.formats.translation import Translation
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.peptides.database_decoys import DatabaseDecoys, are_tagged, find_database_decoys
-from proteoscope.engine.peptides.decoys import DECOY_SEED
+from proteoscope.engine.peptides.database_decoys import DECOY_SEED, DatabaseDecoys, are_tagged, find_database_decoys
 from proteoscope.engine.peptides.digestion import Digestion, DigestionSettings
 from proteoscope.engine.peptides.known_forms import SearchedForms
 from proteoscope.engine.peptides.known_modifications import find_known_modifications
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
 from proteoscope.engine.peptides.variants import with_variants
-from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.project.index_store import index_store
 from proteoscope.engine.results.counts import counted
 
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.modifications import SearchModification, names_digest
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.protein_index import ProteinIndex
-from proteoscope.engine.project.columns import open_column, read_numbers, require
+from proteoscope.engine.project.index_store import open_column, read_numbers, require
 from proteoscope.kernels.cpu.known_forms import list_known_forms
 from proteoscope.kernels.device import equal_partitions
 from proteoscope.kernels.digestion_layouts import DICTIONARY_TYPES, FormSources, KnownFormRules, KnownForms, PeptideDictionary

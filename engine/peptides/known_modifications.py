@@ -16,9 +16,9 @@ from proteoscope.engine.arrays import take_segments
 from proteoscope.engine.chemistry.modifications import SearchModification, annotated_modification, parse_modification
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.features import Features, kind_code
-from proteoscope.engine.peptides.decoys import make_decoys
+from proteoscope.engine.peptides.database_decoys import make_decoys
 from proteoscope.engine.peptides.digestion import Digestion
-from proteoscope.engine.project.columns import open_column, read_numbers, require
+from proteoscope.engine.project.index_store import open_column, read_numbers, require
 from proteoscope.kernels.digestion_layouts import KnownSites
 
 __all__ = ["MODIFICATION_KINDS", "KnownModifications", "annotated_sites", "find_known_modifications", "open_known_modifications"]

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import ranges, read_only
 from proteoscope.engine.chemistry.masses import WATER_MASS
-from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.resources import Resources, available_threads, run_on_threads
 from proteoscope.engine.execution.scheduler import one_line
-from proteoscope.engine.execution.threads import available_threads, run_on_threads
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.known_forms import ArrayFile, FormColumns, SearchedForms, merge_known_forms, open_form_columns
 from proteoscope.engine.peptides.protein_index import ProteinIndex, with_stops
-from proteoscope.engine.project.columns import open_column, require
+from proteoscope.engine.project.index_store import open_column, require
 from proteoscope.kernels.cpu.peptide_validation import peptides_are_valid
 from proteoscope.kernels.cpu.peptides import SIGNATURE_TAIL, digest_proteins, merge_peptides
 from proteoscope.kernels.cpu.processor import Processor

@@ -15,17 +15,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, take_segments
+from proteoscope.engine.arrays import ProteinRow, Texts, take_segments
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.formats.features import Features, open_features, write_features
 from proteoscope.engine.formats.proteins import Proteins
-from proteoscope.engine.peptides.database_decoys import are_tagged, targets_of_decoys
-from proteoscope.engine.peptides.decoys import make_decoys
+from proteoscope.engine.peptides.database_decoys import are_tagged, make_decoys, targets_of_decoys
 from proteoscope.engine.peptides.known_modifications import KnownModifications, open_known_modifications
 from proteoscope.engine.peptides.variants import VariantEntries
-from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
-from proteoscope.engine.row_numbers import ProteinRow
+from proteoscope.engine.project.index_store import checked_offsets, checked_texts, open_column, read_numbers, require
 
 __all__ = ["ProteinIndex", "build_protein_index", "open_protein_index", "with_stops"]
 
@@ -192,8 +190,8 @@ def build_protein_index(
     database : str
         Name of the database in messages.
     decoys : str
-        Method, from `proteoscope.engine.peptides.decoys.DECOY_METHODS`; ``existing`` uses the proteins that match `decoy_pattern` with
-        `decoy_prefix` or `decoy_suffix`.
+        Method, from `proteoscope.engine.peptides.database_decoys.DECOY_METHODS`; ``existing`` uses the proteins that match `decoy_pattern`
+        with `decoy_prefix` or `decoy_suffix`.
     decoy_prefix : str
         Prefix of the accessions of decoys.
     cleaves : ndarray of bool, shape (26, 26)

@@ -1,4 +1,3 @@
-from . import cache as cache
 from . import checkpoint_store as checkpoint_store
 from . import index_store as index_store
 from . import outputs as outputs

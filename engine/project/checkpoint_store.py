@@ -22,9 +22,9 @@ from typing import Literal
 
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.files import storage_errors
-from proteoscope.engine.project.cache import cache_folder
 from proteoscope.engine.project.checkpoint_file import CheckpointHeader, is_in_use, journal, read_header, remove_files
 from proteoscope.engine.project.database import Database
+from proteoscope.engine.project.index_store import cache_folder
 from proteoscope.engine.project.paths import DATABASE
 from proteoscope.engine.project.schema import ID_BYTES
 

@@ -1,7 +1,6 @@
 from . import export as export
 from . import ion_traces as ion_traces
 from . import msstats as msstats
-from . import msstats_ptm as msstats_ptm
 from . import mztab as mztab
 from . import parameters as parameters
 from . import search as search

@@ -18,11 +18,10 @@ from proteoscope.engine.quantification.changes import changes_table, protein_cha
 from proteoscope.engine.quantification.design import BLOCKS, Design, Sample
 from proteoscope.engine.quantification.identified import Proteins
 from proteoscope.engine.quantification.label_free import STATE_OF_REASON
-from proteoscope.engine.quantification.missing_values import missing_table
 from proteoscope.engine.quantification.models import ComparisonModel, comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.results import TableParts, amount_columns, peptide_counts, sample_counts, site_columns
+from proteoscope.engine.quantification.results import TableParts, amount_columns, missing_table, peptide_counts, sample_counts, site_columns
 from proteoscope.engine.quantification.sites import Sites, site_quantities
 from proteoscope.engine.quantification.tables import (
     BY_SAMPLE,

@@ -65,7 +65,7 @@ QUANTIFICATION = Search(
     ),
     methods=lambda: quantification.summary.methods,
     # The views are above this package, and are imported when pages are written.
-    pages=lambda: engine.views.quantity_pages.write_pages,
+    pages=lambda: engine.views.quantity_figures.write_pages,
     shortcuts=("run", "method", "label", "match_between_runs", "conditions"),
     writes="given project",
     run=_run,
@@ -81,7 +81,7 @@ QUANTIFICATION = Search(
         Export(
             "msstats-ptm",
             "Modified and unmodified peptides for MSstatsPTM",
-            lambda: quantification.msstats_ptm.export_msstats_ptm,
+            lambda: quantification.msstats.export_msstats_ptm,
             files=("ptm.tsv", "protein.tsv"),
         ),
         Export(

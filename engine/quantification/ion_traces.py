@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
-from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.execution.scheduler import one_line
-from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.spectra.spooling import release_pages

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from proteoscope.engine.results.counts import Count, counted
-from proteoscope.engine.results.methods import Methods, RunFacts
+from proteoscope.engine.results.counts import Count, Methods, RunFacts, counted
 from proteoscope.engine.summary import Summary
 
 __all__ = ["QuantificationSummary", "methods"]

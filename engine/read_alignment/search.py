@@ -15,8 +15,15 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.read_alignment.export import check_format, write_as
-from proteoscope.engine.read_alignment.mapping import MappingPlan, QuietProgress, are_mapped, index_references, with_inserts
-from proteoscope.engine.read_alignment.pairwise import PairingPlan, plan_pairs
+from proteoscope.engine.read_alignment.mapping import (
+    MappingPlan,
+    PairingPlan,
+    QuietProgress,
+    are_mapped,
+    index_references,
+    plan_pairs,
+    with_inserts,
+)
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.records import Aligned
 from proteoscope.engine.read_alignment.results import AlignmentTotals, alignment_rows, write_sequences

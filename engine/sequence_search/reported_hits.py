@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, segment_offsets
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.scoring import QueryBatch, score_all

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from proteoscope.engine.results.counts import Count, counted
-from proteoscope.engine.results.methods import Methods, RunFacts, listed
+from proteoscope.engine.results.counts import Count, Methods, RunFacts, counted, listed
 from proteoscope.engine.summary import Summary
 
 __all__ = ["DeviceShare", "SequenceSearchSummary", "hit_counts", "methods"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, read_only, segment_offsets
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.scheme import ScoringScheme

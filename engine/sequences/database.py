@@ -13,17 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, segment_offsets, take_segments, true_at
+from proteoscope.engine.arrays import ProteinRow, Texts, row_range, segment_offsets, take_segments, true_at
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import Features, open_features, write_features
 from proteoscope.engine.formats.sequence_type import looks_like_nucleotides, nucleotide_counts
 from proteoscope.engine.formats.translation import Translation
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.cache import index_store
-from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
-from proteoscope.engine.project.index_store import IndexStore
-from proteoscope.engine.row_numbers import ProteinRow, row_range
+from proteoscope.engine.project.index_store import (
+    IndexStore,
+    checked_offsets,
+    checked_texts,
+    index_store,
+    open_column,
+    read_numbers,
+    require,
+)
 from proteoscope.engine.sequences.matrices import SYMBOLS, encode
 
 __all__ = ["SequenceDatabase", "cache_store", "decode", "key_parts", "open_database", "read_sequences"]

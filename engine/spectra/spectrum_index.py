@@ -17,10 +17,8 @@ from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.execution.resources import Resources, run_on_threads
+from proteoscope.engine.spectra.columns import Spectra, SpectrumSeries
 from proteoscope.engine.spectra.spooling import GrowingColumn, release_pages
 from proteoscope.kernels.cpu.preprocessing import PreprocessingRules, preprocess_spectra
 from proteoscope.kernels.device import Partition, equal_partitions

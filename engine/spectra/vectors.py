@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vector_settings import Merging, Transform, VectorSettings
 from proteoscope.kernels.clustering_layouts import VectorArrays

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import segment_offsets, take_segments
+from proteoscope.engine.arrays import ChainRow, segment_offsets, take_segments
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.row_numbers import ChainRow
+from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import Scores, score_query
 from proteoscope.engine.structure_search.structures import DescribedChains

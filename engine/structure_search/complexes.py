@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ChainRow
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.results.separated import UNQUOTED, header_line, separated_lines
-from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structure_search.candidates import Comparison, compute_rewards, superpose_targets
 from proteoscope.engine.structure_search.hits import StructureQueryHits, relatedness
 from proteoscope.engine.structure_search.structures import DescribedChains

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ChainRow, row_range
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import storage_errors
-from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.database import StructureDatabase, open_database
 from proteoscope.engine.structures.outputs import AlignedChains, PictureChain, chain_atoms, write_picture, write_superposition

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets, take_segments
+from proteoscope.engine.arrays import ChainRow, segment_offsets, take_segments
 from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.separated import printed, rounded, rounded_to_digits
-from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
 from proteoscope.engine.structure_search.candidates import Candidates, Comparison, best_candidates, superpose_candidates
 from proteoscope.engine.structure_search.structures import DescribedChains

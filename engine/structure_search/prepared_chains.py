@@ -18,11 +18,19 @@ import numpy as np
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import open_regular
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.cache import index_store
-from proteoscope.engine.project.columns import InvalidIndexError, open_column, require
 from proteoscope.engine.project.digests import parts_digest
-from proteoscope.engine.structure_search.descriptor_index import descriptor_key, open_descriptors, write_descriptors
-from proteoscope.engine.structure_search.structures import ChainFiles, ChainSource, DescribedChains, described, read_chains, read_files
+from proteoscope.engine.project.index_store import InvalidIndexError, index_store, open_column, require
+from proteoscope.engine.structure_search.structures import (
+    ChainFiles,
+    ChainSource,
+    DescribedChains,
+    described,
+    descriptor_key,
+    open_descriptors,
+    read_chains,
+    read_files,
+    write_descriptors,
+)
 from proteoscope.engine.structures.database import Collection, SourceFile, open_collection, write_merged
 from proteoscope.engine.structures.reading import Models, stem
 

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from proteoscope.engine.arrays import ChainRow
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.structure_search.candidates import Candidates, Comparison, best_candidates, query_batches, superpose_candidates
 from proteoscope.engine.structure_search.complexes import by_file, complex_hits, complex_writer

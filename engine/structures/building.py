@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.files import is_temporary, is_there, storage_errors
 from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.columns import InvalidIndexError
+from proteoscope.engine.project.index_store import InvalidIndexError
 from proteoscope.engine.project.locks import FileLock
 from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.structures.chains import concatenated

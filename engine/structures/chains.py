@@ -12,8 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, segment_offsets, take_segments
-from proteoscope.engine.row_numbers import ChainRow
+from proteoscope.engine.arrays import ChainRow, Texts, segment_offsets, take_segments
 from proteoscope.engine.sequences.matrices import SYMBOLS
 
 __all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "STATE_SYMBOLS", "STRAND", "Chains", "concatenated"]

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, ranges, segment_offsets
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.execution.resources import available_threads, run_on_threads
 from proteoscope.engine.files import atomic_file, put_in_place, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.columns import (
+from proteoscope.engine.project.index_store import (
     InvalidIndexError,
     checked_offsets,
     checked_texts,

@@ -17,23 +17,13 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels, resources
 from proteoscope.engine.arrays import begins_group, read_only
-from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.resources import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
-__all__ = [
-    "ALPHABETS",
-    "ANGLE_UNITS",
-    "LENGTH_UNITS",
-    "Alphabets",
-    "Elements",
-    "alphabets",
-    "describe",
-    "find_elements",
-    "first_code",
-]
+__all__ = ["ALPHABETS", "ANGLE_UNITS", "LENGTH_UNITS", "Alphabets", "Elements", "alphabets", "describe", "find_elements", "first_code"]
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
 """Alphabets whose codes form the word (integer) of a residue, five bits each, from the lowest bits upwards."""

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets
+from proteoscope.engine.arrays import ChainRow, row_range, segment_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import UNQUOTED, write_separated
-from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.reading import Models, gemmi_structure, printable_names, read_structure

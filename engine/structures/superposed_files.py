@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from proteoscope.engine.arrays import ChainRow
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.outputs import check_outputs
-from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structures.chain_references import read_chain
 from proteoscope.engine.structures.outputs import SUPERPOSITION_FILES, AlignedChains, read_atoms, write_superposition
 from proteoscope.engine.structures.reading import Models, StructureFile

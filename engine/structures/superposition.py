@@ -8,20 +8,12 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.arrays import segment_offsets
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.structure_layouts import SEARCH_STEPS, ChainPairs, FoundSuperpositions
 
-__all__ = [
-    "Superpositions",
-    "collect_superpositions",
-    "pairs_with_query",
-    "superpose",
-    "superpose_many",
-    "superposed",
-    "tm_scores",
-]
+__all__ = ["Superpositions", "collect_superpositions", "pairs_with_query", "superpose", "superpose_many", "superposed", "tm_scores"]
 
 Rotation = NDArray[np.float64]
 Translation = NDArray[np.float64]

@@ -17,7 +17,6 @@ from . import paper as paper
 from . import predictions as predictions
 from . import quantity_design as quantity_design
 from . import quantity_figures as quantity_figures
-from . import quantity_pages as quantity_pages
 from . import run_account as run_account
 from . import run_comparison as run_comparison
 from . import run_report as run_report

@@ -26,7 +26,7 @@ from proteoscope.engine.chemistry.fragments import (
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.spectra.ion_series import spectrum_ion_series
+from proteoscope.engine.spectra.columns import spectrum_ion_series
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import IonSettings, annotate_match, ions_looked_for, ions_to_show
 from proteoscope.engine.views.drawings import Axis, Bar, Curve, Drawing, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
 from proteoscope.engine.views.finished_run import FinishedRun

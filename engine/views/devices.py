@@ -9,7 +9,7 @@ from proteoscope.engine import searches
 from proteoscope.engine.execution.cost.calibration_store import calibrated_at, speeds_by_kind, stored_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.engine.execution.devices import Device
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 
 __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "select_devices"]
 

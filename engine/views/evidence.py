@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ChainRow, ProteinRow
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.structure_files import find_structure
-from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequences.matrices import encode, read_matrix
 from proteoscope.engine.structure_search.hit_chains import ChainInFile
 from proteoscope.engine.structures.colouring import MAXIMUM_HITS, ChainEvidence

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ProteinRow, row_range
 from proteoscope.engine.evidence.tables import CHAINS, CONTACTS, HOMOLOGUES, MISSED, PARALOGUES, PEPTIDE_PLACES, SITES
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Column, Table
-from proteoscope.engine.row_numbers import ProteinRow, row_range
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.shared_names import without_folders
 from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Label, Shape, Stroke, format_colour, shortened, svg, text_width

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import recorded_parameters
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_text, ions_looked_for
 from proteoscope.engine.views.conditions import Condition, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun

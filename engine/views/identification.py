@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope.engine.arrays import PeptideRow, SpectrumRow
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.features import FEATURES
 from proteoscope.engine.lazy_pyarrow import pa
@@ -14,7 +15,6 @@ from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModi
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.columns import MARK_COLUMNS
 from proteoscope.engine.results.counts import Count
-from proteoscope.engine.row_numbers import PeptideRow, SpectrumRow
 from proteoscope.engine.statistics.target_decoy import false_share_interval
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
 from proteoscope.engine.views.conditions import (

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import annotate_match, ions_to_show
 from proteoscope.engine.views.conditions import (
     Condition,

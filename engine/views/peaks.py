@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.chemistry.activation import Activation, parse_activation_names
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import TableFile, row_count
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.spectra.tables import PEAKS
 
 __all__ = ["Peaks", "PeaksOfRun", "SpectraReader", "open_peaks"]

@@ -11,7 +11,7 @@ from proteoscope.engine.chemistry.fragments import SERIES, annotate, fragment_io
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.spectra.ion_series import spectrum_ion_series
+from proteoscope.engine.spectra.columns import spectrum_ion_series
 from proteoscope.engine.views.annotation import (
     AnnotatedSpectrum,
     IonSettings,

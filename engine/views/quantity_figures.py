@@ -1,5 +1,7 @@
 """Figures of a quantification, for the window and for the export `figures`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.entry import ExportRequest
-from proteoscope.engine.files import storage_errors
+from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.page_sizes import laid_out_size
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.tables import CHANGES, SAMPLES
+from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification.tables import CHANGES, PROTEINS, SAMPLES
+from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.counts import counted
+from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.views.drawings import (
     Axis,
     Drawing,
@@ -31,12 +37,14 @@ from proteoscope.engine.views.drawings import (
 from proteoscope.engine.views.figure_files import save_figure
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.heat_map import draw_heat_map
+from proteoscope.engine.views.html_pages import html_page, listed, result_rows, section, shown
 from proteoscope.engine.views.palette import Ink, Ion
 from proteoscope.engine.views.quantities import PROTEINS_BY_SAMPLE, QuantityFilter, QuantityOverview, Volcano, with_tables_by_sample
 from proteoscope.engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_names
+from proteoscope.engine.views.run_account import run_account
 from proteoscope.engine.views.shown_peaks import UNMATCHED
 
-__all__ = ["QUANTITY_FIGURES", "MakeDrawing", "QuantityFigure", "draw_volcano", "export_figures"]
+__all__ = ["QUANTITY_FIGURES", "MakeDrawing", "QuantityFigure", "draw_volcano", "export_figures", "write_pages"]
 
 _CANDIDATES = 80
 """Maximum number of named changes, the most significant ones; names without space are omitted."""
@@ -214,3 +222,44 @@ def _figures(overview: QuantityOverview, q_value: float, fold_change: float) -> 
 
 def _drawn(make: MakeDrawing, page: tuple[float, float], width: float | None) -> Drawing:
     return make(*laid_out_size(page, width), _FONT_SIZE)
+
+
+_MAXIMUM_ROWS = 500
+_PAGE = "quantification.html"
+_SHOWN = (SAMPLES, CHANGES, PROTEINS)
+
+
+def write_pages(project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
+    """Write the page ``quantification.html`` on a finished run into a folder, and return its path.
+
+    Raises
+    ------
+    InputError, StorageError
+        If the run's tables are missing or damaged, or writing failed.
+    Cancelled
+        If the user cancelled.
+    """
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    progress.stage("Writing pages", 1)
+    tables = read_quantities(project, run_id)  # with manual corrections
+    with open_run(project, run_id) as run:
+        account = run_account(project, run.run, search_of_kind(run.run.kind))
+        parts = [
+            f"<h1>{shown(account.title)}</h1>",
+            section("Messages", listed(run.messages) if run.messages else ""),
+            *(section(table.title, _rows(tables[table.name], table)) for table in _SHOWN),
+            section("Methods", f"<pre>{shown(account.methods, 20_000)}</pre>"),
+        ]
+        with atomic_file(folder / _PAGE) as file:
+            file.write(html_page(account.title, parts).encode(errors="replace"))
+    progress.advance(1)
+    return [folder / _PAGE]
+
+
+def _rows(rows: pa.Table, table: Table) -> str:
+    """Return the first rows of a table as HTML, or '' without rows."""
+    columns = [column for column in table.columns if column.is_shown and column.name in rows.column_names]
+    if not len(rows):
+        return ""
+    return result_rows(columns, rows.select([column.name for column in columns]).slice(0, _MAXIMUM_ROWS).to_pylist(), len(rows))

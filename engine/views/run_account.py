@@ -19,8 +19,7 @@ from proteoscope.engine.matches.pass_records import passes_of_run
 from proteoscope.engine.parameters import SearchParameters, list_text, preset_names
 from proteoscope.engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
 from proteoscope.engine.project.paths import RESULTS
-from proteoscope.engine.results.counts import Count
-from proteoscope.engine.results.methods import RunFacts, paragraph
+from proteoscope.engine.results.counts import Count, RunFacts, paragraph
 from proteoscope.engine.views.run_prediction import RunPrediction, run_prediction
 
 __all__ = ["OF_PROJECT", "NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "parameter_text", "run_account", "run_title"]

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS

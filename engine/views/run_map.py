@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.row_numbers import SpectrumRow
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.views.drawings import Axis
 from proteoscope.engine.views.figures import Figure, LegendEntry, Panel, Picked, Pixels
 from proteoscope.engine.views.palette import Ink, Ion, Palette, rgb_of

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.queries import create_view
 from proteoscope.engine.results.reader import TableFile
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.views.chromatograms import Chromatogram, of_spectra
 from proteoscope.engine.views.conditions import Condition, any_of, compares, contains, given

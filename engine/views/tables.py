@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.columns import MARK_COLUMNS, STAR, Table

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.row_numbers import ChainRow
+from proteoscope.engine.arrays import ChainRow
 from proteoscope.engine.structure_search.hit_chains import ChainInFile, parse_cigar_pairs, parse_transformation
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import ChainEvidence

@@ -5,7 +5,7 @@ from PySide6.QtCore import QEvent, QSize, Signal
 from PySide6.QtGui import QIcon, QKeySequence, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from proteoscope.engine.row_numbers import SpectrumRow
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.views.figures import Rule, Scatter
 from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_INKS, STATUS_NAMES, UNEXPLAINED, MapPoints, run_map_figure
 from proteoscope.gui.colours import palette_of, qt_colour

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine.arrays import ProteinRow
 from proteoscope.engine.entry import Search
-from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.structures.colouring import EVIDENCE_SCHEMES
 from proteoscope.engine.views.evidence import (
     MappedChain,

@@ -7,10 +7,10 @@ from typing import Any
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.explanations import (
     ExplanationFilter,
     compared_explanation,

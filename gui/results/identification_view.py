@@ -9,11 +9,11 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.entry import Search
 from proteoscope.engine.identification.entry import IDENTIFICATION
 from proteoscope.engine.matches.fixed_modifications import FixedModifications
 from proteoscope.engine.matches.site_columns import PROTEIN_SITES, PSM_SITES
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import ions_to_show
 from proteoscope.engine.views.coverage import Coverage
 from proteoscope.engine.views.finished_run import FinishedRun

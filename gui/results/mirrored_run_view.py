@@ -5,8 +5,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.entry import Search
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource

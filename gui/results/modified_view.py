@@ -12,10 +12,10 @@ import numpy as np
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.modified_search.parameters import shift_range
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import ions_to_show
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import IdentificationOverview, select_group_rows, summary

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.digests import RecordedFiles
 from proteoscope.engine.project.records import InputRecord
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.run_map import MapPoints
 from proteoscope.engine.views.spectrum_list import open_spectrum_list, read_spectrum_map

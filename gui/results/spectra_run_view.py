@@ -6,8 +6,8 @@ from typing import Any
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QTabWidget, QWidget
 
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.entry import Search
-from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_list import plain_spectrum

@@ -5,7 +5,7 @@ from dataclasses import replace
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from proteoscope.engine.row_numbers import SpectrumRow
+from proteoscope.engine.arrays import SpectrumRow
 from proteoscope.engine.views.run_map import STATUS_NAMES
 from proteoscope.engine.views.spectrum_list import EXPLAINED_LIST, SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
 from proteoscope.engine.views.tables import TableSource

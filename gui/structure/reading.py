@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from proteoscope.engine.arrays import ChainRow, row_range
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.structure_search.hit_chains import ChainInFile
 from proteoscope.engine.structures.exposure import read_chain_atoms
 from proteoscope.engine.structures.ligands import ligand_atoms

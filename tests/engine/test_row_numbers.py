@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from proteoscope.engine.row_numbers import ChainRow, PeptideRow, ProteinRow, SpectrumRow, row_range
+from proteoscope.engine.arrays import ChainRow, PeptideRow, ProteinRow, SpectrumRow, row_range
 
 SNIPPET = """
-from proteoscope.engine.row_numbers import ChainRow, PeptideRow, ProteinRow, SpectrumRow, row_range
+from proteoscope.engine.arrays import ChainRow, PeptideRow, ProteinRow, SpectrumRow, row_range
 
 def peaks(row: SpectrumRow) -> None: ...
 def residues(row: ProteinRow) -> None: ...
@@ -27,7 +27,7 @@ SETTINGS = """
 [mypy]
 [mypy-proteoscope.*]
 follow_imports = skip
-[mypy-proteoscope.engine.row_numbers]
+[mypy-proteoscope.engine.arrays]
 follow_imports = silent
 """
 """Check one module, since mypy would read the whole program through the packages above it."""

@@ -211,10 +211,11 @@ from proteoscope.engine.command_line import search
 seen = []
 class Thread(threading.Thread):
     def start(self):
-        seen.extend(name for name in ("proteoscope.engine.execution.devices", "proteoscope.engine.project.cache") if name in sys.modules)
+        names = "proteoscope.engine.execution.devices", "proteoscope.engine.project.index_store"
+        seen.extend(name for name in names if name in sys.modules)
 search.threading.Thread = Thread
 search.begin_gpus("cpu")
 print(*seen)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["proteoscope.engine.execution.devices", "proteoscope.engine.project.cache"]
+    assert done.stdout.split() == ["proteoscope.engine.execution.devices", "proteoscope.engine.project.index_store"]

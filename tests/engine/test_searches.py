@@ -17,7 +17,7 @@ from proteoscope.engine.parameters import preset_names, read_preset
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.searches import SEARCHES, search_of_kind
 from proteoscope.engine.sequences.database import _NAME as _NAME_OF_SEQUENCES
-from proteoscope.engine.structure_search.descriptor_index import _NAME as _NAME_OF_STRUCTURES
+from proteoscope.engine.structure_search.structures import _NAME as _NAME_OF_STRUCTURES
 from tests.forked_scripts import fork_server
 
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)

@@ -24,7 +24,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import read_preset
-from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.project.index_store import index_store
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from tests.fuzz.places import IN_MEMORY
 from tests.searching import align, few_proteins, identify
@@ -181,7 +181,7 @@ def _is_refused(kind: str, index: Path) -> bool:
     from proteoscope.engine.peptides.digestion import Digestion
     from proteoscope.engine.peptides.peptide_index import open_peptide_index
     from proteoscope.engine.peptides.protein_index import open_protein_index
-    from proteoscope.engine.project.columns import InvalidIndexError
+    from proteoscope.engine.project.index_store import InvalidIndexError
     from proteoscope.engine.sequences.database import _open
 
     try:

@@ -22,7 +22,7 @@ from contextlib import closing
 from pathlib import Path
 
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.cache import VARIABLE
+from proteoscope.engine.project.index_store import VARIABLE
 from tests.fuzz.forks import ForkedCommand, prepare
 from tests.fuzz.kills import SAMPLES
 from tests.searching import few_proteins

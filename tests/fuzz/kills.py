@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.cache import VARIABLE
+from proteoscope.engine.project.index_store import VARIABLE
 from tests.fuzz.forks import ForkedCommand, prepare
 
 REPOSITORY = Path(__file__).resolve().parents[2]

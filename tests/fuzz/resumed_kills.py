@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.cache import VARIABLE
 from proteoscope.engine.project.checkpoint_store import checkpoint_folder
+from proteoscope.engine.project.index_store import VARIABLE
 from tests.fuzz.forks import ForkedCommand, prepare
 from tests.fuzz.kills import DATABASE, SAMPLES
 

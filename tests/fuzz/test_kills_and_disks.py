@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from proteoscope.engine.project.cache import VARIABLE
+from proteoscope.engine.project.index_store import VARIABLE
 from tests.fuzz import full_disk, killed_commands, kills, resumed_kills, workers
 from tests.searching import few_proteins
 

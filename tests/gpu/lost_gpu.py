@@ -18,7 +18,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches import scoring
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cuda import modules
 from proteoscope.kernels.cuda.scoring import SpectrumSearch

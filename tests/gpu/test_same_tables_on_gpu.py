@@ -19,7 +19,7 @@ import pytest
 
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.execution.devices import gpus, resolve_device
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress

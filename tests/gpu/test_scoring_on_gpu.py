@@ -175,7 +175,7 @@ def test_search_on_all_devices_equals_cpu(requested, number, monkeypatch):
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.jobs.progress import Progress
     from proteoscope.engine.matches import scoring
-    from proteoscope.engine.spectra.ion_series import SpectrumSeries
+    from proteoscope.engine.spectra.columns import SpectrumSeries
     from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 
     spectra, queries, peptides, modifications, settings = random_search(500, HYPERSCORE, n_queries=3000, n_peptides=100_000)

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.execution.cost.calibration_store import store_speeds, stored_calibration
 from proteoscope.engine.execution.device_use import DeviceUse
 from proteoscope.engine.execution.devices import Device, processor
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.views.devices import select_devices
 from proteoscope.gui.bridge import JobBridge

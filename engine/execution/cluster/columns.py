@@ -23,17 +23,9 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import is_temporary, storage_errors
-from proteoscope.engine.project.cache import cache_folder
+from proteoscope.engine.project.index_store import cache_folder
 
-__all__ = [
-    "MAXIMUM_STORED_BYTES",
-    "ColumnFile",
-    "NamedColumns",
-    "file_digest",
-    "open_column",
-    "store_folder",
-    "trim_store",
-]
+__all__ = ["MAXIMUM_STORED_BYTES", "ColumnFile", "NamedColumns", "file_digest", "open_column", "store_folder", "trim_store"]
 
 _LEAST_BYTES = 1 << 18  # of an array that becomes a file
 MAXIMUM_STORED_BYTES = 64 << 30

@@ -13,7 +13,7 @@ from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILEN
 from proteoscope.engine.execution.cluster.requests import checked_address
 from proteoscope.engine.execution.cluster.worker_process import DEVICE, THREADS
 from proteoscope.engine.execution.devices import resolve_device
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.files import scratch_folder
 
 __all__ = ["devices_of_workers", "serve_scheduler", "serve_workers"]

@@ -21,7 +21,7 @@ from typing import Any
 
 from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
 from proteoscope.engine.execution.cluster.payload import pack, unpack
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.execution.workload import Computation, PartialResult, Workload, WorkloadType
 from proteoscope.engine.files import temporary_path
 from proteoscope.engine.version import VERSION

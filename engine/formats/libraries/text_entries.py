@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from proteoscope import kernels
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.numbers import COMMA, COMMA_WARNING, POINT, decimal_sign
 from proteoscope.engine.formats.peak_lists import MAXIMUM_LINES

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets
+from proteoscope.engine.arrays import PeptideRow, segment_offsets
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.row_numbers import PeptideRow
 from proteoscope.engine.unfolding import CHARACTERS, MATCHES, REFERENCES, SCORE_NAMES, SCORES, Unfolding
 
 __all__ = ["Identifications", "MatchCollector", "joined", "spectrum_names", "unread_matches"]

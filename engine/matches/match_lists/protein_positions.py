@@ -6,13 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, ranges, segment_offsets
+from proteoscope.engine.arrays import ProteinRow, begins_group, ranges, row_range, segment_offsets
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.match_lists.identifications import Identifications
 from proteoscope.engine.peptides.occurrences import find_occurrences
-from proteoscope.engine.row_numbers import ProteinRow, row_range
 
 __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
 

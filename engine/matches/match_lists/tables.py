@@ -22,8 +22,7 @@ from proteoscope.engine.matches.match_lists.matches import ListedMatches
 from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage
 from proteoscope.engine.matches.tables import AcceptanceCounts, PeptidePositions, PeptideRows, Tables, modification_columns, protein_table
 from proteoscope.engine.results.arrow import finite_or_null, or_null, taken
-from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import Spectra, SpectrumSeries
 from proteoscope.engine.spectra.tables import spectrum_columns
 from proteoscope.engine.statistics.target_decoy import best_by_group
 from proteoscope.kernels.score_kinds import SCORE_KINDS

@@ -3,4 +3,4 @@ from . import mzidentml as mzidentml
 from . import pepxml as pepxml
 from . import perseus as perseus
 from . import pin as pin
-from . import tsv as tsv
+from . import tables as tables

@@ -1,4 +1,4 @@
-"""Tables of one identification as DuckDB views; query results are read in batches, so that memory use is constant."""
+"""Tables of one identification as DuckDB views, read in batches, so that memory use is constant, and written as text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ProteoscopeError, StorageError
+from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -19,14 +23,18 @@ from proteoscope.engine.matches.site_columns import PROTEIN_SITES, PSM_SITES
 from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.arrow import text_bytes
+from proteoscope.engine.results.columns import MARK_COLUMNS, Column
+from proteoscope.engine.results.marks import with_marks
 from proteoscope.engine.results.queries import create_view, is_out_of_memory, shut_off
 from proteoscope.engine.results.reader import TableFile, row_count
+from proteoscope.engine.results.separated import DIGITS, report_accepted, write_separated
 
 if TYPE_CHECKING:
     import duckdb
 
 __all__ = [
     "OPTIONAL_TABLES",
+    "TABLES",
     "IdentificationTables",
     "MatchesSource",
     "MatchesWriter",
@@ -35,6 +43,8 @@ __all__ = [
     "rows",
     "scalar",
     "write_lines",
+    "write_table",
+    "write_tables",
 ]
 
 _MEMORY = "1GB"
@@ -267,3 +277,87 @@ def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryI
         file.write(text_bytes(batch.column(0).cast(pa.string())))
         if progress is not None:
             progress.advance(len(batch))
+
+
+TABLES = {table.name: table for table in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
+"""Descriptions of the exported tables by name."""
+
+_ROWS = 8192
+_THREADS = 4  # more would wait for the interpreter lock while numbers are formatted
+
+
+def write_tables(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
+    """Write ``psms.tsv``, ``peptides.tsv`` and ``proteins.tsv`` to the folder `out`; return the paths (see `write_table`)."""
+    paths = {name: out / f"{name}.tsv" for name in TABLES}
+    for name, path in paths.items():
+        write_table(source, name, path, progress)
+    return list(paths.values())
+
+
+def write_table(source: MatchesSource, name: str, out: Path, progress: Progress) -> None:
+    """Write ``psms``, ``peptides`` or ``proteins`` to the file `out`, and report the number of accepted rows.
+
+    User marks and comments on PSMs are the last columns. If the table has no q-values, all targets are accepted.
+
+    Raises
+    ------
+    InputError
+        If the table lacks a column or is damaged.
+    StorageError
+        If writing fails.
+    Cancelled
+        If the user cancelled the export.
+    """
+    tables, fdr = source.tables, source.search.threshold
+    with tables.opened(name, TABLES[name].saved) as table:
+        if isinstance(table, TableFile):
+            present, n_rows = list(table.columns), table.n_rows
+            parts: Iterable[pa.Table] = table.batches(rows=_ROWS)
+        else:
+            present, n_rows, parts = table.column_names, len(table), [table]
+        if tables.marks and name == EXPORTED_PSMS.name:
+            present = [*present, *(column.name for column in MARK_COLUMNS)]
+            parts = with_marks(parts, tables.marks)
+        accepted = _accepted(table, fdr)
+        n_accepted = int(np.count_nonzero(accepted.rows))
+        if source.accepted_only:
+            parts, n_rows = _select_rows(parts, accepted.rows), n_accepted
+        progress.stage(f"writing {out.name}", n_rows)
+        columns, threads = _columns(name, present), min(_THREADS, available_threads())
+        write_separated(out, parts, columns, progress, DIGITS, spreadsheet_safe=source.spreadsheet_safe, threads=threads, rows=_ROWS)
+    if accepted.is_rated:
+        report_accepted(progress, out, n_accepted, n_rows, fdr)
+
+
+class _Accepted(NamedTuple):
+    """True for each accepted row of a table, (n,) bool; and True if any row has a q-value."""
+
+    rows: NDArray[np.bool_]
+    is_rated: bool
+
+
+def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
+    """Return the targets of a table that are accepted at a false discovery rate."""
+    names = ["is_decoy", "q_value"]
+    chunks = source.batches(names) if isinstance(source, TableFile) else [source.select(names)]
+    is_decoy, q_value = [np.empty(0, np.bool_)], [np.empty(0)]
+    for chunk in chunks:
+        is_decoy.append(chunk["is_decoy"].to_numpy().astype(np.bool_))
+        q_value.append(chunk["q_value"].cast(pa.float64()).fill_null(float("nan")).to_numpy())
+    q, is_target = np.concatenate(q_value), ~np.concatenate(is_decoy)
+    is_rated = bool(np.isfinite(q).any())
+    return _Accepted(is_target & (q <= fdr) if is_rated else is_target, is_rated)
+
+
+def _select_rows(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
+    """Yield the selected rows of consecutive chunks; `rows` is a mask over the rows of all chunks."""
+    first = 0
+    for chunk in chunks:
+        yield chunk.filter(pa.array(rows[first : first + len(chunk)]))
+        first += len(chunk)
+
+
+def _columns(name: str, present: Iterable[str]) -> list[Column]:
+    """Return the columns that every version of the program exports, followed by the other columns."""
+    described, saved = {**TABLES[name].by_name, **{mark_column.name: mark_column for mark_column in MARK_COLUMNS}}, TABLES[name].saved
+    return [described.get(saved_name, Column(saved_name)) for saved_name in (*saved, *(name for name in present if name not in saved))]

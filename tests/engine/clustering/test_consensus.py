@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from proteoscope.engine.clustering.consensus import SpectrumClusters, consensus_spectra
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import cluster_quality, majority_labels, read_labels
-from proteoscope.engine.clustering.spectrum_groups import compute_clusters
+from proteoscope.engine.clustering.results import SpectrumClusters, consensus_spectra
+from proteoscope.engine.clustering.search import compute_clusters
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.spectra.columns import Spectra

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from proteoscope.engine.arrays import ProteinRow
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.evidence import export
 from proteoscope.engine.evidence.export import NamedStructures, recorded_folders
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
-from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.structures.reading import StructureFile
 from proteoscope.engine.views import evidence
 from proteoscope.engine.views.finished_run import open_run

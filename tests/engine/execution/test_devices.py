@@ -8,7 +8,7 @@ import pytest
 
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.devices import devices, resolve_device
-from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.resources import available_threads
 
 
 def test_devices_lists_the_cpu_first_and_usable() -> None:

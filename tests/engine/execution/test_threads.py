@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.execution.resources import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.kernels.device import stop_flag
 from tests.effort import LookingProgress

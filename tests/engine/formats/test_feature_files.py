@@ -13,7 +13,7 @@ from proteoscope.engine.arrays import Texts, read_only
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import FEATURE_KINDS, FeatureRow, Features, open_features, write_features
 from proteoscope.engine.peptides.protein_index import build_protein_index, open_protein_index
-from proteoscope.engine.project.columns import InvalidIndexError
+from proteoscope.engine.project.index_store import InvalidIndexError
 from tests.engine.formats import entry_files
 
 OFFSETS = np.array([0, 10, 10, 15])

@@ -16,8 +16,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.consensus_library import Members, consensus_entries
 from proteoscope.engine.matches.identified_spectra import Identified
-from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import Spectra, SpectrumSeries
 from proteoscope.engine.spectra.library_entries import EntryModifications
 
 PEPTIDES = ("PEPTIDEK", "ACDEM[Oxidation]K", "SAMPLERK")

@@ -25,7 +25,7 @@ from proteoscope.engine.matches.fragment_intensities import (
     load_network,
     why_not_predicted,
 )
-from proteoscope.engine.spectra.ion_series import spectrum_ion_series
+from proteoscope.engine.spectra.columns import spectrum_ion_series
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
 from proteoscope.resources import path
 

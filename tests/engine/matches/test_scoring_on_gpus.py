@@ -29,7 +29,7 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     """Return a function that searches on GPUs and returns the matches and messages."""
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.matches import scoring
-    from proteoscope.engine.spectra.ion_series import SpectrumSeries
+    from proteoscope.engine.spectra.columns import SpectrumSeries
     from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
     from proteoscope.kernels.cuda.scoring import SpectrumSearch
     from tests.shim.search_inputs import random_search

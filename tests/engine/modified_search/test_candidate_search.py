@@ -11,7 +11,7 @@ from proteoscope.engine.modified_search.candidate_search import find_candidates,
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.modified_search.passes import list_settings
 from proteoscope.engine.parameters import read_preset
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
 from tests.shim.mass_inputs import plain_best

@@ -8,7 +8,7 @@ from proteoscope.engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF
 from proteoscope.engine.matches.scoring_settings import ion_settings
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.parameters import read_preset
-from proteoscope.engine.spectra.ion_series import SpectrumSeries
+from proteoscope.engine.spectra.columns import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.layouts import QueryArrays, SpectrumArrays
 

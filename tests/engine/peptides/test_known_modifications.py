@@ -25,7 +25,7 @@ from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexe
 from proteoscope.engine.peptides.known_forms import SearchedForms
 from proteoscope.engine.peptides.peptide_index import build_peptide_index, open_peptide_index
 from proteoscope.engine.peptides.protein_index import open_protein_index
-from proteoscope.engine.project.columns import InvalidIndexError
+from proteoscope.engine.project.index_store import InvalidIndexError
 from tests.engine.formats.entry_files import swiss_prot_entry
 
 DECOY_KEYS = ("decoys", "decoy_prefix", "decoy_suffix", "decoys_in_database", "decoy_seed")

@@ -16,8 +16,7 @@ import pytest
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import index_store
-from proteoscope.engine.project.columns import open_column, require
-from proteoscope.engine.project.index_store import IndexStore
+from proteoscope.engine.project.index_store import IndexStore, open_column, require
 from tests.leftovers import leave_file, leave_folder
 
 PARTS = {"database": "00ff", "parameters": {"enzyme": "Trypsin"}, "format": 3}

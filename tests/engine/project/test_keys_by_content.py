@@ -13,7 +13,7 @@ from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.indexes import Databases, key_parts
 from proteoscope.engine.project.digests import parts_digest
 from proteoscope.engine.sequences import database as sequences
-from proteoscope.engine.structure_search import descriptor_index, prepared_chains
+from proteoscope.engine.structure_search import prepared_chains, structures
 from proteoscope.engine.structure_search.structures import ChainSource
 from proteoscope.kernels.cpu import structure_descriptors
 
@@ -109,23 +109,23 @@ def test_packed_database_key_depends_on_residue_codes(monkeypatch):
     ("module", "name", "value"),
     [
         (structure_descriptors, "RULES", (3.5, *structure_descriptors.RULES[1:])),
-        (descriptor_index, "LENGTH_UNITS", 256),
-        (descriptor_index, "ALPHABETS", ("secondary", "residue")),
+        (structures, "LENGTH_UNITS", 256),
+        (structures, "ALPHABETS", ("secondary", "residue")),
     ],
 )
 def test_structure_descriptor_key_depends_on_rules(module, name, value, monkeypatch):
-    before = parts_digest(descriptor_index.key_parts("a"))
-    assert parts_digest(descriptor_index.key_parts("b")) != before
+    before = parts_digest(structures.key_parts("a"))
+    assert parts_digest(structures.key_parts("b")) != before
     monkeypatch.setattr(module, name, value)
-    assert parts_digest(descriptor_index.key_parts("a")) != before
+    assert parts_digest(structures.key_parts("a")) != before
 
 
 def test_structure_descriptor_key_depends_on_alphabets(tmp_path, monkeypatch):
-    before = parts_digest(descriptor_index.key_parts("a"))
-    content = descriptor_index.resources.path("structures", "descriptors.json").read_bytes()
+    before = parts_digest(structures.key_parts("a"))
+    content = structures.resources.path("structures", "descriptors.json").read_bytes()
     (tmp_path / "other.json").write_bytes(content.replace(b"0", b"1", 1))
-    monkeypatch.setattr(descriptor_index.resources, "path", lambda *_: tmp_path / "other.json")
-    assert parts_digest(descriptor_index.key_parts("a")) != before
+    monkeypatch.setattr(structures.resources, "path", lambda *_: tmp_path / "other.json")
+    assert parts_digest(structures.key_parts("a")) != before
 
 
 def test_structure_chain_key_depends_on_file_order_chain_and_rule(monkeypatch):

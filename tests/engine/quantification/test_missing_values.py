@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import false_discovery_control, fisher_exact
 
 from proteoscope.engine.quantification.identified import Proteins
-from proteoscope.engine.quantification.missing_values import exact_test, missing_table
+from proteoscope.engine.quantification.results import exact_test, missing_table
 
 
 def proteins(n: int) -> Proteins:

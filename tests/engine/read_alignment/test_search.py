@@ -159,14 +159,14 @@ def test_published_option_applies_the_published_recurrence(tmp_path):
 
 
 def test_aligned_pairs_do_not_depend_on_threads_and_round_size(tmp_path, monkeypatch):
-    from proteoscope.engine.read_alignment import pairwise
+    from proteoscope.engine.read_alignment import mapping
 
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
     files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [mutate(text[:25] + text[:20], random) for text in texts])
     parameters = ReadAlignmentParameters().changed(mode="within")
     align_reads(*files, tmp_path / "one.tsv", parameters, threads=1, device="cpu")
-    monkeypatch.setattr(pairwise, "_PAIRS_OF_ROUND", 7)
+    monkeypatch.setattr(mapping, "_PAIRS_OF_ROUND", 7)
     align_reads(*files, tmp_path / "two.tsv", parameters, threads=2, device="cpu")
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 

@@ -12,8 +12,8 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.project import index_store as index_stores
-from proteoscope.engine.project.cache import index_store
 from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.project.index_store import index_store
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.prepared_chains import FEWEST_FILES, prepared_chains
 from proteoscope.engine.structure_search.structures import DescribedChains, read_chains, sources_of

@@ -38,8 +38,7 @@ from proteoscope.engine.views.quantity_drawings import (
     draw_profile,
     missing_blocks,
 )
-from proteoscope.engine.views.quantity_figures import draw_volcano
-from proteoscope.engine.views.quantity_pages import write_pages
+from proteoscope.engine.views.quantity_figures import draw_volcano, write_pages
 from proteoscope.engine.views.quantity_traces import Ms1Reader, _with_valid_times, ion_traces, measured_between
 from tests.engine.quantification.synthetic_runs import table_of
 from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project, ratio_of

@@ -14,7 +14,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs import Cancelled
 from proteoscope.engine.matches.methods_paragraph import accepted_sentence, spectrum_search_methods
 from proteoscope.engine.project import Project, RunNote, RunRecord
-from proteoscope.engine.results.methods import RunFacts, paragraph
+from proteoscope.engine.results.counts import RunFacts, paragraph
 from proteoscope.engine.searches import SEARCHES, run_search, search_of_kind
 from proteoscope.engine.views.run_account import RunAccount, nearest_preset, run_account
 from tests.engine.views.cluster_projects import project_with_clusters
