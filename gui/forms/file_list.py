@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QWidget,
 )
+from shiboken6 import isValid
 
 from proteoscope.engine.entry import FileContent, Input
 from proteoscope.engine.formats.registry import library_suffixes
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.structures.counting import StructureCount
 
+_Found = TypeVar("_Found")
 _MAXIMUM_ROWS = 7
 _MAXIMUM_NAMED = 3
 _MAXIMUM_NAME = 26
@@ -219,7 +221,7 @@ class FileList(QWidget):
             item.setData(Qt.ItemDataRole.UserRole, path)
             self.lines.addItem(item)
         self._known = {path: file for path, file in self._known.items() if path in present}
-        self._inspector.files(new, self._learn)
+        self._inspector.files(new, self._while_there(self._learn))
         self._show_state()
 
     def give_project(self, folder: Path) -> None:
@@ -272,7 +274,7 @@ class FileList(QWidget):
 
     def inspect_again(self) -> None:
         """Inspect the files again, since they may have changed."""
-        self._inspector.files(self.paths, self._learn)
+        self._inspector.files(self.paths, self._while_there(self._learn))
 
     def mark_missing(self) -> None:
         """Mark files that no longer exist, before a search starts."""
@@ -313,7 +315,7 @@ class FileList(QWidget):
         if self._takes_project:
             self.give_project(folder)
         else:
-            self._inspector.all_within([folder], partial(self._take_found, folder))
+            self._inspector.all_within([folder], self._while_there(partial(self._take_found, folder)))
 
     def _take_found(self, folder: Path, inspection: FileInspection) -> None:
         """Add the files of a folder that this input accepts, and report the others."""
@@ -337,20 +339,29 @@ class FileList(QWidget):
     def _take_last(self) -> None:
         self.add(self._last_files)
 
+    def _while_there(self, take: Callable[[_Found], object]) -> Callable[[_Found], None]:
+        """Return a function that does nothing after a dialog with this list has been closed, while its files were inspected."""
+
+        def take_if_there(result: _Found) -> None:
+            if isValid(self):
+                take(result)
+
+        return take_if_there
+
     def _learn(self, file: FileKind) -> None:
         if self._known.get(file.path) == file:
             return
         self._known[file.path] = file
         if file.content in _COUNTED and file.content in self._spec.contents and file.path not in self.counts:
             self._being_counted.add(file.path)
-            self._inspector.count(file.path, lambda count: self._learn_count(file.path, count))
+            self._inspector.count(file.path, self._while_there(partial(self._learn_count, file.path)))
         if file.content in self._spec.contents and self._spec.content == "structures" and file.path not in self.structure_counts:
-            self._inspector.count_structures(file, lambda count: self._learn_structures(file.path, count))
+            self._inspector.count_structures(file, self._while_there(partial(self._learn_structures, file.path)))
         elif (
             file.content == "spectra" and file.content in self._contents and file.path.is_file() and file.path not in self._pending_spectra
         ):
             self._pending_spectra.add(file.path)
-            self._inspector.inspect_spectra(file.path, lambda content: self._learn_spectra(file.path, content))
+            self._inspector.inspect_spectra(file.path, self._while_there(partial(self._learn_spectra, file.path)))
         self._showing.start()
 
     def _learn_spectra(self, path: Path, content: SpectraContent | None) -> None:

@@ -299,6 +299,20 @@ def test_files_and_a_table_are_added(window: MainWindow, tmp_path: Path, qtbot: 
     dialog.close()
 
 
+def test_dialog_can_be_closed_while_its_files_are_inspected(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+    page = opened(window, project.folder, qtbot)
+    page.add_button.click()
+    dialog = window.findChild(AddRunsDialog)
+    assert dialog is not None
+    taken: list[str] = []
+    take = dialog.spectra._while_there(taken.append)
+    take("open")
+    dialog.close()
+    qtbot.waitUntil(lambda: window.findChild(AddRunsDialog) is None)
+    take("closed")
+    assert taken == ["open"]
+
+
 def test_runs_are_searched_resumed_and_a_failure_is_named(
     window: MainWindow, tmp_path: Path, small_spectra: Path, small_database: Path, cache_of_tests: Path, qtbot: QtBot
 ) -> None:
