@@ -229,7 +229,7 @@ class UndoStack(QUndoStack):
                 edited.connect(lambda: entered.setProperty(_EDITED, self._visit))
 
     def _is_newer_than(self, field: QObject) -> bool:
-        """Return True if the last change of the window was made after the last visit in which the text of a field was edited."""
+        """Return True if the window was changed after the text of a field was last edited."""
         last = self.command(self.index() - 1) if self.canUndo() else None
         return isinstance(last, Change) and last.visit > field.property(_EDITED)
 

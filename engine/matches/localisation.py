@@ -533,7 +533,7 @@ def _loss(modifications: Sequence[SearchModification]) -> float:
 
 
 def ion_evidence(counts: IonCounts) -> IonEvidence:
-    """Return the evidence of ions from counts; frequencies of few ions are shrunk to those of more general ones.
+    """Return the evidence of ions from counts; frequencies estimated from few ions are shrunk towards those of a more general class.
 
     Ions by series, charge and predicted intensity are shrunk to those of the series and charge, these to all ions, and all to usual values.
     """

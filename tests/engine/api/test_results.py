@@ -131,7 +131,7 @@ def test_failed_search_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: p
     assert not list(tmp_path.iterdir())
 
 
-def test_continued_search_joins_the_project_and_keeps_a_temporary_one() -> None:
+def test_follow_up_search_shares_and_retains_a_temporary_project() -> None:
     first = proteoscope.import_results(COMET, SPECTRA, PROTEINS, preset="low-resolution")
     second = proteoscope.quantify(first, preset="counts")
     assert second.project is first.project and first.project.run_ids == ("import-0001", "quantify-0002")

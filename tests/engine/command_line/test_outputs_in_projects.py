@@ -78,7 +78,7 @@ def test_output_among_the_files_of_a_project_is_refused(
     assert contents(project) == before and not list(tmp_path.iterdir())
 
 
-def test_file_of_a_project_is_not_its_folder(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_of_a_project_is_rejected_as_an_output_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["align", QUERIES, QUERIES, *CPU, "--out", str(project), "--quiet"]) == 2
     assert f"{project} is the folder of a project; choose another name for the results" in capsys.readouterr().err
 

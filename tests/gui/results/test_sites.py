@@ -108,7 +108,7 @@ def test_the_other_lists_show_their_own_match_and_comparison(view: Identificatio
     assert view.pane.row == of_site and view.pane.below_actions["site"].isEnabled()
 
 
-def test_the_filter_hides_sites_and_says_so(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+def test_filter_hides_sites_and_its_effect_is_reported(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
     page, (_, _, _, rows) = sites
     accepted = [row for row in rows if not row["is_decoy"] and (row["localisation_q_value"] or 0) <= 0.01]
     assert len(page.sites.model.rows) == len(accepted)
