@@ -411,8 +411,9 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
     right, part = np.zeros((n_proteins, n_samples)), np.empty((n_proteins, n_samples), np.int64)
     pair_medians(logarithms(value), offsets, laplacian, right, part)
     # An additional equation per connected component (its mean logarithm is 0) makes the normal equations solvable.
-    same = (part[:, :, None] == part[:, None, :]).astype(np.float64)
-    solved = np.linalg.solve(laplacian + same, right[..., None])[..., 0]
+    same = part[:, :, None] == part[:, None, :]
+    laplacian += same  # in place: the matrices are the largest arrays of a quantification
+    solved = np.linalg.solve(laplacian, right[..., None])[..., 0]
     total = np.zeros((n_proteins, n_samples))
     np.add.at(total, group, np.nan_to_num(np.where(value > 0, value, 0.0)))
     is_used = _are_in_largest_component(same, total)
@@ -423,15 +424,15 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
     return np.where(is_used, amount, np.nan)
 
 
-def _are_in_largest_component(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _are_in_largest_component(same: NDArray[np.bool_], total: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return True for samples in the largest connected component, (p, s).
 
     The most abundant of equally large components is used, and the first of equally abundant ones.
     """
     has_any = total > 0
-    size = np.where(has_any, (same * has_any[:, None, :]).sum(axis=2), 0.0)
+    size = np.where(has_any, (same & has_any[:, None, :]).sum(axis=2), 0)
     is_largest = has_any & (size == size.max(axis=1, keepdims=True))
     abundance = np.where(is_largest, (same * total[:, None, :]).sum(axis=2), -1.0)
     chosen = abundance.argmax(axis=1)
-    is_chosen: NDArray[np.bool_] = has_any & (same[np.arange(len(same)), chosen] > 0)
+    is_chosen: NDArray[np.bool_] = has_any & (same[np.arange(len(same)), chosen])
     return is_chosen
