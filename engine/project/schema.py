@@ -8,7 +8,7 @@ __all__ = ["APPLICATION_ID", "ID_BYTES", "VERSION", "create"]
 APPLICATION_ID = 0x50534350
 """SQLite application id in the file header, which distinguishes a project from any other SQLite database."""
 
-VERSION = 2
+VERSION = 3
 """Version of the project format, stored in the file header; only projects of this version are opened.
 
 Increase it with every change of these tables, of the result tables or of the names of parameters.
