@@ -419,7 +419,7 @@ def test_project_open_rejects_other_version_and_changes_no_file(project, capsys,
         connection.execute(f"PRAGMA journal_mode = {journal}")
     files = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"}
     sentence = (
-        f"{database}: has project format {version}; this program opens only format 2. "
+        f"{database}: has project format {version}; this program opens only format 3. "
         "Open it with the version of Proteoscope that created it, or repeat its searches in a new project."
     )
     for opening in (Project.open, Project.create_or_open):
