@@ -414,7 +414,7 @@ def test_project_open_rejects_other_version_and_changes_no_file(project, capsys,
     do_run(project)
     database = project.folder / "project.sqlite"
     with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
         connection.execute(f"PRAGMA user_version = {version}")
         connection.execute(f"PRAGMA journal_mode = {journal}")
     files = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"}
