@@ -1,17 +1,21 @@
 """Localisation of modifications in real spectra with planted sites: false localisation rates, and sites found at equal error.
 
     python -m benchmarks.localisation --data FOLDER [--splits N] [--first-split N] [--sets known qc_shew metaproteome] [--threads N]
-        [--table FILE]
+        [--table FILE] [--search identify|modified|library] [--second-isomer SHARE]
 
 In spectra identified without a modification, the peaks of ions with a random serine, threonine or tyrosine, and the precursor, are moved
 by the mass of phosphate (`modified_spectra.plant`); nothing is predicted. Each split draws other sites. The spectra are then searched with
-the preset `phospho`. One JSON line for each set and for all of them:
+the preset `phospho` of `identify`, by `modified`, or in a library predicted from the identified peptides with phosphate at each of these
+residues. One JSON line for each set and for all of them:
 
 * sites: accepted matches of the planted peptide with an alternative site, and how many are at the planted residue;
 * flr: of the peptidoform sites accepted at a reported false localisation rate of 1 % and 5 %, the share at another residue than planted;
-* calibration: matches by site probability, and the share at the planted residue;
+* calibration: matches by site probability, the share at the planted residue, and the same with each spectrum counted once, by its mean over
+  the splits: the peaks of a spectrum that are nearer to one site by chance are in all splits;
 * equal: sites at the planted residue when matches are ranked by site score, down to a measured rate of 1 % and 5 %;
-* time: seconds of the localisation and of the whole search.
+* time: seconds of the localisation and of the whole search;
+* mixture: with `--second-isomer`, each spectrum is the sum of two isomers, with this share of the second. Matches by the probability of the
+  reported site, how many of these are at the first and at the second residue, and the mean probability of both.
 
 `--table` writes the matches (split, set, spectrum, peptide, planted and reported site, score) for the comparison with other programs.
 """
@@ -21,7 +25,7 @@ from __future__ import annotations
 import argparse
 import csv
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -33,10 +37,18 @@ import pyarrow.parquet as pq
 from benchmarks.entrapment_databases import write_fasta
 from benchmarks.figures import emit, existing
 from benchmarks.made_spectra import host_proteins, known_peptides
-from benchmarks.modified_spectra import Known, plant, read_psms
+from benchmarks.modified_spectra import Known, accepted, plant, read_psms
+from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.identification import search as identification_search
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.library_search import search as library_search
+from proteoscope.engine.library_search.library_builder import predict_library
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
+from proteoscope.engine.modified_search import search as modified_search
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.parameters import SearchParameters, read_preset
 from tests.peers.peer_datasets import DATASETS, HUMAN, read_fasta
 from tests.searching import identify
 
@@ -53,6 +65,10 @@ class Outcome:
 
     matches: list[tuple[float, float, bool]] = field(default_factory=list)
     """Site score, site probability, and True if the site is the planted one."""
+    spectra: list[tuple[str, int]] = field(default_factory=list)
+    """Set and spectrum of each match."""
+    mixtures: list[tuple[float, int, float, float]] = field(default_factory=list)
+    """Of mixtures: site probability, isomer at the site (0 neither, 1 or 2), and probabilities of the sites of both."""
     accepted: dict[float, list[bool]] = field(default_factory=lambda: {level: [] for level in _LEVELS})
     """True for right peptidoform sites, by reported rate."""
     planted: int = 0
@@ -63,6 +79,8 @@ class Outcome:
     def add(self, other: Outcome) -> None:
         """Add another outcome."""
         self.matches += other.matches
+        self.spectra += other.spectra
+        self.mixtures += other.mixtures
         for level in _LEVELS:
             self.accepted[level] += other.accepted[level]
         for name in ("planted", "other_peptide", "seconds", "seconds_of_search"):
@@ -83,7 +101,9 @@ def _sequence(peptide: str) -> str:
     return "".join(residues)
 
 
-def evaluate(project: Path, answers: dict[int, Known], summary: Any) -> tuple[Outcome, list[tuple[int, str, int, int, float, float]]]:
+def evaluate(
+    project: Path, answers: dict[int, Known], summary: Any, name: str
+) -> tuple[Outcome, list[tuple[int, str, int, int, float, float]]]:
     """Compare the sites of a run with the planted ones; return the counts, and the rows of the table."""
     result = Outcome(planted=len(answers))
     run = max((project / "results").iterdir(), key=lambda folder: folder.stat().st_mtime)
@@ -98,6 +118,12 @@ def evaluate(project: Path, answers: dict[int, Known], summary: Any) -> tuple[Ou
             continue
         is_right = site["position"] == answer.site
         result.matches.append((site["site_score"], site["site_probability"], is_right))
+        result.spectra.append((name, psms[site["psm"]]))
+        if answer.second_site:
+            isomers = answer.site, answer.second_site
+            of_site = dict(zip(site["possible_positions"], site["probabilities"], strict=True))
+            number = isomers.index(site["position"]) + 1 if site["position"] in isomers else 0
+            result.mixtures.append((site["site_probability"], number, *(of_site.get(isomer, 0.0) for isomer in isomers)))
         rows.append((psms[site["psm"]], answer.sequence, answer.site, site["position"], site["site_score"], site["site_probability"]))
     for site in pq.read_table(run / "peptidoform_sites.parquet").to_pylist():
         answer = answers.get(psms[site["best_psm"]])
@@ -121,6 +147,15 @@ def at_equal_error(matches: Iterable[tuple[float, bool]], level: float) -> int:
     return int(right[ends[-1]]) if len(ends) else 0
 
 
+def by_spectrum(outcome: Outcome, low: float, high: float) -> list[list[tuple[float, bool]]]:
+    """Return site probabilities from `low` to `high`, and True for planted sites, of each spectrum."""
+    groups: dict[tuple[str, int], list[tuple[float, bool]]] = {}
+    for spectrum, (_, probability, is_right) in zip(outcome.spectra, outcome.matches, strict=True):
+        if low <= probability < high:
+            groups.setdefault(spectrum, []).append((probability, is_right))
+    return list(groups.values())
+
+
 def report(name: str, splits: int, outcome: Outcome) -> None:
     """Print the figures of a set."""
     size = {"what": "localisation", "set": name, "splits": splits}
@@ -135,7 +170,16 @@ def report(name: str, splits: int, outcome: Outcome) -> None:
         some = [(probability, ok) for _, probability, ok in outcome.matches if low <= probability < high]
         if some:
             mean, right = (sum(column) / len(some) for column in zip(*some, strict=True))
-            emit(size | {"figure": "calibration"}, low=low, high=high, matches=len(some), mean=round(mean, 4), right=round(right, 4))
+            figures = {"matches": len(some), "mean": round(mean, 4), "right": round(right, 4)}
+            of_spectra = [list(zip(*group, strict=True)) for group in by_spectrum(outcome, low, high)]
+            mean, right = (sum(sum(group[i]) / len(group[i]) for group in of_spectra) / len(of_spectra) for i in (0, 1))
+            figures |= {"spectra": len(of_spectra), "mean_of_spectra": round(mean, 4), "right_of_spectra": round(right, 4)}
+            emit(size | {"figure": "calibration"}, low=low, high=high, **figures)
+        mixed = [mixture[1:] for mixture in outcome.mixtures if low <= mixture[0] < high]
+        if mixed:
+            counts = {f"at_{number}": sum(mixture[0] == number for mixture in mixed) for number in (1, 2)}
+            means = {f"mean_{number}": round(sum(mixture[number] for mixture in mixed) / len(mixed), 4) for number in (1, 2)}
+            emit(size | {"figure": "mixture"}, low=low, high=high, matches=len(mixed), **counts, **means)
     share = round(outcome.seconds / max(outcome.seconds_of_search - outcome.seconds, 1e-9), 4)
     emit(size | {"figure": "time"}, localisation=round(outcome.seconds, 2), search=round(outcome.seconds_of_search, 2), share=share)
 
@@ -148,6 +192,13 @@ def _inputs(data: Path, name: str, folder: Path) -> tuple[list[Path], Path]:
     return [existing(data / "spectra" / "known_ids" / file) for file in _LIBRARY], folder / "known.fasta"
 
 
+_SEARCHES: dict[str, Callable[[SearchRequest], Any]] = {
+    "identify": identification_search.identify,
+    "modified": modified_search.find_modified,
+    "library": library_search.search_library,
+}
+
+
 def main() -> None:
     """Print all figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -158,24 +209,36 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--table", type=Path)
     parser.add_argument("--spectra", type=Path, help="folder in which the planted spectra are written and left")
+    parser.add_argument("--search", choices=("identify", "modified", "library"), default="identify")
+    parser.add_argument("--second-isomer", type=float, default=0.0, metavar="SHARE", help="share of the intensity, from 0 to 1")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
     options = parser.parse_args()
     plain = IdentificationParameters.checked(read_preset("identify", "high-resolution")).changed(variable_modifications=())
-    phospho = IdentificationParameters.checked(read_preset("identify", "phospho")).changed(options.set)
-    how: dict[str, Any] = {"threads": options.threads, "device": "cpu", "advice": "none"}
+    phospho: SearchParameters = IdentificationParameters.checked(read_preset("identify", "phospho")).changed(options.set)
+    if options.search == "modified":
+        phospho = ModifiedSearchParameters.checked(read_preset("modified", "standard")).changed(options.set)
+    if options.search == "library":
+        phospho = LibrarySearchParameters.checked(read_preset("library", "high-resolution")).changed(options.set)
     every, table = Outcome(), []
     for name in options.sets:
         of_set = Outcome()
         with tempfile.TemporaryDirectory() as folder_name:
             folder = Path(folder_name)
             spectra, database = _inputs(options.data, name, folder)
-            identify(spectra, [database], folder / "plain", plain, **how)
+            identify(spectra, [database], folder / "plain", plain, device="cpu", threads=options.threads, advice="none")
             read, rows = read_spectra(spectra), read_psms(folder / "plain")
+            if options.search == "library":
+                write_fasta({row["sequence"]: row["sequence"] for row in accepted(rows)}, folder / "peptides.fasta")
+                parameters = PredictionParameters(variable_modifications=("Phospho (STY)",))
+                predict_library([folder / "peptides.fasta"], folder / "library.msp", parameters)
             for split in range(options.first_split, options.first_split + options.splits):
                 planted = (options.spectra or folder) / f"{name}-{split}.mgf"
-                answers = plant(read, rows, 1.0, split, planted, _PHOSPHO)
-                summary = identify([planted], [database], folder / f"planted-{split}", phospho, **how)
-                outcome, written = evaluate(folder / f"planted-{split}", answers, summary)
+                answers = plant(read, rows, 1.0, split, planted, _PHOSPHO, options.second_isomer)
+                files = {"spectra": [planted], "database": [database]}
+                files |= {"library": [folder / "library.msp"]} if options.search == "library" else {}
+                request = SearchRequest(files, phospho, folder / f"planted-{split}", None, "", {}, "cpu", options.threads)
+                summary = _SEARCHES[options.search](request)
+                outcome, written = evaluate(folder / f"planted-{split}", answers, summary, name)
                 of_set.add(outcome)
                 table += [(split, name, *row) for row in written]
         report(name, options.splits, of_set)

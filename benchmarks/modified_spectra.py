@@ -34,7 +34,8 @@ _LOST_BY_PRECURSOR = (0.0, 17.026549, 18.010565)  # dalton: nothing, ammonia, wa
 class Known:
     """A known modification.
 
-    The peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L), and the isotope error of the match.
+    The peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L), the isotope error of the match, and the residue
+    of a second isomer in the same spectrum (0 without one).
     """
 
     sequence: str
@@ -42,6 +43,7 @@ class Known:
     mass: float
     site: int
     isotope_error: int = 0
+    second_site: int = 0
 
 
 def read_psms(project: Path) -> list[dict[str, str]]:
@@ -97,11 +99,14 @@ def recovered(answers: Mapping[int, Known], rows: list[dict[str, str]], toleranc
     return counts
 
 
-def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int, out: Path, planted: Planted = PLANTED) -> dict[int, Known]:
+def plant(
+    spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int, out: Path, planted: Planted = PLANTED, second: float = 0.0
+) -> dict[int, Known]:
     """Write all spectra as MGF, with a shift planted in a share of those that are identified without a modification; which they are.
 
     Peaks of b and y ions that hold the residue move by the modification's mass, with their isotopes; the precursor moves too. `planted` :
-    names, and the residues that may carry them.
+    names, and the residues that may carry them. `second` is the share of intensity of an isomer with the modification at another residue,
+    in peptides that have one.
     """
     generator, answers = np.random.default_rng(seed), dict[int, Known]()
     identified = {int(row["spectrum"]): row for row in accepted(rows)}
@@ -116,9 +121,13 @@ def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int,
                 if possible:
                     name, site = possible[generator.integers(len(possible))]
                     mass = unimod().by_name(name).mass
-                    mz = _moved(mz, sequence, site, mass, charge)
-                    precursor, charges = precursor + mass / charge, [charge]
-                    answers[i] = Known(sequence, name, mass, site)
+                    of_first, other = _moved(mz, sequence, site, mass, charge), 0
+                    others = [k for of_name, k in possible if of_name == name and k != site] if second else []
+                    if others:
+                        other = others[generator.integers(len(others))]
+                        of_first, intensity = _mixed(of_first, _moved(mz, sequence, other, mass, charge), intensity, second)
+                    mz, precursor, charges = of_first, precursor + mass / charge, [charge]
+                    answers[i] = Known(sequence, name, mass, site, second_site=other)
             order = np.argsort(mz)
             lines = ["BEGIN IONS", f"TITLE={i}", f"PEPMASS={precursor:.8f}"]
             lines += ["CHARGE=" + " and ".join(f"{z}+" for z in charges)] if charges else []
@@ -129,6 +138,14 @@ def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int,
 
 def _is_plain(row: dict[str, str]) -> bool:
     return set(row["modification_names"].split(";")) <= {"", "Carbamidomethyl"} and row["isotope_error"] == "0"
+
+
+def _mixed(
+    first: NDArray[np.float64], second: NDArray[np.float64], intensity: NDArray[np.floating], share: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the peaks of two isomers together, `share` of the intensities from the second; peaks that are in both have one m/z."""
+    mz, peak = np.unique(np.concatenate((first, second)), return_inverse=True)
+    return mz, np.bincount(peak, np.concatenate((intensity * (1.0 - share), intensity * share)))
 
 
 def _moved(
