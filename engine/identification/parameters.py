@@ -130,7 +130,8 @@ class IdentificationParameters(SpectrumSearchParameters):
         False,
         title="Second pass",
         group=SECOND_PASS,
-        help="Search unidentified spectra again, only against the identified proteins, with the second-pass modifications and specificity.",
+        help="Search unidentified spectra, and those identified in less likely classes such as variants, again, only against the"
+        " identified proteins, with the second-pass modifications and specificity.",
     )
     second_pass_modifications: tuple[str, ...] = parameter(
         ("Oxidation (M)", "Deamidated (NQ)", "Gln->pyro-Glu (N-term Q)", "Acetyl (Protein N-term)"),

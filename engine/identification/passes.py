@@ -19,6 +19,7 @@ from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
 from proteoscope.engine.matches.localisation import LocalisedPass, LocalisedSpectra, ModificationSites, is_localised, localise_matches
+from proteoscope.engine.matches.match_classes import ISOTOPE_ERROR
 from proteoscope.engine.matches.pass_records import PassRecord, SearchedProteins, series_counts
 from proteoscope.engine.matches.psms import Psms, collect_psms, search_score
 from proteoscope.engine.matches.scoring import ScoringBySeries, plan_by_series
@@ -254,6 +255,8 @@ def plan_second_pass(
 ) -> PassPlan | None:
     """Plan a second pass: unidentified spectra against the identified proteins and their decoys.
 
+    Spectra that are identified in classes after `ISOTOPE_ERROR` are searched too, so that their matches compete with those of this pass.
+
     The pass allows more modifications (but fewer per peptide), a lower specificity and isotope errors up to `_MAXIMUM_ISOTOPES`, and thus
     has many more candidates per protein. Since there are few proteins, a wider precursor tolerance than in the first pass costs little and
     finds precursors with larger errors.
@@ -290,8 +293,10 @@ def plan_second_pass(
         resources.progress.message(f"There is no second pass: {reason}", "warning")
         return None
     selected = np.unique(np.concatenate((result, partners[partners >= 0])))
-    identified = first.psms.spectrum[first.q_value <= parameters.fdr]
-    remaining = spectra.only(np.setdiff1d(spectra.queries.spectrum, identified))
+    accepted = first.q_value <= parameters.fdr
+    # A peptide that only the second pass searches may resemble a semi-specific peptide or a variant, which decoys rarely do.
+    identified = accepted if first.match_class is None else accepted & (first.match_class <= ISOTOPE_ERROR)
+    remaining = spectra.only(np.setdiff1d(spectra.queries.spectrum, first.psms.spectrum[identified]))
     if len(result) == 0 or remaining.n_searched == 0:
         return None
     settings = parameters.changed(

@@ -12,12 +12,14 @@ from proteoscope.engine.matches.class_counts import CLASSES, TRANSLATED
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.peptides.protein_index import ProteinIndex, with_stops
 
-__all__ = ["SECOND_PASS", "class_names", "classify_matches", "classify_second_pass"]
+__all__ = ["ISOTOPE_ERROR", "SECOND_PASS", "class_names", "classify_matches", "classify_second_pass"]
 
 SECOND_PASS = CLASSES.index("second pass")
 """Number of the class of matches of the second pass."""
+ISOTOPE_ERROR = CLASSES.index("isotope error")
+"""Number of the last class of specific peptides; later classes are less likely beforehand."""
 
-_SPECIFIC, _ISOTOPE, _SEMI, _NON, _KNOWN, _VARIANT, _CONTAMINANT = range(SECOND_PASS)
+_SPECIFIC, _, _SEMI, _NON, _KNOWN, _VARIANT, _CONTAMINANT = range(SECOND_PASS)
 
 
 def class_names(*, is_translated: bool) -> tuple[str, ...]:
@@ -52,7 +54,7 @@ def classify_matches(
     """
     row = np.repeat(np.arange(len(psms)), np.diff(psms.occurrence_offsets))
     protein = proteins.protein_of(psms.occurrences)
-    result = np.where(psms.isotope_error != 0, _ISOTOPE, _SPECIFIC)
+    result = np.where(psms.isotope_error != 0, ISOTOPE_ERROR, _SPECIFIC)
     ends = np.zeros(len(psms), np.int64)
     np.maximum.at(ends, row, _specific_ends(psms.occurrences, psms.length[row], protein, proteins, enzyme, clip_methionine))
     result = np.where(ends < 2, np.where(ends == 1, _SEMI, _NON), result)

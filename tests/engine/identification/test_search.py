@@ -16,9 +16,10 @@ from pyteomics import mass, parser
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.devices import Device
-from proteoscope.engine.identification import IDENTIFICATION
+from proteoscope.engine.identification import IDENTIFICATION, report
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.class_counts import CLASSES
 from proteoscope.engine.matches.tables import FEWEST_FOR_EXPECTATION
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
@@ -419,6 +420,18 @@ def test_second_pass_has_predicted_intensities(plain, database, tmp_path):
     features, table = features_of(summary)
     assert np.isfinite(features["feature_intensity_cosine"]).all()
     assert len(features["feature_intensity_cosine"]) == len(table)
+
+
+@pytest.mark.parametrize(("name", "is_searched_again"), [("specific", False), ("isotope error", False), ("semi-specific", True)])
+def test_second_pass_also_searches_later_classes(plain, database, tmp_path, monkeypatch, name, is_searched_again):
+    """Matches that are accepted in a class after isotope errors compete with those of the second pass."""
+    monkeypatch.setattr(report, "classify_matches", lambda psms, *_, **__: np.full(len(psms), CLASSES.index(name)))
+    _, path = plain
+    _, first = search(path, database, tmp_path / "first", "high-resolution")
+    summary, _ = search(path, database, tmp_path / "project", "high-resolution", second_pass=True)
+    n_accepted = len([row for row in first if row["rank"] == "1" and float(row["q_value"] or "nan") <= 0.01])
+    assert n_accepted > 20
+    assert summary.passes[1].n_spectra == summary.passes[0].n_spectra - (0 if is_searched_again else n_accepted)
 
 
 def test_variable_modification_replaces_fixed_label_at_same_site(shared_cases, tmp_path):
