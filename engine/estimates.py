@@ -32,6 +32,7 @@ from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.project.digests import content_bytes, parts_digest
 
 __all__ = [
+    "LOCALISE_SECONDS",
     "STEPS",
     "Estimate",
     "Expectation",
@@ -46,7 +47,9 @@ __all__ = [
     "run_prediction",
 ]
 
-STEPS = ("read", "index", "plan", "score", "report")
+STEPS = ("read", "index", "plan", "score", "localise", "report")
+LOCALISE_SECONDS = 2e-4
+"""Seconds per spectrum for localising modifications; half of the spectra are expected to have one."""
 _START_SECONDS = 0.4  # for imports, which belong to no step
 _BASE_BYTES = 250e6  # memory of the program with its loaded modules
 _RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # contents that are recognised from the beginning of a file

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.estimates import Expectation
+from proteoscope.engine.estimates import LOCALISE_SECONDS, Expectation
 from proteoscope.engine.formats.sizes import InputSize, input_size
 from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.localisation import is_localised
 from proteoscope.engine.matches.workload import estimate_peptides, estimate_scoring
 
 __all__ = ["estimate_workload", "expectation"]
@@ -36,6 +38,8 @@ def expectation(spectra: InputSize, database: InputSize, parameters: Identificat
         "score": spectra.records * _MEASURE,
         "report": spectra.records * _REPORT,
     }
+    if any(is_localised(modification, parameters.localise) for modification in map(parse_modification, parameters.variable_modifications)):
+        host["localise"] = spectra.records * LOCALISE_SECONDS
     counts = {"spectra": spectra.records, "residues": database.residues, "peptides": peptides, "candidates": candidates * queries}
     memory = peptides * _PEPTIDE_BYTES + spectra.records * _SPECTRUM_BYTES + spectra.held_bytes
     return Expectation((work,), host, counts, memory)

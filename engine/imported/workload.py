@@ -1,7 +1,7 @@
 """Estimated time and memory of importing results, from the request."""
 
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.estimates import Expectation
+from proteoscope.engine.estimates import LOCALISE_SECONDS, Expectation
 from proteoscope.engine.formats.sizes import input_size
 
 __all__ = ["estimate_workload"]
@@ -18,6 +18,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     host = {
         "read": results.unpacked * _RESULT_BYTE + spectra.unpacked * _SPECTRUM_BYTE,
         "index": proteins.unpacked * _PROTEIN_BYTE,
+        "localise": matches * LOCALISE_SECONDS * bool(request.files("database") and request.files("spectra")),
         "report": matches * _REPORT,
     }
     counts = {"matches": matches, "spectra": spectra.records, "proteins": proteins.records}

@@ -1,7 +1,7 @@
 """Estimated workload of a spectral library search, from its request."""
 
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.estimates import LOCALISE_SECONDS, Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
 from proteoscope.engine.formats.sizes import input_size
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
@@ -28,6 +28,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
         "read": spectra.unpacked * _READ,
         "index": library.unpacked * _INDEX,
         "plan": n * _PREPARE,
+        "localise": n * LOCALISE_SECONDS * bool(request.files("database")),
         "report": n * _REPORT,
     }
     counts = {"spectra": n, "entries": entries, "candidates": pairs}

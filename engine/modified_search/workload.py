@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.estimates import LOCALISE_SECONDS, Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
 from proteoscope.engine.execution.workload import GpuShape
 from proteoscope.engine.formats.sizes import InputSize, input_size
@@ -40,6 +40,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
         "index": peptides * _INDEX,
         "plan": n * _PREPARE,
         "score": n * _RANK,
+        "localise": n * LOCALISE_SECONDS,
         "report": n * _REPORT,
     }
     counts = {"spectra": n, "residues": database.residues, "peptides": peptides, "candidates": n * inside}

@@ -11,7 +11,7 @@ from proteoscope.engine.views.palette import Ink
 
 __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_prediction", "stack_lines", "stacked_bars"]
 
-PARTS = ("start", "read", "index", "plan", "score", "report", "advice", "rest")
+PARTS = ("start", "read", "index", "plan", "score", "localise", "report", "advice", "rest")
 """Steps of a run, in the order in which bars stack them."""
 SHARES = ("transfer", "kernel", "synchronisation", "host", "GPUs")
 """Categories of time; ``GPUs`` is the measured time of GPUs (transfers, kernels and waiting), which runs do not divide."""
