@@ -43,8 +43,8 @@ from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification import search as identification_search
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.library_search import search as library_search
-from proteoscope.engine.library_search.library_builder import predict_library
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.prediction import predict_library
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.modified_search import search as modified_search
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
