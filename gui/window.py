@@ -286,7 +286,7 @@ class MainWindow(WindowFrame):
         self._enable_export()
 
     def _mark_shown(self, page: QWidget | None) -> None:
-        """Select the runs of a page in the project pane, since other actions than their selection can show the page."""
+        """Select the runs of a page in the project pane, since a page can be shown without a selection of its runs."""
         results = next((results for results in self.made_results() if results is page), None)
         if results is not None and results.run_id is not None:
             self.project_pane.mark([results.run_id])

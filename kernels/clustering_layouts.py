@@ -120,7 +120,7 @@ class VectorSums(NamedTuple):
         return self
 
     def terms(self) -> VectorTerms:
-        """Return both terms of the value of each centroid."""
+        """Return the two terms of each centroid that determine the value of a vector (see `VectorTerms`)."""
         k = len(self.counts)
         clusters = self.keys % k
         high, low = self.sums >> LOW_BITS, self.sums & ((1 << LOW_BITS) - 1)

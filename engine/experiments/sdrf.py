@@ -155,7 +155,7 @@ def sdrf_table(rows: Sequence[ExperimentRow], parameters: Mapping[str, object], 
     Raises
     ------
     ParameterError
-        If a value is for a column that the experiment determines, empty, or contains unprintable characters.
+        If a value is empty, contains unprintable characters, or belongs to a column that the experiment determines.
     """
     fixed = dict.fromkeys(_COLUMNS, _NOT_AVAILABLE) | {"technology type": "proteomic profiling by mass spectrometry"}
     if (enzyme := ENZYMES.get(str(parameters.get("enzyme", "")))) is not None and enzyme.accession:

@@ -137,7 +137,7 @@ def has_entries(source: ByteSource) -> bool:
 
 
 def every_format() -> str:
-    """Return a remedy that names all formats of spectra, proteins, search results and libraries."""
+    """Return the supported formats of spectra, proteins, search results and libraries as a sentence for error messages."""
     names = {content: format_names(content) for content in ("spectra", "proteins", "identifications", "libraries")}
     return (
         f"Spectra may be {names['spectra']}, proteins {names['proteins']}, results of search engines {names['identifications']},"

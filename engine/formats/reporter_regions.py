@@ -66,9 +66,9 @@ def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
 
 
 def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], tuple[int, ...]]]:
-    """Return, for each notation of noise, a mask of the spectra that use it, shape (n,), and the terms of its arrays.
+    """Return, for each way in which files store noise, a mask of its spectra, shape (n,), and the accessions of its arrays.
 
-    The notations are samples with a baseline, samples without a baseline, and ratios.
+    Files store samples with a baseline, samples without a baseline, or ratios.
     """
     has = {term: arrays[term].start[rows] >= 0 for term in NOISE_TERMS}
     sampled = has[_AT] & has[_NOISE]

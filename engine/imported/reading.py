@@ -48,7 +48,7 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
     Raises
     ------
     InputError
-        If a file is missing, malformed, not a result file, of another format than the first, or without readable matches.
+        If a file is missing, malformed, not a result file, without readable matches, or in a format that differs from the first file.
     Cancelled
         If the user cancelled.
     """

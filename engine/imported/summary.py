@@ -24,7 +24,7 @@ class ImportSummary(Summary):
     left_out : mapping of str to int
         Number of omitted matches by reason.
     found_by : mapping of str to int
-        Number of matches by the method that found their spectrum.
+        Number of matches for each method by which their spectrum was found, such as ``native id``.
     source_of : mapping of str to str
         Source of the q-values of PSMs, peptides and proteins: ``file``, ``decoys`` (computed here), ``best match`` or ``none``.
     certainty : dict

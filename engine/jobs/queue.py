@@ -118,7 +118,7 @@ class JobQueue:
 
     @property
     def running(self) -> Job | None:
-        """Running job, or None; if a job is running in each lane, the search."""
+        """Running job, or None if no job is running; the search if a job is running in each lane."""
         return next(iter(self.all_running), None)
 
     @property

@@ -88,7 +88,7 @@ class ShiftPositions(NamedTuple):
     residues : ndarray of uint8
         Residues of all proteins as ASCII capitals.
     shortest : int
-        Minimum number of residues of a peptide that is explained by another terminus.
+        Minimum length of a peptide whose shift may be explained by another terminus, residues.
     """
 
     shift: NDArray[np.float64]

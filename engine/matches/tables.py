@@ -790,7 +790,10 @@ def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
 def _protein_table(
     scored: ScoredMatches, peptides: PeptideRows, positions: PeptidePositions, proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
-    """Return the protein groups and their table, from the best peptidoform of each accepted sequence (of each sequence without decoys)."""
+    """Return the protein groups and their table, from the best peptidoform of each accepted sequence.
+
+    Without decoys, every sequence is used.
+    """
     is_decoy, ratio = np.arange(len(proteins)) >= proteins.n_targets, scored.psms.decoy_ratio
     groups, evidence = peptides.group_proteins(positions, is_decoy, proteins.partners(), settings, ratio, scored.scale)
     error = np.full(len(groups), np.nan)

@@ -45,8 +45,8 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
     request : SearchRequest
         Inputs ``spectra`` (files of any supported format) and ``database`` (proteins), with `ModifiedSearchParameters`. The `project` is
         created if it does not exist; otherwise a run is added. Instead of spectra, the option ``from_project`` names a project with an
-        identification, whose unidentified spectra are searched, in the proteins that it found unless databases are given; ``run`` selects
-        the identification (default: the newest). The option ``strict`` rejects files with unreadable spectra.
+        identification. Its unidentified spectra are then searched in the given databases, by default in the proteins that it found;
+        ``run`` selects the identification (default: the newest). The option ``strict`` rejects files with unreadable spectra.
     progress : Progress, optional
         Progress, which receives stages and messages.
 

@@ -70,7 +70,7 @@ class PeptideIndex:
     decoy_ratio : float
         Number of decoys per target, for error rates; 1 for generated decoys.
     forms : FormColumns
-        Entries that are peptides with known modifications, with the positions and residues of their peptide and another mass.
+        Entries of peptides with known modifications: they have the positions and residues of the unmodified peptide, but another mass.
     """
 
     mass: NDArray[np.float64]

@@ -140,7 +140,7 @@ class _FeatureTable:
 
 
 def _refuse_other_times(features: Features) -> None:
-    """Refuse the traces that are at another time than in most files."""
+    """Refuse the traces whose time differs from that in most files."""
     has = np.flatnonzero((features.reason == 0) & (features.ion < features.n_ions))
     time, width = np.array(features.values[has, TIME]), np.array(features.values[has, WIDTH])
     alignments = aligned(features.ion[has], features.file[has], time, features.n_ions, features.n_files).of_file

@@ -1,4 +1,4 @@
-"""Alignment of the retention times of files by shared ions, and detection of ions at another time than in other files.
+"""Alignment of the retention times of files by shared ions, and detection of ions whose time differs between files.
 
 An alignment is a monotone curve that is robust against a few wrong ions. If a more abundant signal with the m/z and isotope pattern of an
 ion elutes shortly before or after the ion, both have one apex, and the summit above the ion's spectra is that of the wrong signal. A single
@@ -135,7 +135,7 @@ def _alignment(times: NDArray[np.float64], consensus: NDArray[np.float64], count
 def at_another_time(
     times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64], alignments: Sequence[Alignment | None]
 ) -> NDArray[np.bool_]:
-    """Return True for measured ions that have another time than in most files, (ions, files).
+    """Return True for measured ions whose time differs from that in most files, (ions, files).
 
     The time of an ion, after alignment, is the one that most files agree on; if there are several, the one nearest to the spectra that
     identified the ion. Of many files, the times of `_CANDIDATES` at equal steps of the ranking are tried, so that work grows with the

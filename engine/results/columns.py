@@ -130,7 +130,7 @@ class Column:
 
     @property
     def has_own_unit(self) -> bool:
-        """True if values are displayed in another unit than stored."""
+        """True if the displayed unit differs from the stored unit."""
         return self.kind in _SHOWN_UNITS
 
     @property

@@ -168,7 +168,7 @@ class _Hits(NamedTuple):
     query, target : ndarray of int64, shape (c,)
         Indices of the chains in the queries and in the database.
     pairs, n_pairs : ndarray of int32, shape (k, 2), and of int64, shape (c,)
-        Aligned residues of all candidates, and their number for each.
+        Aligned residues of all candidates, and the number of aligned residues of each candidate.
     candidate : ndarray of int64, shape (n,)
         Index of each hit among the candidates.
     score, z_score, phase1_ratio : ndarray, shape (n,)

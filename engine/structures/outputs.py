@@ -96,7 +96,7 @@ class AlignedChains:
     Attributes
     ----------
     query, target : Chains
-        Chains that contain the query and the target, respectively.
+        Chains that contain the query, and chains that contain the target.
     query_number, target_number : ChainRow
         Index of the query and of the target in these chains.
     superpositions : Superpositions

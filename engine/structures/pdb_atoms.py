@@ -291,14 +291,14 @@ class PdbAtoms:
         return places
 
     def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
-        """Return the chains in which a residue's Cα occurs again in another segment, or which continue in another model.
+        """Return the chains that contain the Cα of a residue in more than one segment, and the chains of forced sections.
 
         Parameters
         ----------
         numbers : ndarray of int64, shape (n,)
             Residue number of each atom.
         is_forced : ndarray of bool, shape (p,)
-            True for each section of the file that is a model, whose chains differ from the chains of earlier sections.
+            True for each section of the file that is a separate model: its chains differ from those of earlier sections.
 
         Returns
         -------
@@ -356,7 +356,7 @@ class PdbAtoms:
         breaks : ndarray of int64, shape (n,)
             Number that changes at each TER and END, where a molecule may end.
         is_forced : ndarray of bool, shape (p,)
-            True for each section of the file that is a model, whose chains differ from the chains of earlier sections.
+            True for each section of the file that is a separate model: its chains differ from those of earlier sections.
 
         Returns
         -------

@@ -176,7 +176,7 @@ class _Rewriting:
         return of_line
 
     _is_forced: NDArray[np.bool_] = np.zeros(1, np.bool_)
-    """True for each section that is a model, whose chains differ from the chains of earlier sections, (p,)."""
+    """True for each section that is a separate model: its chains differ from those of earlier sections, (p,)."""
 
     def _readable(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return the atom lines with valid coordinates, and their columns; serial numbers that are too long are truncated."""

@@ -151,7 +151,7 @@ QUALITY_NOTES = {
     "library": "PSMs with another mass than their library spectrum count, but have no mass error. Matches that are not peptides do not "
     "count, and without a protein database there are no protein groups.",
 }
-"""Sentences on what does not apply to other searches than `identify`, by kind of search."""
+"""Sentences on what does not apply to searches other than `identify`, by kind of search."""
 _PSM_COLUMNS = ("peptide", "retention_time", "charge", "mass_error_ppm", "missed_cleavages", "q_value", "rank", "is_decoy")
 
 

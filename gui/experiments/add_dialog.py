@@ -50,7 +50,7 @@ class AddRunsDialog(JobDialog):
         self.pattern = described(
             QLineEdit(placeholderText=_EXAMPLE, clearButtonEnabled=True),
             "Pattern of file names",
-            "Regular expression that occurs in each file name; its named groups are sample, condition, fraction, replicate and label",
+            "Regular expression for a part of each file name; its named groups are sample, condition, fraction, replicate and label",
         )
         self._frame = Outlined(self.pattern)
         self.table = described(
@@ -58,7 +58,7 @@ class AddRunsDialog(JobDialog):
                 placeholderText=f"{_COLUMNS}\nrun_1.mzML\t…", tabChangesFocus=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap
             ),
             "Table of runs",
-            "Cells separated by tabs, as copied from a spreadsheet; the first line names the columns. Only the column file is required",
+            "Cells separated by tabs, as copied from a spreadsheet; the first line names the columns. Only the column “file” is needed",
         )
         self.preview = toned_label()
         label = field_label("&Pattern of file names (optional)", self.pattern)
@@ -107,4 +107,4 @@ class AddRunsDialog(JobDialog):
 
     def result_text(self, result: Any) -> str:
         """Return a text with the number of added runs."""
-        return f"Done: {AddRunsTask.outcome(result, QLocale())}. Copies and runs that were already there are left out."
+        return f"Done: {AddRunsTask.outcome(result, QLocale())}. Copies, and files that the experiment already contains, are left out."

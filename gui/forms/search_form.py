@@ -192,7 +192,7 @@ class SearchForm(QWidget):
 
     @property
     def _used_projects(self) -> dict[str, ProjectLine]:
-        """Fields of optional projects by option name; none for an experiment, whose runs do not refer to other runs."""
+        """Fields of optional projects by option name; empty for an experiment, since its runs do not refer to other runs."""
         return {} if self.uses_experiment else self.projects
 
     def take(self, inspection: FileInspection, target: QWidget | None) -> None:

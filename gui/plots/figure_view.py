@@ -56,7 +56,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     least : tuple of int
         Minimum width and height in pixels with the default font.
     has_heading, has_x_title : bool
-        True to show the figure's heading and legend or, respectively, the title of the lower axis.
+        `has_heading`: True to show the heading and legend of the figure. `has_x_title`: True to show the title of the lower axis.
 
     Signals
     -------
@@ -90,7 +90,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self._built_form: object | None = None
         """Layout (see `_form`) for which the panels were created."""
         self._is_outdated = self._is_arranging = False
-        """True while, respectively, the figure must be drawn before it is used, or its panels are laid out and drawn afterwards."""
+        """`_is_outdated`: True if the figure must be drawn before use. `_is_arranging`: True while its panels are laid out and drawn."""
         self._highlights: tuple[Mark, ...] = ()
         self._highlighted = 0
         self._hovered: object | None = None

@@ -59,7 +59,7 @@ class PanelItems:
     n_columns : int
         Number of panel columns of the figure.
     has_x_numbers, has_x_title : bool
-        True if the lower axis has numbers or, respectively, a title.
+        `has_x_numbers`: True if the lower axis has numbers. `has_x_title`: True if it has a title.
     """
 
     def __init__(self, view: QWidget, box: pg.ViewBox, n_columns: int, *, has_x_numbers: bool, has_x_title: bool) -> None:

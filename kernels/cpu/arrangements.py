@@ -72,7 +72,7 @@ def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_
     peptides, modifications
         Tuples of arrays of `proteoscope.kernels.layouts`.
     sites, n_sites
-        (m, longest) and (m,) int64, output: possible sites of each modification, and their number.
+        (m, longest) and (m,) int64, output: possible sites of each modification, and the number of sites.
     slot_modification, slot_choice
         (slots,) int64, output: modification in each slot of the combination, and index of its site.
     """

@@ -210,7 +210,7 @@ class _Moved(NamedTuple):
     Attributes
     ----------
     lists
-        Lists of the changed clusters only.
+        Bins and sums of the changed clusters only.
     clusters : (c,) int32
         Indices of the changed clusters, ascending.
     is_among : (k,) bool

@@ -82,7 +82,7 @@ def _similarity(total, query_square, other, matching):
 
 @njit(nogil=True, cache=True)
 def _plain(mz, weight, low, high, references, first, last, matching, table):
-    """Return the sum of contributions of peaks that match without a shift, and their number."""
+    """Return the sum of contributions of peaks that match without a shift, and the number of these peaks."""
     total, matched, i = np.int64(0), 0, low
     for j in range(first, last):
         position = np.int64(references.mz[j])

@@ -3,8 +3,8 @@
 Clusters of both linkages lie within the connected components of sufficient similarity. A component of at most `maximum_members` vectors is
 a group, which is finished in one round. A larger component is divided: its vectors are cut into chunks, each chunk is clustered
 at half the linkage distance. Each cluster becomes one vector, the normalised sum of its members (its 480 largest elements), with the index
-and the comparison window of its smallest member. This repeats until few enough vectors remain; if more than nine tenths remain after a
-round, the chunks are clustered at the full distance, and the component is finished.
+and the comparison window of its member with the smallest index. This repeats until few enough vectors remain; if more than nine tenths
+remain after a round, the chunks are clustered at the full distance, and the component is finished.
 
 All values are integers that are computed on the host, so that partitions are identical on all devices.
 """
@@ -38,12 +38,12 @@ class LinkageRounds:
     vectors, ends
         All vectors, and the end (exclusive) of the comparison window of each.
     roots
-        Index of the smallest vector in the component of each vector.
+        Smallest index of the vectors in the component of each vector.
 
     Attributes
     ----------
     labels
-        (len(roots),) int64, index of the smallest vector in the cluster of each vector, for finished components.
+        (len(roots),) int64, smallest index of the vectors in the cluster of each vector, for finished components.
     """
 
     def __init__(self, vectors: VectorArrays, ends: NDArray[np.int64], roots: NDArray[np.int64], first: int, linkage: Linkage) -> None:
@@ -53,7 +53,7 @@ class LinkageRounds:
         chosen = np.flatnonzero(has_others)
         self._members = first + chosen[np.argsort(roots[chosen], kind="stable")]
         self._starts = _starts_of_groups(roots[self._members - first])
-        # Items are vectors and later groups of vectors; `names` has the smallest vector of each.
+        # Items are vectors and later groups of vectors; `names` has the smallest index of the vectors of each item.
         self._vectors, self._ends = vectors, ends
         self._names, self._counts = self._members, np.ones(len(self._members), np.int64)
         self._is_last = np.zeros(len(self._starts) - 1, bool)

@@ -1,4 +1,4 @@
-"""Median log ratios of each pair of samples in groups of ions, as normal equations of the least-squares quantities."""
+"""Normal equations that give least-squares quantities from the median log ratios between samples in groups of ions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def pair_medians(logs, offsets, laplacian, right, part):
     offsets : (p + 1,) int64
         The ions of group i are the rows ``offsets[i]:offsets[i + 1]``.
     laplacian : (p, s, s) float64
-        Output, zeros before: number of pairs of each sample on the diagonal, and -1 for each pair.
+        Output, initially 0: number of pairs of each sample on the diagonal, and -1 for each pair.
     right : (p, s) float64
-        Output, zeros before: sums of the medians of each sample's ratios to others.
+        Output, initially 0: sums of the medians of each sample's ratios to others.
     part : (p, s) int64
         Output: smallest index of the samples that are connected to each sample.
     """

@@ -147,7 +147,7 @@ class _PartialClusters(NamedTuple):
     Attributes
     ----------
     parents
-        (n,) int64: initially the index of the vector, finally that of the smallest vector in its cluster.
+        (n,) int64: initially the index of the vector, finally the smallest index in its cluster.
     highest, nearest_core
         For vectors that are not core points: (n,) float64, similarity of the most similar core neighbour, initially 0; and (n,) int64, the
         smallest of these neighbours, initially -1.
@@ -375,7 +375,7 @@ class VectorClustering:
         Parameters
         ----------
         labels : (n,) int64
-            Output; elements `first:last` are written: index of the smallest vector in the cluster of each vector.
+            Output; elements `first:last` are written: smallest index of the vectors in the cluster of each vector.
 
         Yields
         ------

@@ -446,7 +446,7 @@ class _Slot:
 class _Launch:
     """Launch of a strip of one or two queries against a part of a batch.
 
-    `subjects` is the argument of the kernel, except for the borders.
+    `subjects` is the argument of the kernel; its addresses of borders are set when the kernel is launched.
     """
 
     part: Part

@@ -73,7 +73,7 @@ def test_unfolding_rejects_expanded_sizes_above_a_limit(bound):
     assert "\n" not in str(refused.value)
 
 
-def test_unfolding_counts_each_type_of_size_separately():
+def test_unfolding_has_a_separate_count_for_each_bound():
     unfolding = Unfolding("x.mgf", 0)
     for bound in BOUNDS:
         unfolding.add(bound, bound.free)

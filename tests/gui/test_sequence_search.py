@@ -295,7 +295,7 @@ def test_inspection_of_a_chromosome_classifies_a_bounded_part(tmp_path: Path, mo
         (["ACGTTGCAAG"] * 21 + ["MKVLAAGIIGLLLAQ"] * 2, 0),
     ],
 )
-def test_inspection_classifies_short_sequences_together(
+def test_inspection_classifies_short_sequences_as_one_group(
     sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", 50)

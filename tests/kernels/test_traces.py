@@ -24,7 +24,7 @@ def by_definition(peaks, windows, cells):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_extract_traces_equals_definition_and_retains_larger_values(seed):
+def test_extract_traces_equals_definition_with_filled_output(seed):
     peaks, windows, n = random_traces(seed)
     cells = np.random.default_rng(seed).lognormal(3, 3, n).astype(np.float32)
     expected = by_definition(peaks, windows, cells)

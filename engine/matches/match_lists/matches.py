@@ -120,7 +120,7 @@ class ListedMatches:
     reason : tuple of str, length m
         Reason why each match was omitted.
     found_by : dict of str to int
-        Number of matches by the method that found the spectrum.
+        Number of matches for each method by which their spectrum was found, such as ``native id``.
     unknown : dict of str to int
         Number of occurrences of each unknown modification.
     """

@@ -154,7 +154,7 @@ def test_untrusted_experiment_is_refused(change: str, plain_files: list[str], tm
     assert ("link" if change == "link" else "experiment.tsv") in refusal(capsys, "list", tmp_path / "x")
 
 
-def test_each_run_has_the_tables_that_it_has_alone(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_run_has_the_tables_of_a_separate_search(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.mzML").write_text("junk")
     (tmp_path / "changed.mgf").write_text("before")
     project = tmp_path / "x"

@@ -74,7 +74,7 @@ def test_technical_replicates_become_samples(tmp_path: Path) -> None:
     assert any("Technical replicates of 1 samples" in text for text in progress.messages)
 
 
-def test_converted_files_are_used(tmp_path: Path) -> None:
+def test_sdrf_names_converted_file_if_vendor_file_is_missing(tmp_path: Path) -> None:
     for name in ("a.mzML", "b.raw", "b.mzML", "c.mzML", "c.mgf"):
         (tmp_path / name).touch()
     rows = read(written(tmp_path, line("A", "a.raw"), line("B", "b.raw"), line("C", "c.raw"), line("D", "sub/a.raw")))

@@ -114,7 +114,7 @@ def test_is_localised_selects_modifications_of_residues(text, automatic, every):
     assert [is_localised(modification, choice) for choice in ("automatic", "all", "none")] == [automatic, every, False]
 
 
-def test_usual_sites_are_those_of_unimod_and_observed_ones():
+def test_usual_sites_are_visible_or_observed_unimod_sites():
     def sites(name, observed=()):
         entry = unimod().by_name(name)
         return usual_sites(SearchModification(name, entry.id, entry.mass, "", "anywhere"), observed)

@@ -71,7 +71,7 @@ def test_dna_sequence_may_have_five_percent_other_residues(n_others, is_dna):
     assert nucleotides_among("ACGTN" * 19 + "ACGTN"[n_others:] + "W" * n_others, "MKV" * 20)[0] is is_dna
 
 
-def test_short_sequences_are_classified_as_dna_or_protein_together():
+def test_short_sequences_are_classified_as_one_group():
     assert nucleotides_among("GATTACA") == [False]
     assert nucleotides_among("GATTACA", "ACGT" * 5, "MKVWLQEHRDIFSPYMKVWLQEHRDIFSPYMKV", "") == [False] * 4
     assert nucleotides_among("GATTACA", "ACGT" * 6, "MKVWLQEHRDIFSPYMKVWLQEHRDIFSPYMKV", "") == [True, True, False, False]

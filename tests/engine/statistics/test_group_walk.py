@@ -82,7 +82,7 @@ def test_group_walk_controls_error_rate_of_unlike_groups():
     assert powers["walk"] > 1.02 * powers["list"]
 
 
-def test_group_walk_needs_no_matches_and_rejects_nan():
+def test_group_walk_accepts_empty_input_and_rejects_nan():
     assert len(group_walk(np.empty(0), np.empty(0, bool), np.empty(0, np.int64))) == 0
     with pytest.raises(ValueError, match="NaN"):
         group_walk(np.array([1.0, np.nan]), np.zeros(2, bool), np.zeros(2, np.int64))

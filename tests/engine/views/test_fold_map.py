@@ -35,7 +35,7 @@ def folds(project: Project) -> Iterator[FoldMap]:
         yield read
 
 
-def test_fold_map_has_the_pairs_of_the_tables(folds: FoldMap, project: Project) -> None:
+def test_fold_map_equals_tables_of_hits_and_clusters(folds: FoldMap, project: Project) -> None:
     hits = pq.read_table(project.table("hits")).to_pylist()
     lengths = {row["query"]: row["length"] for row in pq.read_table(project.table("queries")).to_pylist()}
     clusters = {row["chain"]: row for row in pq.read_table(project.table("clusters")).to_pylist()}

@@ -75,7 +75,7 @@ def test_grid_drawing_of_a_region_equals_part_of_full_drawing(name: str) -> None
         assert {repr(shape) for shape in part} <= shapes
 
 
-def test_conservation_of_a_stack_follows_its_last_hit_unless_the_window_is_lower() -> None:
+def test_conservation_is_below_last_hit_or_at_window_bottom() -> None:
     sheet = SHEETS["stack"]
 
     def bottom(height: float) -> float:

@@ -60,7 +60,7 @@ def flat(shapes: tuple[Shape, ...]) -> list[Shape]:
 
 @pytest.mark.parametrize("size", PAGE_SIZES, ids=lambda size: size.name)
 @pytest.mark.parametrize("name", FIGURES)
-def test_figures_have_the_width_and_readable_texts(name, size):
+def test_figures_have_the_page_width_and_readable_texts(name, size):
     drawing = page_drawing(PaperFigure(name, FIGURES[name]), size)
     if size.width is not None:
         assert drawing.width == pytest.approx(size.width)
@@ -72,7 +72,7 @@ def test_figures_have_the_width_and_readable_texts(name, size):
 
 
 @pytest.mark.parametrize(("size", "millimetres"), [(ONE_COLUMN, 85.0), (TWO_COLUMNS, 178.0)])
-def test_figure_files_have_the_size_in_millimetres(size, millimetres, tmp_path: Path):
+def test_figure_files_state_their_size_in_millimetres(size, millimetres, tmp_path: Path):
     figure = PaperFigure("volcano", FIGURES["volcano"])
     for ending in ("svg", "pdf", "png"):
         save_figure(tmp_path / f"volcano.{ending}", figure, size)

@@ -75,7 +75,7 @@ def test_design_table_round_trips_with_additional_columns(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"file\tsample\n", b"file\tfile\tsample\tcondition\treplicate\n", b"\0" * 50])
-def test_read_design_table_rejects_other_files(tmp_path, content):
+def test_read_design_table_rejects_invalid_files(tmp_path, content):
     (tmp_path / "design.tsv").write_bytes(content)
     with pytest.raises(InputError, match="Its columns are file, sample, condition, replicate"):
         read_design_table(tmp_path / "design.tsv")

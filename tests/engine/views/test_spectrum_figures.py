@@ -111,7 +111,7 @@ def test_fragment_ladder_marks_bonds_with_matched_ions(spectrum) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 60, 3000])
-def test_fragment_ladder_fits_the_width(length) -> None:
+def test_fragment_ladder_fits_into_the_given_width(length) -> None:
     row = {**ROW, "sequence": "K" * length, "modification_positions": [], "modification_names": [], "modification_masses": []}
     shapes: list[Shape] = draw_ladder(annotate_match(row, synthetic_peaks(), SETTINGS), 0.0, 0.0, 300.0, 8.0)
     across = [x for shape in shapes for x in ((shape.x,) if isinstance(shape, Label) else (shape.x1, shape.x2))]  # type: ignore[union-attr]

@@ -42,7 +42,7 @@ def records(path: Path) -> dict[str, str]:
     return {header.split()[0]: sequence.replace("\n", "") for header, _, sequence in entries}
 
 
-def test_stacked_hits_are_filtered_or_selected(run: FinishedRun) -> None:
+def test_stack_has_all_filtered_or_selected_hits(run: FinishedRun) -> None:
     source = run.tables.source("hits")
     for index in (0, 1):
         every = source.rows(select_query_hits(index))
