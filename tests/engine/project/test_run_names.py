@@ -206,6 +206,6 @@ def test_links_in_folders_of_results_are_no_new_project(tmp_path: Path) -> None:
 def test_files_of_no_run_are_not_overwritten_by_a_named_run(project: Project) -> None:
     (project.folder / "results" / "a").mkdir(parents=True)
     (project.folder / "results" / "a" / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="results/a holds files of no run"):
+    with pytest.raises(InputError, match="results/a contains files that belong to no run"):
         do_run(project, "a", overwrite=True)
     assert (project.folder / "results" / "a" / "mine.txt").read_text() == "mine" and not project.runs()
