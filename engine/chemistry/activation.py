@@ -141,7 +141,7 @@ def activations_from_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64]
 
 
 def combine_activations(activations: Iterable[Activation]) -> Activation:
-    """Return one activation for a spectrum with several: electron transfer and collisions become ``ETHCD`` or ``ETCID``.
+    """Return one activation for a spectrum with several activations: electron transfer and collisions become ``ETHCD`` or ``ETCID``.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Cleavage agents of the PSI-MS vocabulary (children of MS:1001045), and the digestion of proteins.
 
-The vocabulary defines each agent by a regular expression. Except for two agents, it depends only on the two residues of a bond, so that
-an agent is a table of 26 x 26 bonds, which is all that a digestion kernel needs. The two agents that depend on a third residue (`glutamyl
-endopeptidase`, `proline endopeptidase`) are defined here by the residues of the bond only, as comments explain.
+The vocabulary defines each agent by a regular expression. Except for two agents, the expression depends only on the two residues of a bond,
+so that an agent is a table of 26 x 26 bonds, which is all that a digestion kernel needs. The two agents that depend on a third residue
+(`glutamyl endopeptidase`, `proline endopeptidase`) are defined here by the residues of the bond only, as comments explain.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ _ALL = (
     Enzyme("TrypChymo", "MS:1001312", after="FYWLKR", not_before="P"),
     Enzyme("V8-DE", "MS:1001314", after="BDEZ", not_before="P"),
     Enzyme("V8-E", "MS:1001315", after="EZ", not_before="P"),
-    # The vocabulary cuts consecutive E only after the first; here every E is a site, so that peptides from the others are found.
+    # In the vocabulary, the agent cuts consecutive E only after the first; here every E is a site, so that all their peptides are found.
     Enzyme("glutamyl endopeptidase", "MS:1001917", after="E", synonyms=("Glu-C", "staphylococcal protease")),
     Enzyme("leukocyte elastase", "MS:1001915", after="ALIV", not_before="P"),
     # The vocabulary requires H, K or R before the P; the enzyme (EC 3.4.21.26) cuts after every P.

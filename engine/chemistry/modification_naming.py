@@ -53,7 +53,7 @@ _OTHER_TITLES = {
 
 
 class NamedModification(NamedTuple):
-    """Modification that was found in Unimod, or that has a mass only.
+    """Modification that was found in Unimod, or that has only a mass.
 
     Attributes
     ----------
@@ -147,8 +147,8 @@ class Namer:
         if noted.is_whole:
             added = noted.mass - carrier
         elif noted.is_whole is None and entry is None:
-            # M[147], M[147.0354] and M[15.9949] all occur. Whole numbers are masses of modified residues, as the TPP writes them. Other
-            # numbers are masses of modified residues if they are not usual added masses, but their differences to the residue are.
+            # M[147], M[147.0354] and M[15.9949] all occur. Whole numbers are masses of modified residues, as the TPP writes them. Any
+            # other number is the mass of a modified residue if it is not a usual added mass, but its difference from the residue is.
             is_rounded = noted.mass == round(noted.mass)
             if is_rounded or _find_modification(noted.mass, sites, _WITHIN) is None:
                 whole = _find_modification(noted.mass - carrier, sites, _WITHIN_WHOLE_NUMBERS if is_rounded else _WITHIN)

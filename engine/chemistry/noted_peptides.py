@@ -1,9 +1,9 @@
 """Parser of peptides in the notations of search engines and libraries.
 
 Modifications may be in square brackets or parentheses after their residues, by name (``M[Oxidation]``, ``M(Oxidation (M))``,
-``M[UNIMOD:35]``), by added mass (``M[+15.9949]``), or by the mass of the modified residue (``M[147]``); or signed masses without brackets
-(``M+15.995``). Also accepted are termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``,
-``PEPTIDEc[17]``), MaxQuant's ``pS``, ``pT`` and ``pY``, and flanking residues (``K.PEPTIDE.R``).
+``M[UNIMOD:35]``), by added mass (``M[+15.9949]``), or by the mass of the modified residue (``M[147]``). They may also be signed masses
+without brackets (``M+15.995``). The parser also accepts termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``,
+``_(ac)PEPTIDE_``, ``PEPTIDEc[17]``), MaxQuant's ``pS``, ``pT`` and ``pY``, and flanking residues (``K.PEPTIDE.R``).
 """
 
 import re

@@ -123,8 +123,8 @@ class Peptidoform:
 def parse(text: str) -> Peptidoform:
     """Parse a peptidoform in ProForma.
 
-    Supported are names and numbers of Unimod (``[Oxidation]``, ``[U:Oxidation]``, ``[UNIMOD:35]``), masses (``[+15.9949]``), formulas and
-    glycan compositions (``[Formula:C2H3]``, ``[Glycan:Hex2]``), both termini, modifications fixed for residues
+    The parser supports names and numbers of Unimod (``[Oxidation]``, ``[U:Oxidation]``, ``[UNIMOD:35]``), masses (``[+15.9949]``), formulas
+    and glycan compositions (``[Formula:C2H3]``, ``[Glycan:Hex2]``), both termini, modifications fixed for residues
     (``<[Carbamidomethyl]@C>``, which are assigned to positions), labile modifications (``{Glycan:Hex}``), modifications of unknown position
     (``[Phospho]?``), and a charge of protons (``/2``). Of several descriptions of a modification (``[Oxidation|+15.995]``), the first is
     used.

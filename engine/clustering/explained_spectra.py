@@ -5,9 +5,9 @@ vectors with candidates of the same charge and mass, and each centroid has a cou
 of a peptide that was not identified joins a shuffled spectrum with the same probability, so the number of spectra that join shuffled ones
 estimates the number of false explanations.
 
-Peptides of any other mass are a thousand times more numerous, and peptides with overlapping sequences, or with one other residue, are
-similar without being modified forms. Their q-values therefore count one decoy more than observed: fewer than a hundred explanations cannot
-reach 1 %.
+Peptides of any other mass are a thousand times more numerous, and peptides with overlapping sequences, or with one different residue, are
+similar without being modified forms. The q-values of explanations by peptides of other masses therefore count one decoy more than observed:
+fewer than a hundred such explanations cannot reach 1 %.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Explained:
     charge : ndarray of int64, shape (m,)
         Precursor charge of each spectrum.
     is_decoy : ndarray of bool, shape (m,)
-        True if the most similar spectrum is that of a shuffled peptide.
+        True if the most similar spectrum belongs to a shuffled peptide.
     is_modified : ndarray of bool, shape (m,)
         True if the masses of the two spectra differ by more than the tolerance.
     similarity : ndarray of float64, shape (m,)
@@ -249,7 +249,7 @@ def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.i
 
 
 def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) -> Explained:
-    """Return the spectra that are similar to that of a peptide of the same mass.
+    """Return the spectra that are similar to the spectrum of a peptide of the same mass.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) 
 
 
 def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resources) -> Explained:
-    """Return the spectra that are similar to that of a peptide of another mass.
+    """Return the spectra that are similar to the spectrum of a peptide of another mass.
 
     Raises
     ------

@@ -247,7 +247,7 @@ class Vectors:
     """Sparse vectors with bins below `n_bins`.
 
     If `low` and `high` (n,) are given, vector i may only be assigned to the centroids ``low[i]:high[i]``, or to none if the range is empty.
-    The initial centroids are then given, and an empty cluster retains its centroid.
+    In this case, the caller gives the initial centroids, and an empty cluster retains its centroid.
     """
 
     unit, goes_to_one_gpu = 1.0, True

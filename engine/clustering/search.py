@@ -124,7 +124,7 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
 
 
 def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> MeansPlan:
-    """Select the initial centroids, and those to which each spectrum may be assigned.
+    """Select the initial centroids, and the centroids to which each spectrum may be assigned.
 
     Spectra without peaks or allowed centroids remain separate.
     """

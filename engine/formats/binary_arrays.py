@@ -30,7 +30,7 @@ _MAXIMUM_NUMBERS_OF_BYTE = 1032  # the maximum compression ratio of zlib; numpre
 
 @dataclass
 class Arrays:
-    """Positions and encodings, in a block of text, of one array (such as m/z) for each of n spectra.
+    """Position in a block of text, and encoding, of one array (such as m/z) of each of n spectra.
 
     Attributes
     ----------

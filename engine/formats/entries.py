@@ -27,7 +27,7 @@ __all__ = ["PARSER_ERRORS", "Entry", "EntryError", "EntryFormat", "clean_sequenc
 PARSER_ERRORS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
 """Exceptions that Biopython's parsers raise for malformed text, since Biopython has no exception class for this."""
 MAXIMUM_LINE_BYTES = 1 << 20
-"""Maximum line length of formats with lines; lines usually have 80 characters, some descriptions a few thousand."""
+"""Maximum length of a line in formats that consist of lines; most lines have 80 characters, some descriptions a few thousand."""
 MAXIMUM_ENTRY_BYTES = 64 << 20
 """Maximum size of a protein's entry; the longest entry of UniProt has 3 MB as XML."""
 _RESIDUES = (string.ascii_uppercase + "*").encode()

@@ -20,11 +20,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAXIMUM_HEADER_BYTES = 1 << 20
 """Maximum size of a header; databases that join the headers of identical sequences have headers of up to a third of this size."""
 _MAXIMUM_RECORD_BYTES = 16 << 20
-"""Maximum size of a protein's record; a header and a protein with blanks between its residues need less."""
+"""Maximum size of a protein's record; a header and a protein need less, even with blanks between the residues."""
 MAXIMUM_CHROMOSOME_BYTES = 400 << 20
 _MINIMUM_RECORD_BYTES = 8
 _NUCLEOTIDE_SHARE = 0.9
-"""Minimum fraction of A, C, G, T, U and N in a sequence that may be as long as a chromosome; the others may be IUPAC ambiguity codes."""
+"""Minimum fraction of A, C, G, T, U and N in a sequence that looks like a chromosome; its other symbols may be IUPAC ambiguity codes."""
 
 
 def _cut(text: bytes) -> int:
@@ -178,7 +178,7 @@ def parse_fasta(
     text = np.frombuffer(data, dtype=np.uint8)
     n_headers = data.count(b">")
     if n_headers > len(data) // _MINIMUM_RECORD_BYTES:
-        # Most of the > are within headers; only now is the slower exact count worthwhile.
+        # Most > are inside headers; only in this case is the exact count, which is slower, worthwhile.
         n_headers = data.count(b"\n>") + data.count(b"\r>") + data.startswith(b">")
     headers = np.empty((n_headers, 3), dtype=np.int64)
     residues, offsets = np.empty(len(data), dtype=np.uint8), np.zeros(n_headers + 1, dtype=np.int64)

@@ -23,8 +23,8 @@ _MINIMUM_RECORD_BYTES = 5  # @, a name of one character, and three line ends
 _MAXIMUM_RECORD_BYTES = 64 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SAM_HEADERS = tuple(b"@" + code + b"\t" for code in (b"HD", b"SQ", b"RG", b"PG", b"CO"))
-# Qualities of Illumina before version 1.8 range from ; or @ to h. Those of Sanger begin at !; instruments that report no low qualities
-# write at most K, or go up to ~.
+# Qualities of Illumina before version 1.8 range from ; or @ to h. Sanger's qualities begin at !. Sanger files without low qualities
+# have at most K, or extend up to ~.
 _MINIMUM_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
 
 

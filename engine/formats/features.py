@@ -93,7 +93,7 @@ FEATURE_KINDS = (
     FeatureKind("strand", "secondary structure", ("STRAND",)),
     FeatureKind("turn", "secondary structure", ("TURN",)),
 )
-"""All supported kinds of features; ends of fragments and sources of sequences are not among them."""
+"""All supported kinds of features; ends of fragments and sources of sequences are not supported."""
 _CODES = {name: code for code, kind in enumerate(FEATURE_KINDS) for name in (kind.name, *kind.names)}
 _STRUCTURES = {"helix": "helix", "sheet": "strand", "strand": "strand", "turn": "turn"}
 """Names of kinds by value of the qualifier ``sec_str_type`` of ``SecStr`` features in GenBank."""

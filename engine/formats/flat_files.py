@@ -36,7 +36,7 @@ _SITE_KINDS = {
 
 
 _NOT_MISSED = {"translation", "pseudo", "pseudogene"}
-"""Qualifiers of coding sequences that either have a protein sequence or are not translated in nature."""
+"""Qualifiers of a coding sequence that has a protein sequence or is not translated in nature."""
 
 
 class _FlatFile:
@@ -111,7 +111,7 @@ class _FlatFile:
         return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
 
     def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
-        """Return a record without the features that fail to parse when they are parsed alone, and the number of these features."""
+        """Parse each feature alone; return the record without the features that fail, and the number of these features."""
         first_line, n_broken = text[: text.find(b"\n") + 1], 0
 
         def retain(feature: re.Match[bytes]) -> bytes:
@@ -163,7 +163,7 @@ class Embl(_FlatFile):
 
 
 def _name(record: Any) -> str:
-    """Return the accession of a record with its version; without accession, the name of the locus."""
+    """Return the accession and version of a record, or the name of its locus if it has no accession."""
     return str(record.id if record.id.strip(". ") and record.id != "<unknown id>" else record.name)
 
 

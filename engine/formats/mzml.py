@@ -84,7 +84,7 @@ _PRECURSOR_TERMS = (1000827, 1000744, 1000040, 1000041, 1000633)
 """Terms of the isolation window's target, of the m/z of a selected ion (two terms), of its charge and of its possible charges."""
 _ISOLATION_OFFSETS = (1000828, 1000829)
 _COMPLETED_BY_FILTER = (Activation.UNKNOWN, Activation.ETD, Activation.ECD)
-"""Activations to which the filter string may add, since older converters name only electron transfer even if collisions follow."""
+"""Activations that the filter string may extend: older converters name only electron transfer, even if collisions follow."""
 _PRECURSORS = (1000827, 1000744)
 """Terms of the isolation window's target and of the m/z of a selected ion."""
 # Drift time and inverse reduced mobility of a scan or an ion, and all types of mobility arrays.
@@ -133,7 +133,7 @@ class MzmlParser:
         self._group_text = header if self._groups else b""
 
     def cut(self, text: bytes) -> int:
-        """Return the byte at which the last spectrum ends (in a text without spectra: the last chromatogram), or 0."""
+        """Return the end of the last spectrum as a byte offset; without spectra, the end of the last chromatogram, or 0."""
         for end in (b"</spectrum>", b"</chromatogram>"):
             at = text.rfind(end)
             if at >= 0:
@@ -234,7 +234,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
         column[spectrum[chosen[::-1]]] = values[::-1]
 
     levels = np.full(len(table), -1, dtype=np.int64)
-    fill(levels, np.flatnonzero(terms == 1000580), np.full((terms == 1000580).sum(), 2))  # MSn spectrum; the level itself follows
+    fill(levels, np.flatnonzero(terms == 1000580), np.full((terms == 1000580).sum(), 2))  # MSn spectrum; below, the exact level replaces 2
     chosen = np.flatnonzero(terms == 1000511)
     fill(levels, chosen, tags.whole_numbers("value", at[chosen]))
     fill(table.mode, np.flatnonzero(terms == 1000127), np.full((terms == 1000127).sum(), Mode.CENTROID))
@@ -493,7 +493,7 @@ def collect_level(
 def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes: int, identifiers: list[str]) -> None:
     """Raise an `InputError` if the arrays of a block unpack to more numbers than real data contain.
 
-    `n_numbers` is the number of numbers; `things` is the name of the content of the arrays; a peak has two numbers.
+    `n_numbers` is the number of values in the arrays (two per peak); `things` is the name of what they contain.
     """
     if n_numbers > MAXIMUM_NUMBERS:
         limit = MAXIMUM_NUMBERS // 2 if things == "peaks" else MAXIMUM_NUMBERS

@@ -78,7 +78,7 @@ class MzxmlParser:
         self._default_mode = Mode.UNKNOWN
 
     def begin(self, block: Block) -> None:
-        """Read from the header if all spectra of the file are centroided."""
+        """Read from the header whether all spectra of the file are centroided."""
         match = _SCAN.search(block.text)
         header = block.text[: match.start() if match else len(block.text)]
         if b"<!DOCTYPE" in header or b"<!ENTITY" in header:

@@ -96,7 +96,7 @@ def is_missing(text: bytes) -> bool:
 
 
 def decimal_sign(words: Iterable[bytes]) -> int:
-    """Return the decimal sign of a file, given words of it: `COMMA` if at least one number has a comma and none has a point.
+    """Return the decimal sign of a file, given some of its words: `COMMA` if at least one number has a comma and none has a point.
 
     Examples
     --------

@@ -111,7 +111,7 @@ class _Lines:
         return lines, self.after_blanks(at, self.stop[lines])
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first position without a blank from each position in `at` on, at most `stop`."""
+        """Return, for each position in `at`, the position itself or the next one without a blank, at most `stop`."""
         after: NDArray[np.int64] = kernels.cpu.text.after_blanks(self.text, at, stop)
         return after
 
@@ -423,7 +423,7 @@ class _MgfRecords:
         return at, owners, start, stop
 
     def _note(self, owner: int, line: int, text: bytes, issue: IssueCode = IssueCode.NUMBER) -> None:
-        """Record an issue: the text of a line is invalid."""
+        """Record as an issue that the text of a line is invalid."""
         if issue == IssueCode.NUMBER and _DECIMAL_COMMA.search(text):
             issue = IssueCode.DECIMAL_COMMA
         self.table.note(np.array([owner]), issue, int(self._lines.number[line]))

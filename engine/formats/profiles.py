@@ -16,8 +16,8 @@ _LOWEST_PART = 0.05
 def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True for each spectrum that appears to be sampled from a profile.
 
-    A summit is a point without a higher adjacent point within 0.15 Th. In a profile, most summits, weighted by height, have two near points
-    on each side whose height decreases. Centroids do not have such points, even if they are isobaric reporter ions in groups of three and
+    A summit is a point without a higher adjacent point within 0.15 Th. In a profile, most summits (weighted by height) have two near points
+    of decreasing height on each side. Centroids do not have such points, even if they are isobaric reporter ions in groups of three and
     four.
 
     Parameters

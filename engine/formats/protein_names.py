@@ -33,7 +33,7 @@ NAMES = (GENE, ORGANISM)
 
 
 _KEY = "\x1f"
-"""Mark before the keys of UniProt within `name_columns`; control characters of headers were replaced by spaces before."""
+"""Mark that `name_columns` sets before UniProt's keys; headers do not contain it, since their control characters become spaces first."""
 
 
 def name_columns(descriptions: Iterable[str | None] | pa.Array) -> dict[str, pa.Array]:

@@ -84,7 +84,7 @@ class ProteinRecords:
 
 
 def too_long_name(path: Path, line: int) -> InputError:
-    """Return the error for a sequence whose name, in the given line (from 1) of the file, is too long."""
+    """Return the error for a sequence with a name that is too long; `line` is the line of the name in the file, from 1."""
     reason = f"the name is longer than {MAXIMUM_ACCESSION_BYTES:,} bytes"
     return InputError(path, reason, place=f"line {line}", remedy="Put a blank after the name: the name ends there")
 

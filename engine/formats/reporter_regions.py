@@ -66,7 +66,7 @@ def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
 
 
 def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], tuple[int, ...]]]:
-    """Return, for each way in which files store noise, a mask of its spectra, shape (n,), and the accessions of its arrays.
+    """Return, for each way in which files store noise, a mask of the spectra that use it, shape (n,), and the accessions of its arrays.
 
     Files store samples with a baseline, samples without a baseline, or ratios.
     """
@@ -82,7 +82,7 @@ def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[
 def _decode_together(
     text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: NDArray[np.int64], has: NDArray[np.bool_], terms: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Decode several arrays of those spectra that have all of them.
+    """Decode several arrays of the spectra that have all these arrays.
 
     Spectra with an invalid array, or with arrays of different lengths, are omitted.
 

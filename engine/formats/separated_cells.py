@@ -58,7 +58,7 @@ class Cells:
     names : list of str
         Names of the columns, in order.
     is_ended : bool
-        False if the last line has no line end, so that the file may be truncated in it.
+        False if the last line has no line end, so that it may be truncated.
     broken_reason, broken_value : ndarray of object, shape (n,)
         Reason why a row is invalid, and text of the invalid number; '' for valid rows.
     place_name : str
@@ -235,7 +235,7 @@ class Cells:
         self.broken_reason[np.searchsorted(self.line, lines)] = reasons
 
     def _note(self, rows: NDArray[np.int64], reason: str, texts: pa.StringArray) -> None:
-        """Record a reason and the texts of invalid rows for which no reason is recorded yet."""
+        """Record a reason and the text of each invalid row that has no reason yet."""
         rows = rows[~self.is_broken[rows]]
         self.broken_reason[rows] = reason
         self.broken_value[rows] = [shortened(text, 60) for text in texts.take(pa.array(rows)).to_pylist()]
@@ -310,7 +310,7 @@ def _wrong_numbers(texts: pa.StringArray) -> NDArray[np.int64]:
 
 
 def _bounded(numbers: pa.Array) -> NDArray[np.float64]:
-    """Return numbers as an array, with NaN for missing, infinite and extremely large numbers."""
+    """Return numbers as an array, with NaN in place of missing, infinite and extremely large numbers."""
     values = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
     return np.where(np.abs(values) < _LARGEST_NUMBER, values, np.nan)
 
@@ -471,7 +471,7 @@ def _evened(
     number : ndarray of int64
         Line of each row.
     is_ended : bool
-        False if the last row has no line end, in which case the file was probably truncated in it.
+        False if the last row has no line end, and was therefore probably truncated.
 
     Raises
     ------

@@ -36,7 +36,7 @@ _IS_BASE = np.isin(np.arange(256), np.frombuffer(b"ACGTUNRYSWKMBDHV", dtype=np.u
 _MINIMUM_RESIDUES, _MINIMUM_OF_DATABASE = 30, 1000
 _NUCLEOTIDE_SHARE = 0.95
 _BASE_SHARE, _SHARE_AMONG_IUPAC, _MAXIMUM_PROTEIN_SHARE = 0.9, 0.75, 0.5
-"""Minimum fraction of A, C, G, T, U and N in nucleotides; the same if all symbols are IUPAC bases; maximum fraction in proteins."""
+"""Fraction of A, C, G, T, U and N: minimum in nucleotides, minimum if all symbols are IUPAC bases, maximum in proteins."""
 _MINIMUM_SHARE_OF_MANY = 0.01
 """Minimum fraction of suspicious sequences for a warning about a database, since some proteins consist of A, C, G, N and T by chance."""
 _MAXIMUM_COUNTED = 1 << 29

@@ -49,7 +49,7 @@ _LABELLED, _UNLABELLED = 0.3, 0.02
 """Minimum fraction of spectra with reporter ions in labelled samples, and maximum in other samples (test files: 0.83 to 1, and 0.005)."""
 _MINIMUM_SPECTRA, _MINIMUM_LABELLED = 30, 3
 _LOWEST_MZ, _RECORDED = 132.0, 0.5
-"""Limit of m/z, Th, and minimum fraction of spectra with peaks below it if the m/z range of reporter ions was recorded."""
+"""m/z limit (Th), and fraction of spectra with peaks below it that shows that the m/z range of reporter ions was recorded."""
 _LYSINE_Y1, _SEEN, _TIMES = 147.112804, 0.05, 3.0
 """m/z of the unlabelled y1 ion, Th; minimum fraction of spectra with a y1 ion; minimum ratio of the fractions of the two y1 ions."""
 _FOUR_PLEX = frozenset((114, 115, 116, 117))
@@ -155,8 +155,7 @@ _COUNT = re.compile(rb'<spectrumList[^>]{0,400}?count="(\d{1,12})"|<msRun[^>]{0,
 _ISOTOPE, _NEAR, _TIGHT, _APART = 1.00336, 0.1, 0.006, 0.25
 _ENOUGH_GAPS, _ENOUGH_PRECURSORS = 100, 30
 _EXACT_SHARE, _TRAP_SHARE = 0.18, 0.12
-"""Limits for the fraction of gaps within `_TIGHT` among those within `_NEAR` of an isotope distance (ion traps 0.06, others 0.27 to 0.48).
-"""
+"""Limits for the fraction of gaps near an isotope distance (`_NEAR`) that are very near (`_TIGHT`; ion traps 0.06, others 0.27 to 0.48)."""
 _EXACT_APART, _TRAP_APART = 0.01, 0.003
 """Limits for the fraction of gaps below `_APART` among all gaps (ion traps 0, others 0.05 to 0.13)."""
 _CLUSTER, _PROTON = 1.000495, 1.00727646688

@@ -48,7 +48,7 @@ __all__ = [
 # Bounds of valid spectra: far above the values of any instrument, and far below the largest numbers that the searches can represent.
 HIGHEST_CHARGE = 31
 MAXIMUM_MZ = 1e5
-"""Maximum m/z in thomson; whole viruses are measured at up to a third of it."""
+"""Maximum m/z in thomson; whole viruses have m/z of up to a third of it."""
 MINIMUM_MZ = 1e-3
 """Minimum m/z in thomson; peaks with smaller values, such as zeros that pad arrays, are not ions and are removed."""
 MAXIMUM_INTENSITY = 1e30
@@ -220,7 +220,7 @@ class SpectrumIssue:
         line : int
             Line of the issue, from 1; 0 if unknown.
         is_fatal : bool
-            True if the file cannot be read further.
+            True if reading of the file must stop.
         """
         reason, remedy = _REASONS[IssueCode(code)]
         return cls(reason, shortened(spectrum), line, remedy, is_fatal)
@@ -380,7 +380,7 @@ class SpectrumTable:
             parsed.issues.append(SpectrumIssue.from_code(self.issue[spectrum], spectrum=position, line=line))
 
     def broken(self, rows: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the ascending indices of the spectra with an issue, only of those in the mask `rows` if given."""
+        """Return the ascending indices of the spectra with an issue; if `rows` is given, only of the spectra in this mask."""
         has_issue = self.issue != IssueCode.NONE
         return np.flatnonzero(has_issue if rows is None else has_issue & rows)
 

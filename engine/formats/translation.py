@@ -73,7 +73,7 @@ class Translation:
     Attributes
     ----------
     direction : Direction
-        Reading frames to translate: of both strands, of one strand, or none.
+        Strands whose reading frames are translated: both, one or none.
     genetic_code : int
         NCBI's number of the genetic code.
     minimum_length : int
@@ -153,7 +153,7 @@ def _may_be_nucleotides(sequences: Proteins) -> bool:
 
 
 def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
-    """Return the first file that contains proteins; called if the files together are not nucleotides."""
+    """Return the first file that contains proteins; called if the sequences of all files together are not nucleotides."""
     for path in paths[:-1]:
         if not _may_be_nucleotides(read_proteins([path], progress=progress, with_chromosomes=True)):
             return path

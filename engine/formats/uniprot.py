@@ -22,7 +22,7 @@ from proteoscope.engine.formats.tags import xml_encoding
 __all__ = ["SwissProtText", "UniprotXml"]
 
 _NEEDED = re.compile(rb"^(?:ID|AC|DT|DE|GN|OS|OX|PE|FT|SQ|  |//)[^\n]*\n?", re.MULTILINE)
-"""Regular expression of the lines of an entry that are parsed; others, mainly references and comments, are two thirds of an entry."""
+"""Regular expression of the lines of an entry that are parsed; the rest, mainly references and comments, is two thirds of an entry."""
 _ENTRY_START = re.compile(rb"^ID   ", re.MULTILINE)
 _MAXIMUM_CONTINUED = 500
 """Maximum number of lines of a feature; descriptions of splice variants have up to about forty."""
@@ -110,7 +110,7 @@ class SwissProtText:
 
 
 def _without_broken_features(entry: str) -> tuple[str, int]:
-    """Return an entry without the features that fail to parse when they are parsed alone, and the number of these features."""
+    """Parse each feature alone; return the entry without the features that fail, and the number of these features."""
     n_broken = 0
 
     def retain(feature: re.Match[str]) -> str:
@@ -247,7 +247,7 @@ class UniprotXml:
 
 
 def _without_broken_elements(entry: bytes, head: bytes) -> tuple[bytes, int]:
-    """Return the XML of an entry without the features that fail to parse on their own, and the number of removed features."""
+    """Parse each feature of an entry alone; return the XML without the features that fail, and the number of these features."""
     n_broken = 0
 
     def retain(feature: re.Match[bytes]) -> bytes:

@@ -39,7 +39,7 @@ _PROGRAMS = {
 
 
 OPENTIMSPY = "opentimspy"
-"""Package that reads timsTOF runs in this process without the vendor's library; installed converters are preferred."""
+"""Package that reads timsTOF runs in this process without the vendor's library; an installed converter is used instead if there is one."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def spectrum_format(name: str) -> FileFormat:
     Raises
     ------
     ParameterError
-        If the name is not a format for writing and has no suffix of one.
+        If the name is not a format that can be written, and does not have the suffix of such a format.
 
     Examples
     --------

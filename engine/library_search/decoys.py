@@ -38,10 +38,10 @@ _MOST_IN_ALL = 1_000_000  # so that an index of many spectra of few peptides sta
 def decoys_per_peptide(n_peptides: int, n_entries: int) -> int:
     """Return the number of decoys to create for each peptide of a library.
 
-    With d decoys per peptide, a list of n distinct peptides reaches a false discovery rate of 1 / (d n), so that 1 % needs 100 / d of them:
-    a fifth of a library of up to 50 peptides, ten of a library of up to 2,000. More decoys are not created, since they would count rarer
-    events: an unrelated peptide that resembles the spectrum although no shuffled one does beats 40 decoys nearly as often as 4. Libraries
-    of a million entries or more have one decoy per peptide.
+    With d decoys per peptide, a list of n distinct peptides reaches a false discovery rate of 1 / (d n), so that 1 % needs 100 / d
+    peptides: a fifth of a library of up to 50 peptides, ten peptides of a library of up to 2,000. More decoys are not created, since they
+    would count rarer events: an unrelated peptide that resembles the spectrum although no shuffled one does beats 40 decoys nearly as often
+    as 4. Libraries of a million entries or more have one decoy per peptide.
 
     Parameters
     ----------

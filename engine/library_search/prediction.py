@@ -1,9 +1,9 @@
 """Predicted spectra of the peptides of proteins, in several parts, so that memory does not depend on the size of the library.
 
 Peptides come from the peptide index in order of mass, with peptidoforms as in a search. The shipped network
-(`proteoscope.engine.matches.fragment_intensities`) predicts b and y ions for beam-type collisions (HCD) of tryptic peptides, also doubly
-charged ones for precursor charges of 3 and more. It ignores modifications: a modified residue is predicted as the unmodified residue, with
-its modified mass. Neutral losses, other series and retention times are not predicted.
+(`proteoscope.engine.matches.fragment_intensities`) predicts b and y ions for beam-type collisions (HCD) of tryptic peptides, and also
+doubly charged ions for precursor charges of 3 and more. It ignores modifications: a modified residue is predicted as the unmodified
+residue, with its modified mass. Neutral losses, other series and retention times are not predicted.
 """
 
 from __future__ import annotations

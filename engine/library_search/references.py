@@ -389,7 +389,7 @@ def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np
 def _distinct_rows(lists: _Lists) -> NDArray[np.int64]:
     """Return the rows, ascending, without decoys whose peaks equal those of their target or of another decoy of the same entry.
 
-    Peptides with few or equal residues have few permutations. Such a decoy is not evidence of false matches, but would be counted as one.
+    Peptides with few or equal residues have few permutations. A repeated decoy is not evidence of false matches, but would count as such.
     """
     entry, is_decoy, peaks = lists
     # Order-independent hash of each list: the sum of its hashed peaks (splitmix64, see `proteoscope.kernels.cpu.shuffled_spectra`).

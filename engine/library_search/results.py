@@ -192,7 +192,7 @@ def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedP
 
 DECOY_PREFIX = "DECOY_"
 _NAMELESS = "unknown"
-"""Accession of the protein of peptides for which neither the library nor a database has one."""
+"""Accession of the protein of a peptide if neither the library nor a database contains its protein."""
 MATCHES_FILE = "matches.tsv"
 """Name of the matches file in the project folder."""
 
@@ -379,7 +379,7 @@ def _identified(
 
 
 def _empty(table: Table) -> pa.Table:
-    """Return a table without rows that has all columns that are not optional."""
+    """Return a table without rows, with all columns that are not optional."""
     return table.schema(name for name, column in table.by_name.items() if not column.is_optional).empty_table()
 
 

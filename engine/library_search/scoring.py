@@ -222,7 +222,7 @@ class Matches:
 
 
 def score(plan: SearchPlan, references: References, resources: Resources) -> Matches:
-    """Return the most similar reference of each spectrum that is similar to one.
+    """Return the most similar reference of each spectrum that has a similar one.
 
     Raises
     ------

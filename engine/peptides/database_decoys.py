@@ -9,17 +9,18 @@ Names. A tag is a word that programs of the field use, with its separator, at th
 (``rev_sp|P1|N``, ``sp|rev_P1|N``, ``sp|P1_REVERSED|N``, ``##P1``). Real names contain such words too: ``sp|P04618|REV_HV1H2`` is the
 protein Rev of HIV. A tag therefore counts only if at least `_MINIMUM_NUMBER` proteins and the fraction `_SMALL_SHARE` of the database, or
 of the contaminants, have it; or if the name without it is the name of another protein, for `_MINIMUM_NUMBER` proteins or the fraction
-`_SMALL_SHARE`. UniProt's entry names after two bars never count; as whole accessions they count only if such another protein exists.
+`_SMALL_SHARE`. UniProt's entry names after two bars never count; as whole accessions, they count only if another protein has the name
+without the tag.
 
 Sequences. Reversal conserves the counts of residues, even if the first methionine or the residues at which an enzyme cuts stay in place.
-Natural proteins of `_LONG` residues or more practically never have the same counts of all residues, except near copies with two
-exchanged residues. Two proteins with the same counts are therefore a target and its mirror image, for any enzyme, if they differ at two
-fifths of their positions and a fifth of the words of four residues of one occur reversed in the other. Shorter proteins, down to
+Natural proteins of `_LONG` residues or more practically never have the same counts of all residues, except near copies with two exchanged
+residues. Two proteins with the same counts are therefore a target and its mirror image, for any enzyme, if they differ at two fifths of
+their positions, and if a fifth of the words of four residues in one protein occur reversed in the other. Shorter proteins, down to
 `_SHORTEST`, have to be exact mirror images. Shuffled proteins are not detected: a search treats them as proteins that are absent from the
 sample, its error rates remain correct, and entrapment needs them. Only their names identify them as decoys.
 
 A few mirror images occur by chance and do no harm. They matter if there are at least `_MINIMUM_NUMBER`, and they and their targets are the
-fraction `_SMALL_SHARE` of all proteins or residues, or of the contaminants; or if long ones and their targets are the fraction
+fraction `_SMALL_SHARE` of all proteins or residues, or of the contaminants; or if long mirror images and their targets are the fraction
 `_LARGE_SHARE`, regardless of their number. No mirror image was found in 15 natural databases (101,000 proteins).
 """
 
@@ -399,7 +400,7 @@ def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.boo
 
 
 def _largest_share(protein: NDArray[np.int64], source: NDArray[np.int64]) -> float:
-    """Return the fraction of these proteins among all proteins, or among those of their source if that is larger."""
+    """Return the fraction of these proteins among all proteins or among the proteins of their source, whichever is larger."""
     counts, totals = (np.bincount(source, minlength=2) for source in (source[protein], source))
     return float(max(len(protein) / len(source), *(counts / np.maximum(totals, 1))))
 

@@ -31,7 +31,7 @@ _FORMAT = 8
 _MINIMUM_DECOYS = 0.2  # decoys per target; the scale factor of fewer decoys is unreliable
 _COMPLETE = 0.03  # maximum deviation from one decoy per target at which no scaling is needed
 _VARIANT_RULES = 3
-"""Version of the rules of `proteoscope.engine.peptides.variants`, for cache keys; to be increased when other entries result."""
+"""Version of the rules of `proteoscope.engine.peptides.variants`, for cache keys; must be increased if changed rules give other entries."""
 _MB = 1_000_000
 
 

@@ -1,6 +1,6 @@
 """Peptides with known modifications ("forms") as further entries of the peptide dictionary.
 
-The entry of a form has the positions of its peptide and another mass. A search takes as long for a form as for another peptide, and spectra
+The entry of a form has the positions of its peptide and another mass. A search takes as long for a form as for any peptide, and spectra
 are not compared with combinations of modifications that no protein is known to have.
 """
 
@@ -71,7 +71,7 @@ class ArrayFile:
 
 
 _RULES = 1
-"""Version of the rules of this module and of `known_modifications`, for cache keys; to be increased when other forms result."""
+"""Version of the rules of this module and of `known_modifications`, for cache keys; must be increased if changed rules give other forms."""
 _FILE, _MOST = "known_forms.json", "maximum_modifications"
 _SITE_COLUMNS = ("known_site", "known_modification")
 _BYTES_PER_ENTRY = 100  # while a mass range is sorted and merged: its columns twice, and the order

@@ -27,7 +27,7 @@ MODIFICATION_KINDS = tuple(kind_code(name) for name in ("MOD_RES", "LIPID", "CAR
 """Kinds of features that are modifications of residues, as indices in `FEATURE_KINDS`."""
 _GLYCANS = kind_code("CARBOHYD")
 _MAXIMUM_KINDS = 200
-"""Maximum number of distinct modifications of a database, so that they and variable modifications fit below 255; usual names have 122."""
+"""Maximum number of distinct modifications of a database, so that they and variable modifications fit below 255; usual names give 122."""
 _LONGEST_PEPTIDE = 63
 _FILE, _COUNTS = "known_modifications.json", ("n_sites", "n_others", "n_glycans")
 _SEPARATOR = "; "

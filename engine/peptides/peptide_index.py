@@ -388,7 +388,7 @@ class _Digest:
             yield from run_on_threads(merge, batch, self._threads, self._progress, steps=lambda run: sizes[run])
 
     def _counting(self, entries: PeptideEntries) -> PeptideEntries:
-        """Return all entries, except peptides of variants that the variant does not change."""
+        """Return all entries except the peptides of a variant that the variant does not change."""
         if self._peptide_bounds is None:
             return entries
         protein = np.searchsorted(self._offsets, entries.position, side="right") - 1

@@ -1,6 +1,6 @@
 """Known variants of proteins as further entries of a database: the changed sequence around each variant.
 
-Only peptides that the variant changes are searched. An entry is as long as these peptides can reach, and all its other peptides are left
+Only peptides that the variant changes are searched. An entry extends as far as these peptides can reach. All its other peptides are left
 out of the index, since they belong to the protein itself, or begin or end where the entry was cut out. Decoys are generated from entries as
 from proteins, and their peptides are left out likewise, so that the numbers of added targets and decoys are equal. An entry has the known
 modifications around its variant.
@@ -33,11 +33,11 @@ class VariantEntries(NamedTuple):
     proteins : Proteins
         Proteins and variants.
     n_variants, n_others : int
-        Number of variants that became entries, and of those that did not: they have no known change of residues, do not change the mass, or
+        Number of variants that became entries, and number of others, which have no known change of residues, do not change the mass, or
         state original residues that differ from the sequence.
     peptide_bounds, reversed_peptide_bounds : ndarray of int64, shape (n, 2)
-        Two residues of each entry, from 0: only peptides that begin before the second and end after the first are included, which are all
-        peptides of a protein. The second array applies to reversed entries.
+        Two residues of each entry, from 0: only peptides that begin before the second and end after the first are included; for a
+        protein, these are all its peptides. The second array applies to reversed entries.
     replaced : ndarray of int64, shape (n, 3)
         Index of the protein, and range of its residues (from 0, end exclusive) that the entry replaces; for a protein, all its residues.
     """
@@ -173,9 +173,9 @@ def _around(rows: Sequence[FeatureRow], replaced: tuple[int, int, int], variant:
 def _peptide_bounds(left: str, old: str, new: str, right: str, cleaves: NDArray[np.bool_], *, is_start: bool) -> tuple[int, int]:
     """Return the bounds `VariantEntries.peptide_bounds` for new residues between `left` and `right`.
 
-    The bounds are those of the new residues, extended by a residue on a side where the enzyme cuts only after the change, since the
-    adjacent peptide is changed too. If `is_start`, the protein begins with the first residue; if this is a methionine, it may be removed,
-    so that a peptide begins at the second residue.
+    The bounds are those of the new residues, extended by a residue on each side where the enzyme cuts the changed but not the original
+    sequence, since the adjacent peptide is changed too. If `is_start`, the protein begins with the first residue; if this is a methionine,
+    it may be removed, so that a peptide begins at the second residue.
     """
     first, stop = len(left), len(left) + len(new)
 

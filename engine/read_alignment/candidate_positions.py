@@ -120,7 +120,7 @@ def best_positions(
     position = order[starts]
     covers_positions = np.repeat(position, np.diff(np.append(starts, len(order))))
     is_elsewhere = are_at_different_positions(positions, ends, lengths, order, covers_positions)
-    # In this order, the first other position of each read is its best.
+    # In this order, the first of the other positions of a read is the best of them.
     others = np.flatnonzero(is_elsewhere)
     with_others, first = np.unique(positions.read[order[others]], return_index=True)
     at = np.searchsorted(reads, with_others)

@@ -22,7 +22,7 @@ _NAMES_A_PLACE = {"mode", "strands", "mapping", "recurrence", "seed_length"}
 def are_far_longer(n_text_residues: int, n_read_residues: float) -> bool:
     """Return True if the references are so much longer than the reads that the reads are probably to be mapped.
 
-    That is at least 20,000 residues, and at least a hundred times the read length.
+    References are far longer if they have at least 20,000 residues, and at least a hundred times the read length.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def are_exchanged(
 ) -> bool:
     """Return True if reads and references seem to be exchanged.
 
-    This is the case if only the "references" have qualities; if both or neither have qualities, if there are more "references" than
-    "reads", and the reads are far longer.
+    This is the case if only the "references" have qualities. If both or neither have qualities, it is the case if there are more
+    "references" than "reads" and the "reads" are far longer.
 
     Parameters
     ----------

@@ -398,7 +398,7 @@ def _align(
 
 
 class QuietProgress(Progress):
-    """Progress of a round that passes cancellation and messages to another progress, but no steps.
+    """Progress of a round that shares cancellation and messages, but not steps, with another progress.
 
     Each message is shown only once.
 

@@ -27,7 +27,7 @@ _TAGS = [tag.encode() for mark in _SEPARATORS for pair in _PAIRS for tag in (mar
 _TAG_CODES = np.array([int.from_bytes(tag) for tag in _TAGS], np.int64)
 _IS_SEPARATOR = np.isin(np.arange(256), np.frombuffer(_SEPARATORS.encode(), np.uint8))
 _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
-"""Number of a name without a tag, and number of the first tag without a slash."""
+"""Tag number of names without a tag, and number of the first tag without a slash."""
 _NAMES_OF_BATCH = 1 << 16
 _NAMES_INSPECTED = 1 << 16
 """Number of names at the beginning of a file from which tags of interleaved mates are determined."""
@@ -127,7 +127,7 @@ def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
 def _classify_tags(first: int, other: int) -> int:
     """Return the number of the pair of tags to which the common tags of both mates belong; -1 if they do not form a pair.
 
-    Without a common tag in the other file, a name X_1 may belong to the first of numbered reads.
+    If the other file has no common tag, X_1 may be the first of several numbered reads.
     """
     return first >> 1 if first >= 0 and first ^ 1 == other else _NO_TAG
 
@@ -159,7 +159,7 @@ def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
 def template_names(names: Texts) -> Texts:
     """Return the common name of each pair of mates, twice.
 
-    It is the name without the tag, or the name of the first mate if the names differ otherwise.
+    It is the name without the tag, or the name of the first mate if the names also differ without their tags.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ def joint_choice(
 ) -> BestPositions:
     """Return the best positions of mates by the sum of their scores, with a bonus for proper pairs.
 
-    The position of a read whose mate has no candidate is selected without it. Score advantages are differences of the sums.
+    If the mate of a read has no candidate, only the score of the read counts. Score advantages are differences of the sums.
 
     Parameters
     ----------

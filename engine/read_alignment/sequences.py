@@ -95,7 +95,7 @@ class NamedSequences:
 
     @property
     def unknown(self) -> int:
-        """Code of the symbol that matches no symbol, including itself: N for nucleotides, as in ``samtools calmd``; -1 for proteins."""
+        """Code of the symbol that matches no symbol, not even itself: N for nucleotides, as in ``samtools calmd``; -1 for proteins."""
         return SYMBOLS.index("N") if self.are_nucleotides else -1
 
     @property
@@ -191,7 +191,7 @@ def load_reads(
 def with_interleaved_mates(
     reads: NamedSequences, parameters: ReadAlignmentParameters, progress: Progress, *, can_be_mates: bool
 ) -> NamedSequences:
-    """Return the reads of one FASTQ file, marked as mates if they follow each other in pairs, and report that.
+    """Return the reads of one FASTQ file; if mates follow each other, mark the reads as mates and report it.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ By chance, 1/4 of nucleotides and 1/17 of residues agree; gaps and the choice of
 """
 
 _TIMES_LONGER = 2
-"""Factor by which a reference is longer than reads that are not aligned with it from end to end."""
+"""Minimum length of a reference, in mean read lengths, at which reads are probably not aligned with it from end to end."""
 
 
 def check_roles(references: NamedSequences, reads: NamedSequences) -> None:

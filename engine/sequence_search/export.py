@@ -22,7 +22,7 @@ _ROWS = 4096  # maximum rows of a table in memory
 
 
 def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the hits of a run in the way in which the search writes them (see `proteoscope.engine.entry.Search.export`).
+    """Export the hits of a run as the search writes them (see `proteoscope.engine.entry.Search.export`).
 
     Rows are read in batches, so that memory does not grow with the number of hits.
 

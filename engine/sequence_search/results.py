@@ -71,7 +71,7 @@ def hit_writers(
 
 @contextmanager
 def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter]:
-    """Open a writer of hits in a format; if there are no hits and the format has no empty files, a message is written instead."""
+    """Open a writer of hits in a format; if there are no hits and the format does not support empty files, a message is written instead."""
     try:
         with hit_writer(path, format, progress) as writer:
 
@@ -165,7 +165,7 @@ def _query_table(query_hits: QueryHits, statistics: ScoreStatistics) -> pa.Table
 
 
 def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> pa.Table:
-    """Return the features of the given sequences; if several have the same name, only those of the first."""
+    """Return the features of the given sequences; if several sequences have the same name, only the features of the first one."""
     accessions: list[str] = []
     parts = []
     for database, numbers in chosen:

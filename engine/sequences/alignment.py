@@ -353,7 +353,7 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
 
 
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
-    """Return the pairs cut to the residues between which the best alignments lie, where cutting saves time.
+    """Return the pairs; where this saves time, sequences are cut to the range of the best alignment.
 
     `align_pair` returns the same result for the cut pairs, since they have the same best score.
     """

@@ -706,7 +706,7 @@ def _coloured(hits: Hits) -> Iterable[str]:
     begins_block, ends_block = np.zeros(len(kinds), bool), np.zeros(len(kinds), bool)
     begins_block[ends - blocks.width], ends_block[ends - 1] = True, True
     differs = np.flatnonzero(np.diff(kinds)) + 1
-    begins_block[differs], ends_block[differs - 1] = True, True  # segments of columns of the same type begin and end too
+    begins_block[differs], ends_block[differs - 1] = True, True  # also where the type of column changes
     opens, closes = np.flatnonzero(begins_block & (kinds > 0)), np.flatnonzero(ends_block & (kinds > 0))
     sizes = np.ones(len(kinds), np.int64)
     sizes[opens] += _SPANS.shape[1]

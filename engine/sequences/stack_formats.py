@@ -102,7 +102,7 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
 
 @cache
 def _stacked_class() -> type[Alignment]:
-    """Return a subclass of Bio.Align's class that has given rows, since computing each row from all coordinates takes minutes."""
+    """Return a subclass of Bio.Align's class that stores its rows; the base class needs minutes to compute them from coordinates."""
 
     class StackedAlignment(Alignment):  # type: ignore[misc] # Biopython has no types
         rows: Sequence[str] = ()

@@ -82,7 +82,7 @@ _LENGTH_BY_LAMBDA, _VARIANCE_BY_LENGTH, _UNGAPPED_VARIANCE_BY_LENGTH = 6.8, 3.07
 
 _MINIMUM_LENGTH = 30  # scores of shorter sequences depend on edge effects
 _MINIMUM_PAIRS, _MAXIMUM_PAIRS = 2000, 30_000
-_TAIL = 3e-3  # fraction of the scores by chance that truncation excludes
+_TAIL = 3e-3  # fraction of the chance scores that truncation excludes
 _FIRST_BOUND = 4.0  # interquartile ranges above the third quartile, which one pair of a thousand exceeds by chance
 _ROUNDS = 8
 _LENGTH_GROUPS = 256

@@ -182,7 +182,7 @@ class Spectra:
 
     @property
     def peak_arrays(self) -> PeakArrays:
-        """Peaks of all spectra, in the form of an argument of kernels."""
+        """Peaks of all spectra, as an argument of kernels."""
         return PeakArrays(self.offsets, read_only(self.mz), read_only(self.intensity))
 
     def only(self, rows: NDArray[np.int64]) -> Spectra:

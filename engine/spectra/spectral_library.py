@@ -32,7 +32,7 @@ class SkippedEntry(NamedTuple):
     line : int
         Line where it begins, or its number in files without lines, from 1.
     reason : str
-        Reason for which it cannot be used.
+        Reason why it cannot be used.
     """
 
     source: int

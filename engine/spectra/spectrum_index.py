@@ -292,7 +292,7 @@ def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
 
 
 def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:
-    """Return True for each charge of each spectrum that is known, or to be tried if the charge is unknown, shape (n, charges)."""
+    """Return True for the known charges of each spectrum, or for the charges to try if none is known, shape (n, charges)."""
     table = (mask[:, None] >> np.arange(_MAXIMUM_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
     table[:, 0] = False
     table[~table.any(axis=1), settings.minimum_charge : settings.maximum_charge + 1] = True

@@ -106,7 +106,7 @@ _OTHER_PRECURSORS = ("other_precursor_mz", "other_charge_mask")
 
 
 PEAKS = Table.from_columns("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity", "activation")))
-"""Columns of any table of spectra that are needed to draw a spectrum."""
+"""Columns that a table of spectra needs so that a spectrum can be drawn."""
 
 
 _FROM_SPECTRA: Mapping[str, Callable[[Spectra, NDArray[np.int64]], Any]] = {

@@ -30,7 +30,7 @@ __all__ = ["REFERENCE_LENGTH", "Calibration", "chance_features", "fold_features"
 REFERENCE_LENGTH = 200.0
 """Reference length in residues; lengths enter as logarithms of their ratio to it."""
 
-_SHORTEST = 30  # residues; shorter chains have no fold, and count as this long in chances
+_SHORTEST = 30  # residues; shorter chains have no fold; their chances are those of this length
 _MAXIMUM_EXPONENT = 700.0  # limit of exponents, within the range of floating-point numbers
 
 
@@ -53,7 +53,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, content: Any) -> Calibration:
-        """Create the calibration of a mode from the section of the file on this mode."""
+        """Create the calibration of a mode from its section of the file."""
         chance = [np.array(content[name], np.float64) if name in content else None for name in ("location", "log_scale")]
         return cls(chance[0], chance[1], np.array(content["same_fold"], np.float64))
 

@@ -238,7 +238,7 @@ def superpose_candidates(comparison: Comparison, candidates: Sequence[Candidates
 
 
 def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
-    """Superpose database chains on queries: by their structure in the sensitive mode, by alignments of descriptors in the published one.
+    """Superpose database chains on queries: by structure in the sensitive mode, by alignments of descriptors in the published mode.
 
     Parameters
     ----------

@@ -170,7 +170,7 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
     """
     order = np.argsort(file, kind="stable")
     bounds = np.searchsorted(file[order], np.arange(n_files + 1))
-    # Upper bound of a file: the sum of the best partners of all chains, even if several chains share one.
+    # Upper bound of a file: the sum of the best partners of all chains, even if several chains share a partner.
     at_most = np.zeros(n_files)
     for row in worth:
         best = np.zeros(n_files)

@@ -2,9 +2,9 @@
 
 Representatives are chosen greedily, as by qTMclust (Zhang et al., Nature Methods 19, 2022, 1109-1115): the longest chain is the first one;
 every further chain joins a longer representative of the same fold, or else becomes one. Two chains count as of the same fold if the
-TM-score normalised by the longer chain is at least 0.5 (Xu & Zhang, Bioinformatics 26, 2010, 889-895). Unlike single linkage, this joins no
-chains that are related only through others; unlike average linkage, it ensures the TM-score with the representative, and needs only the
-pairs above the threshold, not a matrix.
+TM-score normalised by the longer chain is at least 0.5 (Xu & Zhang, Bioinformatics 26, 2010, 889-895). Unlike single linkage, this does
+not join chains that are related only through other chains. Unlike average linkage, it guarantees a minimum TM-score with the
+representative, and needs only the pairs above the threshold, not a matrix.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def fold_representatives(
     before, after = np.where(is_turned, second, first), np.where(is_turned, first, second)
     is_representative, is_open = np.zeros(n, np.bool_), np.ones(n, np.bool_)
     left = np.flatnonzero(before != after)
-    # All chains without an undecided chain before them are decided together, which gives the same as one after the other.
+    # Chains that no undecided chain precedes are decided together, with the same result as one after the other.
     while is_open.any():
         waits = np.zeros(n, np.bool_)
         waits[after[left]] = True
@@ -107,7 +107,7 @@ def cluster_table(chains: DescribedChains, pairs: NDArray[np.int64], scores: NDA
 
 @contextmanager
 def cluster_writer(run: Run | None, path: Path | None, chains: DescribedChains) -> Iterator[list[Callable[[StructureQueryHits], None]]]:
-    """Collect the pairs of one fold among hits, and write the table of clusters when the ``with`` block ends without an error.
+    """Collect the pairs of hits with the same fold; write the table of clusters when the ``with`` block ends without an error.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def cluster_writer(run: Run | None, path: Path | None, chains: DescribedChains) 
     Yields
     ------
     list of callable
-        Function to call with the hits of each chain; none without a run and a file.
+        Function to call with the hits of each chain; the list is empty without a run and a file.
     """
     if run is None and path is None:
         yield []

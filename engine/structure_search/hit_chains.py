@@ -29,7 +29,7 @@ __all__ = ["ChainInFile", "HitChains", "parse_cigar_pairs", "parse_transformatio
 
 _RUNS = re.compile(r"(\d+)([MID])")
 _MAXIMUM_FILES = 8  # maximum number of files in memory: that of the query and those of the last viewed targets
-_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that come from the search alone
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that only the search fills
 _REMEDY = "Put the file back where it was, or search again"
 
 

@@ -230,7 +230,7 @@ class _Hits(NamedTuple):
 
 def _table(comparison: Comparison, hits: _Hits, query_offsets: NDArray[np.int64]) -> pa.Table:
     """Return the table of the hits of several queries; hits of query i are rows ``query_offsets[i]:query_offsets[i + 1]``."""
-    # What describes a chain is computed once for each chain, and repeated for each hit.
+    # Properties of a chain are computed once per chain, and repeated for each hit.
     queries, of_query = _distinct(comparison.queries, hits.query)
     targets, of_target = _distinct(comparison.database, hits.target)
     lengths = queries.lengths[of_query], targets.lengths[of_target]

@@ -40,7 +40,7 @@ FEWEST_FILES = 20
 """Minimum number of files for caching; fewer files are read faster than the cache is opened."""
 
 _NAME = "structures"
-_FORMAT = 3  # to increase whenever the same files would give other chains or messages
+_FORMAT = 3  # must be increased if the same files would give other chains or messages
 _MAXIMUM_MESSAGES = 1 << 20  # bytes
 
 
@@ -109,7 +109,7 @@ def _open(folder: Path) -> DescribedChains:
     n = len(content.chains)
     file_order = open_column(folder / "file_order.npy", np.int64)
     require(len(file_order) == n and (np.sort(file_order) == np.arange(n)).all(), f"{folder}: chains are in no order of files")
-    # Of chains as long as each other, the first of the files first, as `described` puts them.
+    # Chains of equal length are in the order of the files, as in the result of `described`.
     order = np.lexsort((file_order, content.chains.lengths))
     paths = tuple(Path(source.path) for source in content.sources)
     result = ChainFiles(content.chains.taken(order), np.asarray(content.source, np.int64)[order], paths, _messages(folder))

@@ -28,7 +28,7 @@ HitWriter = Callable[[StructureQueryHits], None]
 _N_BEST = 10
 _OF_BEST = ["query", "target", "tm_score_query", "same_fold_probability", "e_value", "z_score", "description"]
 _NOT_IN_FOLDERS = re.compile(r"[^0-9A-Za-z_-]")
-_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that come from the search alone
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that only the search fills
 
 
 @dataclass
@@ -142,7 +142,7 @@ _ROWS = 4096  # maximum rows of a table in memory
 
 
 def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the hits of a run in the way in which the search writes them (see `proteoscope.engine.entry.Search.export`)."""
+    """Export the hits of a run as the search writes them (see `proteoscope.engine.entry.Search.export`)."""
     progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "hits"))
     with stored_table(project, request.run_id, HITS, HITS.saved, verify=False) as source:
         # All columns are checked, including those that are not exported.

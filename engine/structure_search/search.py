@@ -51,8 +51,8 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         `project` is a project to which a run with its tables is added, or None. Options: ``superpose``, a folder for the superposition of
         each hit (Cα): coordinates, alignment and scripts; ``complexes``, a file for the table of database files that match all chains of a
         query file (`proteoscope.engine.structure_search.complexes`);
-        ``all``, to compare the chains of the database with each other instead of queries; ``clusters``, a file for the clusters of them
-        (`proteoscope.engine.structure_search.fold_clusters`).
+        ``all``, to compare the chains of the database with each other instead of with queries; ``clusters``, a file for the clusters of
+        these chains (`proteoscope.engine.structure_search.fold_clusters`).
     progress : Progress, optional
         Progress of the search.
 
@@ -168,11 +168,11 @@ def _scored_hits(
 ) -> Generator[StructureQueryHits, None, None]:
     """Yield the queries with their hits.
 
-    With `is_ahead`, a batch is superposed while hits of the one before are reported and candidates of the one after it are searched.
+    With `is_ahead`, a batch is superposed while hits of the previous batch are reported and candidates of the next batch are searched.
     """
     if not batches:
         return
-    latest = deque[Callable[[], object]](maxlen=2)  # as many tasks run at the same time
+    latest = deque[Callable[[], object]](maxlen=2)  # two tasks run at the same time
 
     def begin(work: Callable[[Progress], Result]) -> Callable[[], Result]:
         if not is_ahead:

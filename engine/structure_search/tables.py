@@ -241,7 +241,7 @@ CLUSTERS = Table.from_columns(
     links="chain_index",
     saved="cluster size representative chain length tm_score",
 )
-"""Description of the table of clusters of folds, which only searches of all chains against all have."""
+"""Description of the table of clusters of folds, which exists only if all chains were compared with each other."""
 
 TABLES = (QUERIES, HITS)
 """Result tables shown in the window, from queries to hits."""

@@ -157,7 +157,7 @@ def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
 
 
 def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
-    """Replace values that are not integers by unknown, in columns where gemmi rejects them; return messages about these."""
+    """Mark values as unknown that are not integers although gemmi requires integers in their columns; return messages about them."""
     notes = []
     for name in _WHOLE_NUMBERS:
         column = block.find_values(_PREFIX + name)

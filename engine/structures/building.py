@@ -39,7 +39,7 @@ _FILES_OF_A_PART = 1000
 """Number of files per section of a build; after an interruption, at most as many files are read again."""
 _LOCK = "database.lock"
 _Settings = tuple[float, Models]
-"""Minimum pLDDT and models with which files are read."""
+"""Settings for reading files: minimum pLDDT, and models to read."""
 
 
 def structure_files(requested: Sequence[str | Path], progress: Progress | None = None) -> list[Path]:
@@ -108,8 +108,8 @@ def build_database(
 ) -> StructureDatabase:
     """Build a database whose chains are exactly those of the given files.
 
-    Files that are already in the database (same path, size and modification time) are not read again, nor files that an
-    interrupted build has read. Omitted files and chains are listed with reasons in ``skipped.tsv`` of the folder and in
+    Files that are already in the database (same path, size and modification time) are not read again, and neither are files that
+    an interrupted build has read. Omitted files and chains are listed with reasons in ``skipped.tsv`` of the folder and in
     `StructureDatabase.skipped`.
 
     Parameters
@@ -147,7 +147,7 @@ def build_database(
 def add_to_database(
     requested: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
 ) -> StructureDatabase:
-    """Add the chains of files to a database; read files again that have changed.
+    """Add the chains of files to a database; changed files are read again.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
     Raises
     ------
     ParameterError
-        If no chain or file has one of the names; nothing is then removed.
+        If one of the names is not in the database; nothing is removed in this case.
     """
     folder = Path(folder)
     with _locked(folder):

@@ -364,8 +364,8 @@ def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: S
 def conservation(query: NDArray[np.int8], hits: Sequence[tuple[NDArray[np.integer], NDArray[np.int8]]]) -> NDArray[np.float64]:
     """Return, for each residue of the query, the fraction of hits with the same residue at the aligned position.
 
-    Gaps and different residues count against conservation, so that a position that few hits cover does not appear conserved. X is equal to
-    no residue.
+    Gaps and different residues count against conservation, so that a position that few hits cover does not appear conserved. X never
+    counts as the same residue.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     is_alpha = np.array([name == "CA" for name in names])[numbers]
     radius = np.array([_BACKBONE_RADIUS.get(name, _SIDE_CHAIN_RADIUS) for name in names])[numbers]
     position = np.ascontiguousarray(atoms.pos, np.float64)
-    # Files may contain atoms without finite coordinates: so far, only those of Cα were checked.
+    # Files may contain atoms without finite coordinates; only the coordinates of Cα atoms were checked before.
     is_heavy = ~np.isin(atoms.elements, _HYDROGENS) & (np.abs(position) <= _MAXIMUM_PLACE).all(axis=1)
     alternative = np.ascontiguousarray(atoms.altlocs)
     alphas = np.flatnonzero(is_alpha)

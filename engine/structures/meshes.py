@@ -565,7 +565,7 @@ def tube(
     sides : int
         Number of sides of the tube.
     is_shown : ndarray of bool, shape (n,), optional
-        True for residues to draw, each up to the middle to its neighbours; by default all.
+        True for residues to draw, each up to halfway to its neighbours; by default all.
     number : ndarray of int, shape (n,), optional
         Positions in the sequence (see `are_joined`).
 

@@ -1,4 +1,4 @@
-"""Organisms and genes of the molecules of a structure file, which its chains get in their descriptions like the proteins of UniProt.
+"""Organisms and genes of the molecules of a structure file, for the descriptions of its chains in the form of UniProt's headers.
 
 Sources: records COMPND and SOURCE of PDB files (https://www.wwpdb.org/documentation/file-format, version 3.3), and the categories of
 mmCIF for natural, expressed and synthetic molecules and for the targets of models (https://mmcif.wwpdb.org).
@@ -85,7 +85,7 @@ def _specifications(head: bytes, record: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _cased(organism: str) -> str:
-    """Return an organism in capitals, as the PDB writes it, in its usual spelling.
+    """Convert the name of an organism from capitals, as in PDB files, to its usual spelling.
 
     >>> _cased("ESCHERICHIA COLI K-12"), _cased("Bos taurus")
     ('Escherichia coli K-12', 'Bos taurus')

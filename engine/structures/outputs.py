@@ -175,7 +175,7 @@ def cigars(
     is_begin[1:] = (i[1:] != i[:-1] + 1) | (j[1:] != j[:-1] + 1)
     is_begin[offsets[:-1][n_pairs > 0]] = True
     begins = np.flatnonzero(is_begin)
-    # Segments of pairs, and after those of each alignment one without pairs, at the ends of both chains.
+    # Segments of pairs; the last segment of each alignment has no pairs and is at the ends of both chains.
     n_before = np.searchsorted(begins, offsets)
     last = n_before[1:] + np.arange(n)
     n_segments = len(begins) + n
@@ -191,7 +191,7 @@ def cigars(
     counts = np.stack([starts[0] - stops[0], starts[1] - stops[1], runs], axis=1)
     is_there = counts > 0
     codes = (3 * counts + np.arange(3))[is_there]
-    # There are few different texts: each is made once.
+    # Few texts are distinct: create each of them once.
     is_code = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
     is_code[codes] = True
     texts = pa.array([f"{code // 3}{'IDM'[code % 3]}" for code in np.flatnonzero(is_code).tolist()], pa.string())
@@ -232,7 +232,7 @@ def identities(
 
 
 def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[np.integer]) -> float:
-    """Return the fraction of aligned pairs with identical residues; X is identical to no residue.
+    """Return the fraction of aligned pairs with identical residues; X never counts as identical.
 
     Parameters
     ----------
@@ -464,7 +464,7 @@ def write_picture(
     Raises
     ------
     ValueError
-        If a name repeats, or contains characters other than ASCII alphanumeric ones and ``_``.
+        If a name repeats, or contains a character that is neither ASCII alphanumeric nor ``_``.
     """
     names = [chain.scripted.name for chain in chains]
     if len(set(names)) < len(names) or not all(name.isascii() and name.replace("_", "a").isalnum() for name in names):

@@ -51,7 +51,7 @@ class PlainPdb:
     text : bytes
         Text to be read by gemmi.
     chain_names : dict of str to str
-        Chain names in the file by their names in `text`, for renamed chains.
+        For each renamed chain, its name in the file by its name in `text`.
     notes : tuple of str
         Messages for the user about omitted and reinterpreted content.
     """

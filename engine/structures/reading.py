@@ -255,7 +255,7 @@ def read_atom_columns(structure: gemmi.Structure) -> Any:
 
 
 def structure_format(path: Path) -> str:
-    """Return the format of a structure by the beginning of its file, or '' if it is not like a structure.
+    """Return the format of a structure file, detected from its beginning; '' if it does not look like a structure.
 
     Raises
     ------
@@ -587,7 +587,7 @@ class _StructureReader:
         is_residue: NDArray[np.bool_],
         occupancy: NDArray[np.float32],
     ) -> NDArray[np.bool_]:
-        """Return False for residues at the same position as a residue with a higher occupancy, or with an equal one but earlier."""
+        """Return False for a residue if another one at its position has a higher occupancy, or an equal occupancy and comes first."""
         retained = np.ones(len(chain), np.bool_)
         rows = np.flatnonzero(is_residue)
         if len(rows) < 2:

@@ -137,7 +137,7 @@ _starting = threading.Lock()
 
 @contextmanager
 def _without_main_module() -> Iterator[None]:
-    """Hide the main module in the block, since a spawned process would run the user's script again unless it guards against this."""
+    """Hide the main module in the block, since a spawned process would run the user's script again unless the script prevents it."""
     with _starting:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")

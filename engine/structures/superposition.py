@@ -32,7 +32,7 @@ class Superpositions:
     tm_score_query, tm_score_target : ndarray of float64, shape (n,)
         TM-scores normalised by the length of the query and of the target, each for the best superposition by this score.
     rmsd : ndarray of float64, shape (n,)
-        RMSD of the aligned pairs in Å, for R and t, which are the best by the TM-score normalised by the shorter chain.
+        RMSD of the aligned pairs in Å, for R and t, which give the highest TM-score normalised by the shorter chain.
     aligned_length : ndarray of int64, shape (n,)
         Number of aligned pairs.
     pairs : ndarray of int32, shape (k, 2)

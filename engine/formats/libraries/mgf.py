@@ -66,7 +66,7 @@ class MgfLibrary(TextLibrary):
         return rows_with(data, table, b"BEGIN IONS", is_whole=True)
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield the numbers of precursors and peaks as text."""
+        """Yield the m/z and intensities of precursors and peaks as text."""
         for line in _LINES.finditer(text):
             if match := _NUMBERS.fullmatch(line[0].strip()):
                 yield from match[1].split()[:2]

@@ -59,7 +59,7 @@ _PAIR_KEYS = frozenset(
         "spec",
     )
 )
-"""Keys of those pairs in comments that describe an entry."""
+"""Keys of the pairs in a comment that describe the entry."""
 _SINGLE = ("precursormz", "charge", "numpeaks", "ionmode")
 """Keys that must not have different values in an entry."""
 _ANCHORS = (b"name:", b"compound_name:", b"compoundname:", b"compound name:", b"num peaks", b"num_peaks", b"numpeaks")
@@ -114,7 +114,7 @@ class MspLibrary(TextLibrary):
         return rows[: kernels.cpu.library_text.msp_entry_rows(np.frombuffer(data, np.uint8), table, rows)]
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield the numbers of precursors and peaks as text."""
+        """Yield the m/z and intensities of precursors and peaks as text."""
         for line in _LINES.finditer(text):
             if match := _NUMBERS.fullmatch(line[0].strip()):
                 for word in match[1].split()[:2]:
@@ -128,7 +128,7 @@ class MspLibrary(TextLibrary):
         for _, text in lines:
             key, colon, value = text.partition(":")
             if not colon:
-                # Lines without a key matter only if the number of peaks is not declared, which would reveal a misread peak.
+                # Lines without a key matter only if the entry declares no number of peaks, which would reveal a misread peak.
                 has_words = has_words or not text.startswith("#")
                 continue
             key, value = _plain(key), value.strip()
@@ -190,7 +190,7 @@ def _take_peptide(entry: Entry, fields: dict[str, str], pairs: dict[str, str]) -
     if not noted or noted[0] == "0":
         entry.peptide = peptide
         return
-    # The name may have abbreviations of modifications that are complete in the comment: M(O), C[160].
+    # The name may abbreviate modifications, such as M(O) or C[160], that the comment gives in full.
     placed = _MODIFICATION_IN_BRACKETS.findall(noted) if "(" in noted.partition("/")[0] else _MODIFICATION.findall(noted)
     digits = re.match(r"\d{1,5}", noted)
     if digits is None or int(digits[0]) != len(placed):

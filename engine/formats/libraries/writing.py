@@ -36,7 +36,7 @@ def library_format(name: str) -> str:
     Raises
     ------
     ParameterError
-        If the name is neither that of a format nor has the suffix of a format.
+        If the name is not a format and does not have the suffix of a format.
 
     Examples
     --------
