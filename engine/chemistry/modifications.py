@@ -408,7 +408,7 @@ class SearchModification:
 
     @property
     def takes_residue(self) -> bool:
-        """True if the modification replaces the fixed modifications of its residue, not only those of the terminus."""
+        """True if the modification replaces the fixed modifications of its residue, not only of the terminus."""
         return self.position == "anywhere" or self.name in _RESIDUE_AND_TERMINUS
 
     @property

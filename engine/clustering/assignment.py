@@ -90,7 +90,7 @@ def vector_workload(
     Parameters
     ----------
     vectors : VectorArrays
-        Vectors, n of them.
+        The n vectors.
     n_bins : int
         Number of bins; all bins of the vectors are lower.
     low, high : ndarray of int64, shape (n,), optional

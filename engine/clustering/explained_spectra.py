@@ -1,9 +1,9 @@
 """Explanation of each unidentified spectrum by the most similar identified spectrum, with error rates.
 
-In Li's thesis (4.4), identified spectra are the centroids that unidentified ones join. Here, spectra are compared by the cosine of unit
+In Li's thesis (4.4), identified spectra are the centroids that unidentified spectra join. Here, spectra are compared by the cosine of unit
 vectors with candidates of the same charge and mass, and each centroid has a counterpart: the spectrum of its shuffled peptide. A spectrum
-of a peptide that was not identified joins a shuffled spectrum with the same probability, so the number of spectra that join shuffled ones
-estimates the number of false explanations.
+of a peptide that was not identified joins a shuffled spectrum with the same probability, so the number of spectra that join shuffled
+spectra estimates the number of false explanations.
 
 Peptides of any other mass are a thousand times more numerous, and peptides with overlapping sequences, or with one different residue, are
 similar without being modified forms. The q-values of explanations by peptides of other masses therefore count one decoy more than observed:
@@ -199,7 +199,7 @@ def identified_library(
     row = np.concatenate([some.order for some in vectors])
     is_decoy = np.repeat([False, True], len(identified_spectra))
     charge, mz = identified.charge[row], identified.mz[row]
-    # Of equally similar spectra the first wins: shuffled ones precede their targets.
+    # Of equally similar spectra, the first is selected; shuffled spectra precede their targets.
     order = np.lexsort((row, ~is_decoy, mz, charge))
     joined = segment_offsets(np.concatenate([np.diff(some.arrays.offsets) for some in vectors]))
     bins, offsets = take_segments(np.concatenate([some.arrays.bins for some in vectors]), joined, order)
@@ -237,7 +237,7 @@ def plan_same_mass(queries: Queries, library: Library, parameters: ExplanationPa
 
 
 def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.int64], parameters: ExplanationParameters) -> OtherMassPlan:
-    """Return the comparison of all queries except those of the excluded spectra with peptides of other masses."""
+    """Return the comparison of queries with peptides of other masses; queries of the excluded spectra are left out."""
     reach = parameters.mass_difference / queries.charge
     low, high = _ranges(queries, library, (queries.mz - reach)[:, None], (queries.mz + reach)[:, None])
     low, high = low[:, 0], np.where(np.isin(queries.spectrum, excluded), low[:, 0], high[:, 0])

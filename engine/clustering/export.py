@@ -45,7 +45,7 @@ def export_explained(project: Project, request: ExportRequest, progress: Progres
 
 
 def export_explained_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a spectral library of the identified spectra and of the explained ones.
+    """Write a spectral library of the identified and the explained spectra.
 
     Explained spectra are included at the run's false discovery rate if the peptide has the same mass.
     """

@@ -78,7 +78,7 @@ class KMeansCheckpoint:
             self._checkpoint.store(state)
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
-        """Return the items selected so far, and the squared distance of each item from the nearest of these except the last.
+        """Return the items selected so far, and the squared distance of each item from the nearest selected item except the last.
 
         Without a stored state, the arguments are returned.
         """
@@ -315,10 +315,10 @@ def k_means(
 ) -> Clusters:
     """Cluster points or vectors.
 
-    In each round, every item is assigned to its nearest centroid, the first of equally near ones, and the means of the clusters are the
-    next centroids. An empty cluster receives the item farthest from its centroid, the first of equally far ones, unless that item is the
-    only one in its cluster. The iteration ends when no label changes, when centroids move only within the tolerance, or after `rounds`
-    rounds; then each item is assigned once more.
+    In each round, every item is assigned to its nearest centroid (the first of several equally near centroids), and the means of the
+    clusters are the next centroids. An empty cluster receives the item farthest from its centroid (the first of several equally far items),
+    unless that item is the only one in its cluster. The iteration ends when no label changes, when centroids move only within the
+    tolerance, or after `rounds` rounds; then each item is assigned once more.
 
     Parameters
     ----------

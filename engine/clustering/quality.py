@@ -138,7 +138,7 @@ def majority_labels(
     Returns
     -------
     label : ndarray of int64, shape (n_clusters,)
-        Most frequent label of each cluster, the smallest of equally frequent ones; -1 without labels.
+        Most frequent label of each cluster (the smallest of several equally frequent labels); -1 without labels.
     fraction : ndarray of float64, shape (n_clusters,)
         Fraction of the labelled members with this label; NaN without labels.
     """

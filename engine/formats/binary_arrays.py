@@ -23,7 +23,7 @@ PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
 
 MAXIMUM_NUMBERS = 4 * MAXIMUM_PEAKS
-"""Maximum number of numbers in a block, two for each peak; well-compressed arrays of a megabyte unpack to a tenth of it."""
+"""Maximum number of values in a block (two per peak); well-compressed arrays of a megabyte unpack to a tenth of it."""
 _LARGE = MAXIMUM_NUMBERS // 8
 _MAXIMUM_NUMBERS_OF_BYTE = 1032  # the maximum compression ratio of zlib; numpress stores at most two numbers in a byte
 
@@ -227,7 +227,7 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
 def _inflate(
     data: NDArray[np.uint8], ends: NDArray[np.int64], is_zlib: NDArray[np.bool_], limits: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_]]:
-    """Unpack the zlib arrays among consecutive arrays in `data`; return the bytes, the new end indices, and True for each intact array.
+    """Unpack the arrays in `data` that are compressed with zlib; return the bytes, the new end indices, and True for each intact array.
 
     Unpacking an array stops one byte after its limit. zlib releases the interpreter lock, so that the reader's threads unpack in parallel.
     """

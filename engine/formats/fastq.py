@@ -43,7 +43,7 @@ class Reads:
     offsets : ndarray of int64, shape (n + 1,)
         Read i is ``offsets[i]:offsets[i + 1]`` of `bases` and `qualities`.
     is_phred_64 : bool
-        True if the qualities appear to be encoded with offset 64, as Illumina's before 2011, instead of 33.
+        True if the qualities appear to be encoded with offset 64, as in Illumina's files before 2011, instead of 33.
     """
 
     names: Texts
@@ -141,7 +141,7 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
 
 
 def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
-    """Return True if qualities appear to be encoded with offset 64, as Illumina's before 2011, instead of 33.
+    """Return True if qualities appear to be encoded with offset 64, as in Illumina's files before 2011, instead of 33.
 
     `qualities` are ASCII characters, (total,).
     """

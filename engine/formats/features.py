@@ -138,7 +138,7 @@ class FeatureRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Features of n proteins as columns; those of protein i are the rows ``offsets[i]:offsets[i + 1]``.
+    """Features of n proteins as columns; the features of protein i are the rows ``offsets[i]:offsets[i + 1]``.
 
     Attributes
     ----------

@@ -341,7 +341,7 @@ def _take_all_precursors(positions: list[tuple[int, int, int]], terms: list[int]
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], encoding: str) -> list[Origin]:
-    """Return the precursor spectra and ions of the spectra of a block; for MS3 spectra, the ion that was fragmented last is first."""
+    """Return the precursor spectra and ions of the spectra of a block; for MS3 spectra, the ion that was fragmented last comes first."""
     at = np.flatnonzero(tags.opening("precursor") & (owner >= 0))
     names: dict[int, list[str]] = {}
     for spectrum, name in zip(owner[at].tolist(), tags.names_at("spectrumRef", at, encoding, MAXIMUM_NAME_BYTES), strict=True):

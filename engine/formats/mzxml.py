@@ -148,7 +148,7 @@ def _seconds(duration: bytes) -> float:
 
 
 def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, levels: NDArray[np.int64]) -> None:
-    """Read the first precursor of each scan into the table, and all precursors of MS2 scans that have several."""
+    """Read the first precursor of each scan into the table, and all precursors of MS2 scans with several precursors."""
     every = _precursors(tags, owner)
     spectrum, first, count = np.unique(owner[every], return_index=True, return_counts=True)
     at = every[first]

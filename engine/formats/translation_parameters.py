@@ -45,7 +45,7 @@ class TranslationSettings(Protocol):
     Attributes
     ----------
     translation : str
-        Reading frames to translate: none, all six, or those of one strand.
+        Reading frames to translate: none, all six, or the three of one strand.
     genetic_code : int
         NCBI number of the genetic code.
     minimum_frame : int

@@ -166,7 +166,7 @@ def _description(title: str, organism: str, taxonomy: str, gene: str, existence:
 class UniprotXml:
     """UniProt's XML format.
 
-    For safety, only the text from ``<entry`` to ``</entry>`` is parsed, inside a root element from this program, and no declarations.
+    For safety, only the text from ``<entry`` to ``</entry>`` is parsed, without declarations, in a root element that this program adds.
     """
 
     name = "UniProt XML"

@@ -1,8 +1,8 @@
 """Decoys for a spectral library: spectra of shuffled peptides.
 
-The residues of a peptide are shuffled, and the peaks explained by its fragments are moved to those of the shuffled peptide (Lam, Deutsch &
-Aebersold 2010, J Proteome Res 9:605). Decoys in the library itself take precedence. Small molecules have no other decoys: no method of
-creating them was shown to count false matches correctly here, and without decoys no error rate is estimated.
+The residues of a peptide are shuffled, and the peaks explained by its fragments are moved to the fragments of the shuffled peptide (Lam,
+Deutsch & Aebersold 2010, J Proteome Res 9:605). Decoys in the library itself take precedence. Small molecules have no other decoys: no
+method of creating them was shown to count false matches correctly here, and without decoys no error rate is estimated.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ class References:
     is_decoy : ndarray of bool, shape (m,)
         True for decoys.
     has_decoys : ndarray of bool, shape (m,)
-        True if the entry can be rated by decoys: those shuffled from it, or any decoys of peptides (or compounds) in the library itself.
+        True if the entry can be rated by decoys: decoys shuffled from it, or any decoys of peptides (or compounds) in the library itself.
     charge : ndarray of int64, shape (m,)
         Charge of each reference, negative for negative ions, 0 if unknown.
     mz : ndarray of float64, shape (m,)
@@ -295,7 +295,7 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     if has_own and (is_shuffled or parameters.decoys == "none"):
         lists = lists.take(np.flatnonzero(~(lists.is_decoy & library.is_decoy[lists.entry])))
     lists = lists.take(_distinct_rows(lists))
-    # Of equally similar references the first wins: decoys precede targets, in the order in which they were shuffled.
+    # Of equally similar references, the first is selected: decoys precede targets, in the order in which they were shuffled.
     lists = lists.take(np.lexsort((lists.entry, ~lists.is_decoy, mz[lists.entry], _slots(charge, library.polarities)[lists.entry])))
     entry, is_decoy, peaks = lists
     columns = {
@@ -387,7 +387,7 @@ def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np
 
 
 def _distinct_rows(lists: _Lists) -> NDArray[np.int64]:
-    """Return the rows, ascending, without decoys whose peaks equal those of their target or of another decoy of the same entry.
+    """Return the rows, ascending, without decoys that have the same peaks as their target or another decoy of the same entry.
 
     Peptides with few or equal residues have few permutations. A repeated decoy is not evidence of false matches, but would count as such.
     """

@@ -357,7 +357,7 @@ def _identified(
     parameters: LibrarySearchParameters,
     resources: Resources,
 ) -> tuple[Tables, SiteTables | None]:
-    """Return the tables of PSMs, peptides and protein groups of matched peptides, and those of the sites of their modifications."""
+    """Return the tables of PSMs, peptides and protein groups of matched peptides, and the tables of sites of their modifications."""
     progress = resources.progress
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed = _as_list(matches, references, peptides, rows, shifts, database, progress)
@@ -394,7 +394,7 @@ def _as_list(
 ) -> Identifications:
     """Return matches as identifications: mass differences become modifications, and proteins are those named by the library.
 
-    If the database contains the peptide, the proteins in the database replace those of the library.
+    If the database contains the peptide, the proteins in the database replace the proteins in the library.
     """
     n, some = len(rows), matches.take(rows)
     at_shift = np.where(matches.is_shifted, np.cumsum(matches.is_shifted) - 1, -1)[rows]

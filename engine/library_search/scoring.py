@@ -216,7 +216,7 @@ class Matches:
         return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
     def joined(self, other: Self) -> Self:
-        """Return these matches and those of `other`, ordered by spectrum."""
+        """Return these matches and the matches of `other`, ordered by spectrum."""
         columns = {field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)]) for field in fields(self)}
         return replace(self, **columns).take(np.argsort(columns["spectrum"], kind="stable"))
 

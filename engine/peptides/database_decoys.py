@@ -502,7 +502,7 @@ def _matter(mirrors: NDArray[np.int64], lengths: NDArray[np.int64], source: NDAr
 
 
 def _find_pair_tags(mirrors: list[str], targets: list[str]) -> list[DecoyTag]:
-    """Return the prefixes or suffixes by which accessions of mirror images differ from those of their targets, the most frequent first."""
+    """Return the prefixes or suffixes that turn accessions of targets into accessions of their mirror images, the most frequent first."""
     counts = Counter[DecoyTag]()
     for mirror, target in zip(mirrors, targets, strict=True):
         parts = list(zip(mirror.split("|"), target.split("|"), strict=False))

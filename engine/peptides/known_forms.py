@@ -120,7 +120,7 @@ class SearchedForms:
 class FormColumns(NamedTuple):
     """Columns of a dictionary that identify its forms with known modifications, and their modifications.
 
-    The columns are those of `proteoscope.kernels.layouts.PeptideArrays`, except that modifications are indices of known modifications.
+    The columns are as in `proteoscope.kernels.layouts.PeptideArrays`, except that modifications are indices of known modifications.
     All columns are empty in a dictionary without forms.
 
     Attributes

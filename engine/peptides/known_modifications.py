@@ -138,7 +138,7 @@ def annotated_sites(
     features : Features
         Features of the n proteins.
     is_counted : ndarray of bool, shape (n,), optional
-        True for proteins whose annotations are counted, by default all; annotations of variants repeat those of their proteins.
+        True for proteins whose annotations are counted, by default all; annotations of variants repeat the annotations of their proteins.
 
     Returns
     -------
@@ -283,7 +283,7 @@ class _Ends:
             return at if at == 0 or self._is_clipped(self.decoy) else 0
         if not is_start and at == last:
             return last
-        if not is_reverse:  # peptides of the decoy have the same ends as those of the target
+        if not is_reverse:  # peptides of the decoy have the same ends as peptides of the target
             return at
         # In a reversed decoy, peptides are reversed too: use the other end of the same peptide. The enzyme must cut at the residue in the
         # decoy if, and only if, it cuts at the residue in the target.

@@ -2,8 +2,8 @@
 
 Only peptides that the variant changes are searched. An entry extends as far as these peptides can reach. All its other peptides are left
 out of the index, since they belong to the protein itself, or begin or end where the entry was cut out. Decoys are generated from entries as
-from proteins, and their peptides are left out likewise, so that the numbers of added targets and decoys are equal. An entry has the known
-modifications around its variant.
+from proteins, and peptides of decoys are left out in the same way, so that the numbers of added targets and decoys are equal. An entry has
+the known modifications around its variant.
 """
 
 import re

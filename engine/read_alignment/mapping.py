@@ -352,8 +352,8 @@ def _trace(
 ) -> tuple[Alignments, NDArray[np.int64]]:
     """Return the alignments of the selected candidates, and the candidates whose alignments the devices computed.
 
-    Most reads need no gap, which a comparison of bases often proves. Without GPUs, the CPU aligns the others near the diagonal where this
-    is provably optimal. The devices align the rest.
+    Most reads need no gap, which a comparison of bases often proves. Without GPUs, the CPU aligns the other reads near the diagonal if
+    this is provably optimal. The devices align the remaining reads.
     """
     slacks = () if resources.has_gpus else _SLACKS
     lengths = np.diff(strands.offsets)

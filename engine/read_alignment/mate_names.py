@@ -55,7 +55,7 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
     Parameters
     ----------
     names : Texts
-        Names, n of them.
+        The n names.
     lengths : ndarray of int64, shape (n,)
         Number of characters to keep, at most the length of the name.
 

@@ -84,8 +84,8 @@ def reached(references: NDArray[np.int64], reads: NDArray[np.int64], rules: GapR
 def cells(references: NDArray[np.int64], reads: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:
     """Return the estimated CPU time of pairs with the given lengths, in units of one matrix cell that is only scored, shape (n,).
 
-    A cell takes longer if the path of the alignment is traced too. Short references are traced at once; others are first scored, and then
-    traced near the end of the alignment.
+    A cell takes longer if the path of the alignment is traced too. Short references are traced directly; longer ones are first scored, and
+    then traced near the end of the alignment.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def _select_query(query_hits: QueryHits, name: str) -> Iterator[QueryHits]:
 def _read_hits(project: Project, run_id: str) -> Iterator[QueryHits]:
     """Yield the queries of a run with their hits, in batches and in order."""
     columns = ("query_index", "query", "description", "sequence", "n_hits")
-    # The sizes of the tables reveal most damage; to verify their digests would take as long as the export.
+    # The sizes of the tables reveal most damage; verifying their digests would take as long as the export.
     with (
         stored_table(project, run_id, HITS, verify=False) as hits,
         stored_table(project, run_id, QUERIES, columns, verify=False) as queries,

@@ -2,14 +2,13 @@
 
 The E-value of a pair is computed from its adjusted score; the reported score is not adjusted.
 
-* Residues in segments of low complexity are replaced by X, and the pair is scored again, exactly. The segments are those of the first step
-  of
-  SEG (Wootton and Federhen 1993, Computers & Chemistry 17:149).
+* Residues in segments of low complexity are replaced by X, and the pair is scored again, exactly. The segments are found by the first step
+  of SEG (Wootton and Federhen 1993, Computers & Chemistry 17:149).
 * The score is multiplied by the ratio of lambda for the composition of the pair to lambda for the usual composition, both for ungapped
   alignments: composition-based statistics (Schäffer and others 2001, NAR 29:2994). `_PRIOR` residues of the usual composition are added to
-  each composition, since that of a short sequence is uncertain, and related sequences have this uncertainty in common (Altschul and others
-  2005, FEBS J 272:5101, add pseudocounts for the same reason). The prior and the gaps reduce the effect of the ratio, which is compensated
-  by `_EXPONENT`.
+  each composition, since the composition of a short sequence is uncertain, and related sequences share this uncertainty (Altschul
+  and others 2005, FEBS J 272:5101, add pseudocounts for the same reason). The prior and the gaps reduce the effect of the ratio;
+  `_EXPONENT` compensates for this.
 
 Thresholds, prior and exponent were selected on half of the classes of shuffled proteins of `benchmarks/sequence_statistics.py` and on
 domains of SCOP, and verified on the other half.

@@ -100,7 +100,7 @@ def information_content(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return weights of rows with sum 1, which are lower for rows that resemble many others (Henikoff & Henikoff 1994).
+    """Return weights of rows with sum 1, which are lower for rows that resemble many other rows (Henikoff & Henikoff 1994).
 
     In each column, every residue that occurs has the same total weight, divided among the rows with this residue. Gaps have no weight.
 

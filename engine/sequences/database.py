@@ -63,7 +63,7 @@ class SequenceDatabase:
     accession_bytes, description_bytes : ndarray of uint8
         First word and rest of each header, UTF-8.
     accession_offsets, description_offsets : ndarray of int64, shape (n + 1,)
-        Accession i is ``accession_bytes[accession_offsets[i]:accession_offsets[i + 1]]``; descriptions likewise.
+        Accession i is ``accession_bytes[accession_offsets[i]:accession_offsets[i + 1]]``; the same applies to descriptions.
     n_repeated_names : int
         Number of sequences whose accession occurs earlier in the files.
     n_nucleotides : int

@@ -55,7 +55,7 @@ class Matrix:
         return int(self.scores.max())
 
     def scores_as(self, other: Matrix) -> bool:
-        """Return True if all scores equal those of another matrix."""
+        """Return True if all scores equal the scores of another matrix."""
         import numpy as np  # slow to import: parameters, which name matrices, are listed without it
 
         return bool(np.array_equal(self.scores, other.scores))

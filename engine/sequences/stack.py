@@ -1,7 +1,7 @@
 """Stacks: a query and its hits, each placed by its alignment with the query.
 
-If a hit has residues between two residues of the query (an insertion), columns are added, as many as the longest such insertion has; other
-rows have gaps in these columns. Insertions of several hits start in the same column and are not aligned with each other. ::
+If a hit has residues between two residues of the query (an insertion), columns are added, as many as the longest insertion at this position
+has; other rows have gaps in these columns. Insertions of several hits start in the same column and are not aligned with each other. ::
 
     query          ACDE--FGH
     with nothing   ACDE--FG

@@ -252,7 +252,7 @@ def _complete(
 
 
 def default_gap_costs(matrix: str) -> tuple[int, int]:
-    """Return the default gap opening and extension costs of a matrix: those of NCBI if there are any, otherwise 11 and 1."""
+    """Return the default gap opening and extension costs of a matrix: NCBI's defaults if there are any, otherwise 11 and 1."""
     return _GAP_COSTS.get(matrix, (11, 1))
 
 

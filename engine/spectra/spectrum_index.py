@@ -164,7 +164,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     Parameters
     ----------
     spectra : Spectra
-        Spectra, n of them.
+        The n spectra.
     settings : PreprocessingSettings
         Settings of a search.
     resources : Resources

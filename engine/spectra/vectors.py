@@ -70,7 +70,7 @@ def spectrum_vectors(
     Parameters
     ----------
     spectra : Spectra
-        Spectra, n of them.
+        The n spectra.
     settings : VectorSettings
         Settings of a search.
     resources : Resources

@@ -28,9 +28,9 @@ from proteoscope.engine.structures.chains import HELIX, STRAND, Chains
 __all__ = ["REFERENCE_LENGTH", "Calibration", "chance_features", "fold_features", "ordered_shares", "shipped_calibration"]
 
 REFERENCE_LENGTH = 200.0
-"""Reference length in residues; lengths enter as logarithms of their ratio to it."""
+"""Reference length in residues; features contain the logarithms of the ratios of lengths to it."""
 
-_SHORTEST = 30  # residues; shorter chains have no fold; their chances are those of this length
+_SHORTEST = 30  # residues; shorter chains have no fold; their chances are computed as for this length
 _MAXIMUM_EXPONENT = 700.0  # limit of exponents, within the range of floating-point numbers
 
 

@@ -26,7 +26,7 @@ __all__ = ["COLUMNS", "ComplexHit", "assignment", "by_file", "complex_hits", "co
 
 @dataclass(frozen=True, slots=True)
 class ComplexHit:
-    """Database file whose chains match those of a query file.
+    """Database file whose chains match the chains of a query file.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ChainInFile", "HitChains", "parse_cigar_pairs", "parse_transformation", "trace_geometry", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
-_MAXIMUM_FILES = 8  # maximum number of files in memory: that of the query and those of the last viewed targets
+_MAXIMUM_FILES = 8  # maximum number of files in memory: the file of the query and the files of the last viewed targets
 _OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that only the search fills
 _REMEDY = "Put the file back where it was, or search again"
 

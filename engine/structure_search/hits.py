@@ -93,7 +93,7 @@ def query_hits(comparison: Comparison, queries: Sequence[ChainRow]) -> list[Stru
 def reported_hits(
     comparison: Comparison, candidates: Sequence[Candidates], aligned: Sequence[Superpositions]
 ) -> Iterator[StructureQueryHits]:
-    """Yield the hits among the superposed candidates of queries; those of several queries are computed together.
+    """Yield the hits among the superposed candidates of queries; hits of several queries are computed together.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class _Hits(NamedTuple):
     candidate : ndarray of int64, shape (n,)
         Index of each hit among the candidates.
     score, z_score, phase1_ratio : ndarray, shape (n,)
-        Scores, z-scores, and scores of phase 1 relative to those of the queries with themselves.
+        Scores, z-scores, and scores of phase 1 relative to the scores of the queries with themselves.
     rotation, translation : ndarray, shape (n, 9) and (n, 3)
         Superpositions.
     tm_score_query, tm_score_target, rmsd : ndarray, shape (n,)

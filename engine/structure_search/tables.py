@@ -223,7 +223,7 @@ COMPLEXES = Table.from_columns(
     ),
     saved="query target query_chains target_chains matched_chains z_score score tm_score_query tm_score_target pairs",
 )
-"""Description of the table of database files whose chains match those of a query file."""
+"""Description of the table of database files whose chains match the chains of a query file."""
 
 CLUSTERS = Table.from_columns(
     "clusters",

@@ -132,7 +132,7 @@ _METALS = frozenset(
 
 
 def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
-    """Add columns that follow from others; return the names of missing columns without which the atoms cannot be read."""
+    """Add missing columns that follow from other columns; return the names of missing columns that are needed to read the atoms."""
     table = block.find_mmcif_category(_PREFIX)
     if table.loop is None:
         return []
@@ -157,7 +157,7 @@ def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
 
 
 def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
-    """Mark values as unknown that are not integers although gemmi requires integers in their columns; return messages about them."""
+    """Mark all values but integers as unknown in columns where gemmi requires integers; return messages about these values."""
     notes = []
     for name in _WHOLE_NUMBERS:
         column = block.find_values(_PREFIX + name)

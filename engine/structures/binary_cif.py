@@ -170,7 +170,7 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: U
 
 
 def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the rows of the first model, and messages about the others; all rows if the model of any row is unknown."""
+    """Return the rows of the first model, and messages about the other models; all rows if the model of any row is unknown."""
     rows = np.arange(n_rows)
     models = _decoded(column.get("data"), n_rows, unfolding)
     if column.get("mask") is not None and np.any(np.asarray(_decoded(column["mask"], n_rows, unfolding)) != 0):

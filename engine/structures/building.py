@@ -36,7 +36,7 @@ from proteoscope.engine.structures.sources import DATABASE_FILE, files_in, liste
 __all__ = ["add_to_database", "build_database", "remove_from_database", "structure_files"]
 
 _FILES_OF_A_PART = 1000
-"""Number of files per section of a build; after an interruption, at most as many files are read again."""
+"""Number of files per section of a build; after an interruption, at most this number of files is read again."""
 _LOCK = "database.lock"
 _Settings = tuple[float, Models]
 """Settings for reading files: minimum pLDDT, and models to read."""
@@ -106,7 +106,7 @@ def build_database(
     processes: int | None = None,
     progress: Progress | None = None,
 ) -> StructureDatabase:
-    """Build a database whose chains are exactly those of the given files.
+    """Build a database that contains exactly the chains of the given files.
 
     Files that are already in the database (same path, size and modification time) are not read again, and neither are files that
     an interrupted build has read. Omitted files and chains are listed with reasons in ``skipped.tsv`` of the folder and in

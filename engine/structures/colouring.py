@@ -3,7 +3,7 @@
 The first chain colours are from Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further colour has the largest distance to all
 previous colours and to grey, in CIELAB for normal vision and for vision without red or green cones (Machado, Oliveira & Fernandes, IEEE
 Transactions on Visualization and Computer Graphics 15, 2009, 1291-1298). The lightness is 38 to 84, so that colours are visible on white,
-grey and black. `SCALE` is a section of viridis (van der Walt & Smith 2015, CC0); the colours of pLDDT are those of AlphaFold DB.
+grey and black. `SCALE` is a section of viridis (van der Walt & Smith 2015, CC0); the colours of pLDDT are from AlphaFold DB.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ MAXIMUM_HITS = 20
 UNALIGNED: Colour = (0xB8, 0xB8, 0xB8)
 """Colour of residues without a value in a colour scheme."""
 LIT: Colour = (0xE6, 0x00, 0x9A)
-"""Colour of residues that are selected in another view, such as those of a peptide in a table; no scale or evidence scheme uses it."""
+"""Colour of residues that are selected in another view, such as residues of a peptide in a table; no scale or evidence scheme uses it."""
 
 
 def _colour(text: str) -> Colour:
@@ -437,7 +437,7 @@ def _by_state(scene: ColouredScene) -> Coloured:
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray[np.floating]], nothing: float) -> list[NDArray[np.float64]]:
     """Return a value per residue of each chain.
 
-    Values of a hit come from its aligned pairs, those of the query from the pairs of the selected hit. Residues without an aligned pair
+    Values of a hit come from its aligned pairs, values of the query from the pairs of the selected hit. Residues without an aligned pair
     have the value `nothing`.
     """
     result = []

@@ -69,7 +69,7 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
     text : bytes
         ASCII text.
     all_models : bool
-        True to read the chains of all models; those of the second and further models get new names.
+        True to read the chains of all models; chains of the second and further models get new names.
     """
     if b"\n" not in text and b"\r" in text:
         text = text.replace(b"\r", b"\n")

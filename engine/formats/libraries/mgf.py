@@ -1,4 +1,4 @@
-"""Reader of MGF files that contain the peptides (``SEQ=``) or compounds of their spectra, such as those of GNPS and MassBank."""
+"""Reader of MGF files that contain the peptides (``SEQ=``) or compounds of their spectra, such as files from GNPS and MassBank."""
 
 import re
 from collections.abc import Iterator
@@ -99,7 +99,7 @@ class MgfLibrary(TextLibrary):
 
 
 def _take_peptide(entry: Entry, text: str, *, is_compound: bool) -> None:
-    """Set the peptide of an entry from the text of ``SEQ``, unless this is empty or a placeholder such as ``*..*``."""
+    """Set the peptide of an entry from the text of ``SEQ``, unless the text is empty or a placeholder such as ``*..*``."""
     if not text.strip("*.-_ ") or text.lower() in MISSING:
         return
     try:
