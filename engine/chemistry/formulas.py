@@ -2,7 +2,7 @@
 
 Element masses are from NIST, Atomic Weights and Isotopic Compositions, version 4.1
 (https://www.nist.gov/pml/atomic-weights-and-isotopic-compositions), which uses the Atomic Mass Evaluation (Wang et al. 2012, Chinese
-Physics C 36:1603), like CIAAW. NumPy is not imported, since parameters, which validate modifications, are listed without it.
+Physics C 36:1603), like CIAAW. NumPy is not imported, since parameters validate modifications and must be listed without NumPy.
 """
 
 import re

@@ -221,7 +221,7 @@ def fragment_ions(
 
 
 def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
-    """Return the singly charged immonium ions of a peptide: an ion per distinct modified residue, at its first position.
+    """Return the singly charged immonium ions of a peptide: one per distinct residue with its modifications, at its first position.
 
     An immonium ion is H2N+=CH-R: the residue minus CO plus a proton (Falick et al. 1993, J. Am. Soc. Mass Spectrom. 4:882), without
     modifications of the termini.

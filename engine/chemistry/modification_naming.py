@@ -1,4 +1,4 @@
-"""Naming of modifications in result files by Unimod: by name, or by mass if the mass is usual for the residue."""
+"""Naming of modifications in result files as in Unimod, found by name, or by mass if the mass is usual for the residue."""
 
 import re
 from collections.abc import Sequence

@@ -145,7 +145,7 @@ def parse_peptide(text: str) -> NotedPeptide:
 
 
 def _closing(text: str, at: int) -> int:
-    """Return the position of the bracket that closes the one at position `at`; names may contain brackets of the same type."""
+    """Return the position of the bracket that closes the bracket at position `at`; names may contain brackets of the same type."""
     opening, closing, depth = text[at], _CLOSING[text[at]], 0
     for position in range(at, len(text)):
         depth += (text[position] == opening) - (text[position] == closing)

@@ -1,4 +1,4 @@
-"""Parameter value by which ion series depend on the activation of each spectrum; this module does not import NumPy."""
+"""Parameter value that selects the ion series of each spectrum by its activation; this module does not import NumPy."""
 
 __all__ = ["BY_ACTIVATION"]
 

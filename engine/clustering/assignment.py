@@ -1,4 +1,4 @@
-"""Assignment of points or vectors to the nearest of k centroids, and cluster sums, on any devices, as workload types.
+"""Workload types that assign points or vectors to the nearest of k centroids, and compute the sums of clusters, on any devices.
 
 Devices receive centroids and return partial sums, which the host adds (Li's thesis, Algorithms 4.9 and 4.10); labels remain on the devices
 until the last round. A single device runs several rounds without exchanging centroids. One thread controls several GPUs in the same round,

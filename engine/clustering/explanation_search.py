@@ -1,4 +1,4 @@
-"""Search that explains the spectra that an identification did not identify, in the steps read, index, plan, score and report.
+"""Search that explains the unidentified spectra of an identification, in the steps read, index, plan, score and report.
 
 Results are the table of explained spectra, and the points of the LC-MS map.
 """
@@ -58,7 +58,7 @@ def report(
     parameters: ExplanationParameters,
     progress: Progress,
 ) -> tuple[Explained, AcceptanceCounts]:
-    """Write the explained spectra to the project and to `out`; return those accepted at the false discovery rate, and their counts."""
+    """Write the explained spectra to the project and to `out`; return the explanations accepted at the false discovery rate, and counts."""
     similar = matches.take(matches.similarity >= parameters.minimum_similarity)
     reported = similar.take(~similar.is_decoy)
     accepted = reported.take(reported.q_value <= parameters.fdr)

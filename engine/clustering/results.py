@@ -202,8 +202,8 @@ def cluster_tables(
 ) -> tuple[pa.Table, pa.Table]:
     """Return the tables ``clusters`` (of at least two spectra) and ``members`` (all spectra).
 
-    `labels` are the names of labels, and for each cluster the index of its most frequent label (-1 for none) and the fraction of members
-    with it.
+    `labels` contains the names of labels and, for each cluster, the index of its most frequent label (-1 for none) and the fraction of
+    members with this label.
     """
     cluster, similarity = clusters.cluster, clusters.similarity
     charge = signed_charges(spectra.charge_mask)

@@ -43,7 +43,7 @@ class FeatureKind(NamedTuple):
     group : str
         Group of the kind, from `FEATURE_GROUPS`.
     names : tuple of str
-        Names of the kind in file formats: UniProt's key in text and type in XML, and the feature keys of GenBank and EMBL.
+        Names of the kind in file formats: UniProt's key in text files and type in XML files, and the feature keys of GenBank and EMBL.
     """
 
     name: str

@@ -71,7 +71,7 @@ class MzxmlParser:
 
     has_decimal_commas = False
     level = 2
-    """MS level of the spectra to read: 2; 1 for `proteoscope.engine.formats.ms1_spectra`; 3 for reporter ions."""
+    """MS level of the spectra to read: 2 by default, 1 for `proteoscope.engine.formats.ms1_spectra`, 3 for reporter ions."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self._path, self.takes_negative = path, takes_negative

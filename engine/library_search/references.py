@@ -184,7 +184,7 @@ class References:
     peaks : PeakLists
         Peaks of the references.
     starts : ndarray of int64, shape (66,)
-        First reference of each slot: a charge, 0, or `UNKNOWN_CHARGE` with the sign of the polarity if only that is known.
+        First reference of each slot: a charge, 0, or `UNKNOWN_CHARGE` with the sign of the polarity if only the polarity is known.
     n_left_out : int
         Number of entries that cannot be searched.
     decoys : str

@@ -392,7 +392,7 @@ def _as_list(
     database: Proteins | None,
     progress: Progress,
 ) -> Identifications:
-    """Return matches as identifications: mass differences become modifications, and proteins are those named by the library.
+    """Return matches as identifications: mass differences become modifications, and proteins are taken from the library.
 
     If the database contains the peptide, the proteins in the database replace the proteins in the library.
     """

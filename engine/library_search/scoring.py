@@ -146,7 +146,7 @@ def plan_same_mass(queries: Queries, references: References, parameters: Library
 
 
 def plan_other_masses(queries: Queries, references: References, parameters: LibrarySearchParameters) -> SearchPlan:
-    """Return the comparison of queries with references of other masses, whose fragments may be moved by the mass difference."""
+    """Return the comparison of queries with references of other masses, whose fragments may be shifted by the mass difference."""
     reach = parameters.precursor_tolerance.width(queries.mass[:, None]) / queries.charge_number
     pools = _pools(queries, references, queries.mz[:, None], reach)
     return SearchPlan(queries, pools, np.zeros(1), _matching(parameters, float(queries.mass.max(initial=0.0))))

@@ -105,7 +105,7 @@ class Digestion:
     def content(self) -> dict[str, Any]:
         """Return all settings that determine the peptides and their masses, for cache keys.
 
-        The settings contain bonds that are cut and masses instead of the names of enzyme and modifications, so that a corrected rule or
+        The settings contain the bonds that are cut and the masses, not the names of enzyme and modifications, so that a corrected rule or
         mass gives another key although the name is the same.
         """
         masses = [None if np.isnan(mass) else mass for mass in self.residue_mass().tolist()]

@@ -20,7 +20,7 @@ _NAMES_A_PLACE = {"mode", "strands", "mapping", "recurrence", "seed_length"}
 
 
 def are_far_longer(n_text_residues: int, n_read_residues: float) -> bool:
-    """Return True if the references are so much longer than the reads that the reads are probably to be mapped.
+    """Return True if the references are so much longer than the reads that the reads should probably be mapped.
 
     References are far longer if they have at least 20,000 residues, and at least a hundred times the read length.
 

@@ -40,7 +40,7 @@ _CELLS_OF_ROUND = 2e11
 
 @dataclass(frozen=True)
 class PairingPlan:
-    """Plan by which pairs are aligned in rounds, each of at most several seconds and several hundred megabytes.
+    """Plan for aligning pairs in rounds, each of at most several seconds and several hundred megabytes.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class PairingPlan:
 
 
 def plan_pairs(references: NamedSequences, reads: NamedSequences, rules: GapRules, *, are_pairs: bool, both_strands: bool) -> PairingPlan:
-    """Return the plan by which pairs of reads and references are aligned.
+    """Return the plan for aligning pairs of reads and references.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def index_references(references: NamedSequences, parameters: ReadAlignmentParame
 
 @dataclass(frozen=True)
 class MappingPlan:
-    """Plan by which reads are mapped in rounds.
+    """Plan for mapping reads in rounds.
 
     Attributes
     ----------

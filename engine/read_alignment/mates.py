@@ -47,7 +47,7 @@ class InsertRange(NamedTuple):
 
 
 def learn_insert_sizes(rows: AlignmentRows) -> InsertRange:
-    """Return the range of fragment lengths of well-mapped pairs: from quartile to quartile, extended by three interquartile ranges."""
+    """Return the range of fragment lengths of well-mapped pairs: the quartiles, extended by three interquartile ranges on each side."""
     result, quality = rows.alignments, rows.mapping_quality
     assert quality is not None
     first_mates, other = slice(0, None, 2), slice(1, None, 2)

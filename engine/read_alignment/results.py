@@ -116,7 +116,7 @@ RoundScorer = Callable[[int, int], ScoredRound]
 
 
 def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Return the better alignment of each read on both strands, and True if it is on the reverse strand; ties prefer the forward strand."""
+    """Return the better of the alignments of each read on both strands, and True for the reverse strand; ties prefer the forward strand."""
     is_reverse = reverse.score > forward.score
     chosen = [
         np.where(is_reverse[:, None] if values.ndim == 2 else is_reverse, other, values)

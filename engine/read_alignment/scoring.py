@@ -106,7 +106,7 @@ def cells(references: NDArray[np.int64], reads: NDArray[np.int64], rules: GapRul
 
 
 class ReferencesAgainstReads(PredictableWorkloadType):
-    """Workload type whose items are the pairs of a reference and a read in a round; its state contains these pairs."""
+    """Workload type whose items are the pairs of a reference and a read in a round; the state of the round contains these pairs."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload, to measure the speed of devices.

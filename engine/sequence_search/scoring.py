@@ -115,7 +115,7 @@ def score_all(
     threads: int,
     progress: Progress,
 ) -> NDArray[np.int32]:
-    """Return the scores that `score_queries` describes, computed on the CPU; suitable for a database that is searched once.
+    """Return the same scores as `score_queries`, computed on the CPU; suitable for a database that is searched once.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def score_all(
 
 
 class SequencesAgainstSequences(PredictableWorkloadType):
-    """Workload type whose items are the subjects and whose state of a round are the queries.
+    """Workload type; its items are the subjects, and the state of a round is the queries.
 
     Each row of results has one score per subject.
     """

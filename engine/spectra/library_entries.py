@@ -139,7 +139,7 @@ class LibraryEntries:
 
 
 def rounded_peaks(mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Round peaks to the decimals with which libraries are written, so that all formats contain the same numbers.
+    """Round peaks to the number of decimals in library files, so that all formats contain the same numbers.
 
     Parameters
     ----------

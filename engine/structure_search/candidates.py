@@ -53,7 +53,7 @@ _FEWEST = 10  # minimum number of chains to fit a line
 def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], is_fitted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """Return z-scores: the difference of each score from the mean of unrelated chains of the same length, in standard deviations.
 
-    The mean is a line over the logarithm of the length, fitted iteratively by least squares to the chains that are not far above
+    The mean is a linear function of the logarithm of the length, fitted iteratively by least squares to the chains that are not far above
     it, since nearly all chains are unrelated to a query. The standard deviation is estimated from the median absolute deviation.
 
     Parameters
@@ -309,7 +309,7 @@ def _superpose_by_structure(comparison: Comparison, targets: Sequence[tuple[Chai
 def _fit_by_descriptors(
     comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]
 ) -> Superpositions:
-    """Superpose targets on a query by least squares over the residue pairs of the alignments by descriptors."""
+    """Superpose targets on a query by least squares over the residue pairs that were aligned by descriptors."""
     queries, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
     position, rows = queries.position[queries.rows(query)], [ChainRow(target) for target in targets.tolist()]
     rotation, translation = np.zeros((len(targets), 3, 3)), np.zeros((len(targets), 3))

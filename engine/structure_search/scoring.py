@@ -73,7 +73,7 @@ def score_query(session: Session, query: StructureArrays, rewards: Rewards, leas
 
 
 class StructureAgainstStructures(PredictableWorkloadType):
-    """Workload type whose items are the database chains and whose state of a round is the query with its rewards."""
+    """Workload type; its items are the database chains, and the state of a round is the query with its rewards."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""

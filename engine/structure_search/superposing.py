@@ -40,7 +40,7 @@ def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
 
 
 class ChainsOnChains(PredictableWorkloadType):
-    """Workload type whose items are the pairs of chains of a round, which are its state."""
+    """Workload type; its items are the pairs of chains of a round, which are also the state of the round."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""

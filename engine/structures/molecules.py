@@ -35,7 +35,7 @@ def described(text: str, source: str) -> str:
 
 
 def pdb_molecules(head: bytes) -> dict[str, str]:
-    """Return the source of each chain that the records of a PDB file name, such as ``OS=Homo sapiens OX=9606 GN=ALB``.
+    """Return the source of each chain named in the records of a PDB file, such as ``OS=Homo sapiens OX=9606 GN=ALB``.
 
     Parameters
     ----------

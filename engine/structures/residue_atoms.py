@@ -144,7 +144,7 @@ def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
 
 
 def bonds_between(position: NDArray[np.float32], radius: NDArray[np.float64], owner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the pairs of bonded atoms, (b, 2): in one residue or in successive residues, within the sum of their covalent radii.
+    """Return the pairs of bonded atoms, (b, 2), in one residue or in successive residues; covalent radii limit the length of bonds.
 
     Parameters
     ----------

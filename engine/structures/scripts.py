@@ -75,7 +75,7 @@ def residue_ranges(numbers: Sequence[int], program: Program) -> list[str]:
 
 
 def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> Iterator[str]:
-    """Yield selections of residues with limited length: ranges first, then residues with insertion codes, which ranges may include."""
+    """Yield selections of residues, each of limited length: ranges first, then residues with insertion codes, which ranges may include."""
     plain = rows[chains.insertion[rows] == 0]
     parts = residue_ranges(chains.author_number[plain].tolist(), program)
     sign = "\\-" if program == "PyMOL" else "-"
