@@ -82,7 +82,7 @@ _CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass
 _ON_TOP = re.compile(r"\s+on\s+top\s*$", re.IGNORECASE)
 _NOT_LAST = re.compile(r"\s+not\s+C[-\s]?term\s*$", re.IGNORECASE)
 _WITH_FREE_AMINE = frozenset({"GG", "LRGG", "QTGG", "QQTGG", "QEQTGG", "SUMO2135", "SUMO3549"})
-"""Modifications that are remnants of ubiquitin and related proteins; they leave an amine free that can have a label."""
+"""Modifications that are remnants of ubiquitin and related proteins; they have a free amine that can be labelled."""
 _RESIDUE_AND_TERMINUS = frozenset({"Pyro-carbamidomethyl"})
 """Modifications of a terminus that include the side chain; their masses are relative to the unmodified residue."""
 

@@ -311,7 +311,7 @@ class _Computation:
         self._means, self._is_sparse, self._of_item = means, is_sparse, of_item
         self._labels, self._distances = np.empty(n, np.int32), np.empty(0)
         self._state = dict[str, Any]()
-        # True for items whose labels on this device belong to the previous centroids, and to the current centroids.
+        # Two masks of items: their labels on this device belong to the previous centroids, or to the current centroids.
         self._is_labelled, self._is_done = (np.zeros(-(-n // of_item), np.bool_) for _ in range(2))
         self._used: Any = None
 

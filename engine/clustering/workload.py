@@ -13,7 +13,7 @@ __all__ = ["estimate_explanation_workload", "estimate_workload"]
 
 _READ, _VECTOR, _DESCRIBE, _ROW = 1.2e-8, 4e-5, 1.5e-5, 1.2e-5  # s per byte, and per spectrum in three steps
 _ELEMENTS, _ELEMENT_BYTES, _VECTOR_BYTES = 40.0, 6.0, 40.0
-_RANGE, _CROWDING = 1200.0, 12.0  # m/z range of precursors, Th; crowding within each Th
+_RANGE, _CROWDING = 1200.0, 12.0  # m/z range of precursors, Th; factor for the clustering of m/z within each Th
 _PRECURSOR = 700.0
 _COST_OF_ELEMENT = 0.1
 _USUAL_CLUSTERS = 5.0  # typical spectra per cluster

@@ -99,7 +99,7 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
     progress : Progress, optional
         Progress, which receives the number of bytes read and is checked for cancellation.
     spool : Path, optional
-        Folder for temporary files without a name, from which bases, qualities and names over several hundred megabytes are memory-mapped.
+        Folder for unnamed temporary files, which store bases, qualities and names of more than several hundred megabytes (memory-mapped).
 
     Returns
     -------

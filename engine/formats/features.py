@@ -52,7 +52,7 @@ class FeatureKind(NamedTuple):
 
 
 FEATURE_GROUPS = ("chain", "domain", "site", "modification", "disulfide bond", "variant", "secondary structure")
-"""Groups of kinds, for colours and filters of figures, in the order of the rows of a figure."""
+"""Groups of kinds, in the order of the rows of a figure; figures have a colour and a filter for each group."""
 
 FEATURE_KINDS = (
     FeatureKind("signal peptide", "chain", ("SIGNAL", "sig_peptide")),

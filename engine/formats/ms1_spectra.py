@@ -90,7 +90,7 @@ def read_ms1_spectra(path: str | Path, *, progress: Progress | None = None, spoo
     progress : Progress, optional
         Progress, which receives the number of bytes read and is checked for cancellation several times a second.
     spool : Path, optional
-        Folder for temporary files without a name, from which peaks over several hundred megabytes are memory-mapped.
+        Folder for unnamed temporary files, which store peaks of more than several hundred megabytes (memory-mapped).
 
     Returns
     -------

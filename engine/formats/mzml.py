@@ -469,7 +469,7 @@ def collect_level(
     Returns
     -------
     ParsedBlock
-        Decoded spectra, and the issues of the others.
+        Decoded spectra, and the issues of the other spectra.
 
     Raises
     ------

@@ -148,7 +148,7 @@ def read_spectra(
     uses_all_precursors : bool
         True if the caller uses `Spectra.others`; otherwise a message reports the number of unused precursors.
     spool : Path, optional
-        Folder for temporary files without a name, from which peaks over several hundred megabytes are memory-mapped.
+        Folder for unnamed temporary files, which store peaks of more than several hundred megabytes (memory-mapped).
 
     Returns
     -------

@@ -132,7 +132,7 @@ def shuffled_references(
         form, own_form = np.unique(peptides.peptide[some], return_inverse=True)
         residues, offsets = take_segments(listed.residue_masses, listed.residue_offsets, form)
         none = np.zeros(len(form))
-        # Each batch has all sequences, so that a sequence is shuffled alike in all batches.
+        # Each batch has all sequences, so that all batches shuffle a sequence in the same way.
         identified = Identified(
             np.arange(len(some)),
             library.charge[some],

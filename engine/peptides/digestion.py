@@ -18,7 +18,7 @@ _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 
 
 class DigestionSettings(Protocol):
-    """Settings of the digestion, by their names in the parameters of all searches.
+    """Settings of the digestion, named as in the parameters of all searches.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ class PeptideIndex:
         form, site, modification = self.forms
         numbered = np.where(modification == _NO_MODIFICATION, modification, modification + np.uint8(n_variable))
         for column in (form, site, numbered):
-            column.flags.writeable = False  # like mapped columns, so that kernels are compiled for one type only
+            column.flags.writeable = False  # as in mapped columns, so that kernels are compiled for one type only
         return PeptideArrays(
             np.asarray(self.mass),
             np.asarray(self.position),
@@ -415,7 +415,7 @@ class _Selection:
         self._original = original.astype(np.uint32)
         self.residues = residues[self._original]
         for column in (self.residues, self.offsets):
-            column.flags.writeable = False  # like mapped columns, so that kernels are compiled for one type only
+            column.flags.writeable = False  # as in mapped columns, so that kernels are compiled for one type only
 
     def places(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
         """Convert positions in all proteins to positions in the selection; positions outside the selection are removed."""

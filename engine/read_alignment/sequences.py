@@ -325,7 +325,7 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
     progress : Progress
         Progress of the run.
     spool : Path, optional
-        Folder of unnamed temporary files from which arrays of more than several hundred megabytes are mapped.
+        Folder for unnamed temporary files, which store arrays of more than several hundred megabytes (memory-mapped).
 
     Raises
     ------

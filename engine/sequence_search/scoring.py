@@ -48,9 +48,9 @@ __all__ = [
 KIND = "sequences"
 STEP_CELLS = 1_000_000
 """Number of cells of alignment matrices per step of the progress."""
-_SECONDS_OF_SHARED, _SECONDS_OF_PARTITION = 0.25, 1.0  # duration of a section, with other devices that can take over work, and without
-# Without GPUs, long sections are better, because threads wait for each other at the end of each. There are still
-# several sections, so that a cancelled run can be resumed.
+_SECONDS_OF_SHARED, _SECONDS_OF_PARTITION = 0.25, 1.0  # duration of a section with and without other devices that can take over work
+# Without GPUs, long sections are better, because threads wait for each other at the end of each section. There are
+# still several sections, so that a cancelled run can be resumed.
 SECONDS_ON_THREADS = 10.0
 _FIRST_CELLS = {True: 8e9, False: 1e11}  # cells of the first section, on the CPU (True) and on a GPU
 FIRST_SECONDS_ON_THREADS = 5.0  # duration of the first section; the speed is `_FIRST_CELLS[True]` cells per second and thread

@@ -30,7 +30,7 @@ __all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
 
 _STORED_CELLS = 16 << 20
 _CELLS_OF_A_TASK = 100_000_000
-_LANES_WORTH = 6  # minimum ratio of all subject residues to the longest subject for which finding ends first is faster
+_LANES_WORTH = 6  # minimum ratio of all subject residues to the longest subject at which it is faster to find ends first
 _CELLS_BETWEEN_CHECKS = 50_000_000  # about a fifth of a second
 _PAIR, _SUBJECT_ONLY, _QUERY_ONLY = 1, 2, 3
 _CIGAR = {_PAIR: "M", _SUBJECT_ONLY: "D", _QUERY_ONLY: "I"}
@@ -335,7 +335,7 @@ def align_pairs(
 
 def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
     offsets = segment_offsets(alignments[:, 0])
-    # The number of residues of a line is its number of columns without gaps.
+    # The number of residues of a line is the number of its columns that are not gaps.
     query_residues, subject_residues = (np.diff(np.concatenate(([0], np.cumsum(line != _GAP)))[offsets]) for line in lines[[0, 2]])
     identities, mismatches, positives, openings, cigar_bytes = counts.T
     return AlignedPairs(

@@ -787,7 +787,7 @@ def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe:
     progress : Progress
         Progress, which is checked for cancellation.
     spreadsheet_safe : bool
-        True writes an apostrophe before texts in ``tsv`` that a spreadsheet would read as formulas.
+        True to write an apostrophe before texts in ``tsv`` that a spreadsheet would read as formulas.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["MAXIMUM_SKIPPED_SHOWN", "PROTEIN_SEPARATOR", "Skipped", "SkippedEntry", "SpectralLibrary"]
 
 PROTEIN_SEPARATOR = "\t"
-"""Separator of the accessions of an entry, which contain no control characters."""
+"""Separator of the accessions of an entry; accessions contain no control characters."""
 MAXIMUM_SKIPPED_SHOWN = 100
 """Maximum number of skipped entries that are reported individually."""
 _HIGHEST_CHARGE = 31

@@ -31,7 +31,7 @@ _MAXIMUM_CHARGE = 31
 
 
 class PreprocessingSettings(Protocol):
-    """Settings of the preprocessing, by their names in the parameters of all searches.
+    """Settings of the preprocessing, named as in the parameters of all searches.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ Merging: TypeAlias = Literal["sum", "mean", "largest"]
 
 
 class VectorSettings(Protocol):
-    """Settings of the vectors, by their names in the parameters of all searches.
+    """Settings of the vectors, named as in the parameters of all searches.
 
     Attributes
     ----------

@@ -130,8 +130,8 @@ def spectrum_vectors(
 def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> NDArray[np.float64]:
     """Return the factor of the weight of each bin, which is larger for bins with peaks in fewer spectra.
 
-    It is the logarithm of the ratio of all spectra to those with a peak in the bin, to the power of `rare_peak_weight` (the inverse
-    document frequency of Sparck Jones 1972, J Documentation 28:11); it is 1 if `rare_peak_weight` is 0.
+    It is the logarithm of the ratio of all spectra to the spectra that have a peak in the bin, raised to the power of `rare_peak_weight`
+    (the inverse document frequency of Sparck Jones 1972, J Documentation 28:11); it is 1 if `rare_peak_weight` is 0.
 
     Parameters
     ----------

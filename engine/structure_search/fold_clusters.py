@@ -84,7 +84,7 @@ def cluster_table(chains: DescribedChains, pairs: NDArray[np.int64], scores: NDA
         TM-score of each pair, normalised by the longer chain.
     """
     n = len(chains)
-    place = np.argsort(chains.file_order)  # of the chains in the order of the files
+    place = np.argsort(chains.file_order)  # indices of the chains in the order of the files
     lengths = chains.chains.lengths[place]
     priority = np.argsort(np.lexsort((np.arange(n), -lengths)))
     representative, score = fold_representatives(priority, pairs[:, 0], pairs[:, 1], scores)

@@ -128,7 +128,7 @@ _METALS = frozenset(
         "PB",
     }
 )
-"""Elements with symbols of two characters whose ions have atoms and residues of the same name."""
+"""Elements with symbols of two characters, whose ions have the same atom name and residue name."""
 
 
 def complete_atom_site(block: gemmi.cif.Block) -> list[str]:

@@ -104,7 +104,7 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
     try:
         root = _unpacked(data)
         document, notes = gemmi.cif.Document(), list[str]()
-        # gzip makes encoded columns at most half as long.
+        # gzip compresses encoded columns by a factor of at most two.
         unfolding = Unfolding(path, min(len(data), 2 * path.stat().st_size))
         for block in _require_list(root, "dataBlocks"):
             made = document.add_new_block(_require_text(block, "header") or "unnamed")

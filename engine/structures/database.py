@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 _FORMAT = 2
-_DELETE = 127  # the only ASCII character after the space that is not printable
+_DELETE = 127  # the only unprintable ASCII character after the space
 _MAXIMUM_CONFIDENCE = 1e4
 _ASCII = 128
 _NUMBERS, PARTS, SKIPPED = "numbers.json", "parts", "skipped.tsv"

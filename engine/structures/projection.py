@@ -46,7 +46,7 @@ class Projection:
 
 
 class Projected(NamedTuple):
-    """Positions in a picture to which coordinates are projected.
+    """Coordinates projected into a picture.
 
     Attributes
     ----------

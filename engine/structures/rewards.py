@@ -41,7 +41,7 @@ _MATRIX = "BLOSUM62"
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the terms of a reward; 1 is the published or learned weight.
+    """Weights of the terms of a reward, relative to the published or learned weights.
 
     Attributes
     ----------

@@ -102,7 +102,7 @@ def _field(
     low = position.min(axis=0) - margin
     shape = tuple(int(n) for n in np.ceil((position.max(axis=0) + margin - low) / spacing) + 1)
     total = np.zeros(int(np.prod(shape)), np.float32)
-    # Contribution and index of an atom in one word: the bits of positive floats are ordered as the numbers.
+    # Contribution and index of an atom in one word: positive floats have the same order as their bits.
     most = np.zeros(len(total), np.uint64)
     step = int(np.ceil(_REACH * float(radius.max()) / spacing))
     around = np.array(list(product(range(-step, step + 1), repeat=3)))

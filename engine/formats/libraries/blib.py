@@ -44,7 +44,7 @@ _NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
 _ROWS = 500
 _LONGEST_PROTEINS = 1 << 14  # maximum length of all accessions of an entry
 _MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
-"""Maximum numbers of modifications and of proteins per spectrum, and number of additional rows that each table may have."""
+"""Maximum numbers of modifications and of proteins per spectrum, and number of rows that each table may have beyond this."""
 _PEAKS_AT_ONCE = 1 << 20
 
 
