@@ -49,7 +49,7 @@ _LABELLED, _UNLABELLED = 0.3, 0.02
 """Minimum fraction of spectra with reporter ions in labelled samples, and maximum in other samples (test files: 0.83 to 1, and 0.005)."""
 _MINIMUM_SPECTRA, _MINIMUM_LABELLED = 30, 3
 _LOWEST_MZ, _RECORDED = 132.0, 0.5
-"""m/z limit (Th), and fraction of spectra with peaks below it that shows that the m/z range of reporter ions was recorded."""
+"""m/z limit (Th); if at least this fraction of spectra has peaks below it, the m/z range of reporter ions was recorded."""
 _LYSINE_Y1, _SEEN, _TIMES = 147.112804, 0.05, 3.0
 """m/z of the unlabelled y1 ion, Th; minimum fraction of spectra with a y1 ion; minimum ratio of the fractions of the two y1 ions."""
 _FOUR_PLEX = frozenset((114, 115, 116, 117))

@@ -24,7 +24,7 @@ __all__ = ["HitTotals", "ReportedHits", "SearchStatistics", "reported_hits", "se
 _RANDOM_LENGTHS, _RANDOM_QUERIES, _RANDOM_SUBJECTS = (100, 1000), 16, 2000
 _SEED = 20141
 _MINIMUM_LAMBDA_SHARE = 0.5  # minimum lambda relative to random sequences; real proteins have about 0.85
-_MINIMUM_SHARE_OF_UNGAPPED = 0.3  # relative to lambda of ungapped alignments; below this, scores of random alignments grow with length
+_MINIMUM_SHARE_OF_UNGAPPED = 0.3  # minimum lambda relative to ungapped alignments; below it, scores of random alignments grow with length
 _NO_STATISTICS = ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
 
 

@@ -288,7 +288,7 @@ def _superpose_by_structure(comparison: Comparison, targets: Sequence[tuple[Chai
     positions, offsets = take_segments(chains.position, chains.offsets, used)
     sizes = [len(some) for _, some in targets]
     all_positions = np.concatenate([query_positions, positions]).astype(np.float64)
-    if not np.isfinite(all_positions).all():  # kernels compute array indices from coordinates
+    if not np.isfinite(all_positions).all():  # the kernels compute indices from coordinates
         raise ValueError("a chain has coordinates that are no numbers")
     pairs = ChainPairs(
         all_positions,

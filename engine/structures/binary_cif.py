@@ -1,7 +1,7 @@
 """Reader of BinaryCIF: mmCIF with encoded columns in MessagePack (Sehnal et al., PLOS Computational Biology 16, 2020, e1008247).
 
 The result has the mmCIF blocks that gemmi reads from text, so that both formats are processed alike. Sizes stated in the file are not
-trusted: a file with more rows than its bytes can contain, or with columns of other lengths, is rejected.
+trusted: a file with more rows than its bytes can contain, or with columns of another length than stated, is rejected.
 """
 
 from __future__ import annotations
