@@ -33,7 +33,7 @@ def stored(result: proteoscope.Result, name: str) -> pa.Table:
     return pyarrow.parquet.read_table(result.path / "results" / result.run_id / f"{name}.parquet")
 
 
-def test_function_writes_the_tables_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_api_function_writes_the_same_tables_as_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = {"preset": "low-resolution", "device": "cpu"}
     result = proteoscope.identify(SPECTRA, PROTEINS, out=tmp_path / "function", missed_cleavages=1, **settings)  # type: ignore[arg-type]
     words = ["identify", SPECTRA, "--database", PROTEINS, "--out", tmp_path / "command", "--set", "missed_cleavages=1", "--quiet"]
@@ -60,7 +60,7 @@ def test_tables_have_the_accepted_rows(imported: proteoscope.ImportedResults) ->
         imported.table("hits")
 
 
-def test_pandas_and_polars_have_the_rows_of_arrow(imported: proteoscope.ImportedResults) -> None:
+def test_pandas_and_polars_tables_have_the_same_rows_as_arrow(imported: proteoscope.ImportedResults) -> None:
     pytest.importorskip("pandas")
     pytest.importorskip("polars")
     columns = ["peptide", "charge", "q_value"]
@@ -69,13 +69,13 @@ def test_pandas_and_polars_have_the_rows_of_arrow(imported: proteoscope.Imported
     assert imported.to_polars("psms", columns=columns).to_dicts() == expected
 
 
-def test_missing_package_is_named(imported: proteoscope.ImportedResults, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_package_that_is_not_installed(imported: proteoscope.ImportedResults, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(proteoscope.ProteoscopeError, match=r"to_polars needs polars, which is not installed. Run pip install polars\."):
         imported.to_polars()
 
 
-def test_text_is_one_line_and_page_has_the_first_rows(imported: proteoscope.ImportedResults) -> None:
+def test_result_repr_is_one_line_and_its_html_has_the_first_rows(imported: proteoscope.ImportedResults) -> None:
     annotation = imported.annotate(0)
     for shown in (imported, imported.project, annotation, proteoscope.read_fasta(PROTEINS), proteoscope.read_spectra(SPECTRA)):
         assert "\n" not in repr(shown) and len(repr(shown)) < 200, repr(shown)
@@ -84,7 +84,7 @@ def test_text_is_one_line_and_page_has_the_first_rows(imported: proteoscope.Impo
     ElementTree.fromstring(annotation._repr_svg_())
 
 
-def test_annotation_of_a_match_is_that_of_its_spectrum(imported: proteoscope.ImportedResults) -> None:
+def test_annotation_of_a_match_equals_annotation_of_its_spectrum(imported: proteoscope.ImportedResults) -> None:
     match = imported.psms.slice(3, 1).to_pylist()[0]
     annotation = imported.annotate(3)
     assert annotation.peptide == f"{match['peptide']}/{match['charge']}"
@@ -98,7 +98,7 @@ def test_annotation_of_a_match_is_that_of_its_spectrum(imported: proteoscope.Imp
         imported.annotate(imported.psms.num_rows)
 
 
-def test_result_of_a_project_is_pickled_and_a_temporary_one_is_not(imported: proteoscope.ImportedResults) -> None:
+def test_only_results_stored_in_a_project_can_be_pickled(imported: proteoscope.ImportedResults) -> None:
     again = pickle.loads(pickle.dumps(imported))
     assert type(again) is proteoscope.ImportedResults and again.psms.equals(imported.psms)
     with proteoscope.align("PEPTIDEKPEPTIDEK", "PEPTIDEKPEPTIDER") as small, pytest.raises(proteoscope.ParameterError, match="out="):

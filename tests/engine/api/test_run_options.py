@@ -24,11 +24,11 @@ def align(**arguments: Any) -> proteoscope.SequenceSearch:
     return proteoscope.align(QUERIES, QUERIES, **({"project": "p", "device": "cpu", "threads": 1} | arguments))
 
 
-def test_run_name_is_the_id_and_the_folder(folder: Path) -> None:
+def test_run_name_becomes_run_id_and_folder_name(folder: Path) -> None:
     assert align(run_name="first").run_id == "first" and (folder / "p" / "results" / "first" / "hits.parquet").is_file()
 
 
-def test_finished_run_is_refused_used_or_replaced(folder: Path) -> None:
+def test_existing_run_is_an_error_or_is_reused_or_replaced_as_requested(folder: Path) -> None:
     first = align(run_name="a", out="h.tsv")
     date = first.record["date"]
     with pytest.raises(proteoscope.RunExistsError, match=r"a finished run 'a'\. overwrite=True replaces it, skip_existing=True keeps it"):
@@ -44,7 +44,7 @@ def test_finished_run_is_refused_used_or_replaced(folder: Path) -> None:
     assert [(run.id, run.status) for run in proteoscope.open_project("p").records] == [("a", "done")]
 
 
-def test_skip_existing_computes_a_missing_file_again(folder: Path) -> None:
+def test_skip_existing_computes_again_if_an_output_file_is_missing(folder: Path) -> None:
     align(run_name="a", out="h.tsv")
     expected = (folder / "h.tsv").read_bytes()
     (folder / "h.tsv").unlink()
@@ -52,7 +52,7 @@ def test_skip_existing_computes_a_missing_file_again(folder: Path) -> None:
     assert (folder / "h.tsv").read_bytes() == expected
 
 
-def test_replaced_run_of_an_open_project_is_read_again(folder: Path) -> None:
+def test_run_replaced_in_an_open_project_is_read_again(folder: Path) -> None:
     names = ("BSA1_comet.pep.xml.gz", "BSA1.mzML.gz", "albumin_proteins.fasta.gz")
     results, spectra, proteins = (proteoscope.resources.path("samples", name) for name in names)
     imported = proteoscope.import_results(results, spectra, proteins, out="p", preset="low-resolution", device="cpu")
@@ -72,7 +72,7 @@ def test_failing_run_leaves_no_project(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["bad.fasta"]
 
 
-def test_busy_project_is_refused_or_waited_for(folder: Path) -> None:
+def test_run_fails_or_waits_if_another_process_writes_the_project(folder: Path) -> None:
     project, waiting, results = Project.create_or_open("p"), threading.Event(), list[proteoscope.SequenceSearch]()
 
     def note(event: proteoscope.ProgressEvent) -> None:
@@ -102,7 +102,7 @@ def test_failed_runs_are_listed_and_deleted(folder: Path) -> None:
         project.delete("a")
 
 
-def test_estimate_runs_and_writes_nothing(folder: Path) -> None:
+def test_estimate_neither_runs_the_search_nor_writes_files(folder: Path) -> None:
     expected = proteoscope.estimate(proteoscope.align, QUERIES, QUERIES, project="p", out="h.tsv", device="cpu")
     assert expected.kind == "align" and expected.device == "cpu" and expected.seconds > 0
     assert repr(expected).startswith("Estimate(align on cpu: ") and not list(folder.iterdir())

@@ -38,7 +38,7 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> No
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_name_that_ends_with_gz_is_compressed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_file_is_compressed_if_its_name_ends_with_gz(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, written = WRITING[name]
     run_in(tmp_path / "plain", monkeypatch, *arguments)
     run_in(tmp_path / "packed", monkeypatch, *(f"{argument}.gz" if argument == written else argument for argument in arguments))
@@ -49,7 +49,7 @@ def test_name_that_ends_with_gz_is_compressed(name: str, tmp_path: Path, monkeyp
     assert packed[:2] == b"\x1f\x8b" and packed[3] == 0 and packed[4:8] == bytes(4)  # RFC 1952: no name, no time
 
 
-def test_every_export_of_one_text_file_is_compressed(tmp_path: Path) -> None:
+def test_every_export_of_a_single_text_file_can_be_compressed(tmp_path: Path) -> None:
     n_compressed = n_refused = 0
     for kind in ("quantify", "cluster", "align", "structures", "reads"):  # the first has an identification, too
         project, out = make(kind, tmp_path / kind), tmp_path / f"exported-{kind}"
@@ -81,7 +81,7 @@ def test_every_export_of_one_text_file_is_compressed(tmp_path: Path) -> None:
         ((*ALIGN, "--out", "h.tsv", "--all-scores", "s.npy.gz"), "an array for NumPy"),
     ],
 )
-def test_gz_is_refused_where_the_format_is_not_text(
+def test_gz_suffix_is_rejected_if_the_format_is_not_text(
     arguments: tuple[str, ...], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -96,12 +96,12 @@ def test_binary_exports_are_those_that_are_not_utf8() -> None:
     assert binary == {"bam", "sorted-bam", "blib"}
 
 
-def test_copied_samples_are_not_compressed_again(tmp_path: Path) -> None:
+def test_samples_command_copies_gzipped_files_unchanged(tmp_path: Path) -> None:
     assert main(["samples", str(tmp_path), "--quiet"]) == 0
     assert (tmp_path / "BSA1.mzML.gz").read_bytes() == (SAMPLES / "BSA1.mzML.gz").read_bytes()
 
 
-def test_failed_compressed_write_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_writing_of_a_compressed_file_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), atomic_file(tmp_path / "x.tsv.gz") as file:
         file.write(b"a")
         _ = 1 / 0

@@ -64,7 +64,7 @@ def places(project: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_output_among_the_files_of_a_project_is_refused(
+def test_output_file_inside_a_project_folder_is_rejected(
     name: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -83,7 +83,7 @@ def test_folder_of_a_project_is_rejected_as_an_output_file(project: Path, capsys
     assert f"{project} is the folder of a project; choose another name for the results" in capsys.readouterr().err
 
 
-def test_preset_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_file_must_not_overwrite_the_preset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     preset = tmp_path / "mine.toml"
     preset.write_text("gap_open = 9\n")
     assert main(["align", QUERIES, QUERIES, *CPU, "--preset", str(preset), "--out", str(preset), "--quiet"]) == 2
@@ -91,7 +91,7 @@ def test_preset_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert preset.read_text() == "gap_open = 9\n"
 
 
-def test_superposition_does_not_write_over_its_structures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_superposition_does_not_overwrite_its_input_structures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     structure = tmp_path / "query.cif"
     assert main(["superpose", DOMAIN, DOMAIN, "--out", str(tmp_path), "--quiet"]) == 0
     before = structure.read_bytes()
@@ -105,12 +105,12 @@ def test_superposition_does_not_write_over_its_structures(tmp_path: Path, capsys
     ["identify", "cluster", "superposed hits", "evidence pages", "superpose", "structure-database", "report"],
 )
 @pytest.mark.parametrize(("name", "output"), [("results.TSV", "results.TSV looks like a file"), ("-", "not one to standard output")])
-def test_name_of_a_file_for_an_output_folder_is_refused(command: str, name: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_folder_is_rejected_if_named_like_a_file(command: str, name: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name if part == "OUT" else part for part in COMMANDS[command]]) == 2
     assert output in capsys.readouterr().err
 
 
-def test_existing_folder_may_be_named_like_a_file(tmp_path: Path) -> None:
+def test_existing_output_folder_may_be_named_like_a_file(tmp_path: Path) -> None:
     (tmp_path / "run.raw.gz").mkdir()
     assert folder_name(str(tmp_path / "run.raw.gz")) and folder_name("version 1.2") == "version 1.2"
 
@@ -121,6 +121,6 @@ def test_export_of_several_files_needs_a_folder(project: Path, tmp_path: Path, c
 
 
 @pytest.mark.parametrize("ending", [".xlsx", ".XLS", ".ods"])
-def test_table_is_not_written_under_the_name_of_a_workbook(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_output_is_rejected_if_named_like_a_workbook(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["align", QUERIES, QUERIES, *CPU, "--out", str(tmp_path / f"hits{ending}")]) == 2
     assert f"{ending.lower()} is not written; choose a name that ends in .tsv" in capsys.readouterr().err

@@ -256,7 +256,7 @@ def test_options_for_output_files_are_marked_as_output() -> None:
     }
 
 
-def test_leftover_checkpoint_of_finished_run_is_removed(project: Path, stopped: str, tmp_path: Path) -> None:
+def test_checkpoint_left_by_a_finished_run_is_removed(project: Path, stopped: str, tmp_path: Path) -> None:
     (checkpoint,) = list_checkpoints()
     content = checkpoint.path.read_bytes()
     assert main(["resume", str(project), "--quiet"]) == 0

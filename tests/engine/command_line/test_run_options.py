@@ -50,7 +50,7 @@ def test_run_name_gives_predictable_paths(folder: Path) -> None:
     assert (folder / "p" / "results" / "sample_1" / "hits.parquet").is_file()
 
 
-def test_existing_run_is_refused_skipped_or_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_run_is_an_error_or_is_skipped_or_replaced_as_requested(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert align("--run-name", "a", "--quiet") == 0
     first = (folder / "p" / "results" / "a" / "run.json").read_bytes()
     capsys.readouterr()
@@ -70,7 +70,7 @@ def test_existing_run_is_refused_skipped_or_replaced(folder: Path, capsys: pytes
     assert runs() == [("a", "done")] and (folder / "p" / "results" / "a" / "run.json").read_bytes() != first
 
 
-def test_skip_existing_refuses_other_parameters_and_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_skip_existing_rejects_changed_parameters_and_input_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert align("--run-name", "a", "--quiet") == 0
     capsys.readouterr()
     assert align("--run-name", "a", "--skip-existing", "--matrix", "BLOSUM45", "--quiet") == 2
@@ -81,7 +81,7 @@ def test_skip_existing_refuses_other_parameters_and_files(folder: Path, capsys: 
     assert "which differs in the content of its input files" in said(capsys)
 
 
-def test_skip_existing_computes_a_missing_file_again(folder: Path) -> None:
+def test_skip_existing_computes_again_if_an_output_file_is_missing(folder: Path) -> None:
     assert align("--run-name", "a", "--quiet") == 0
     expected = (folder / "h.tsv").read_bytes()
     (folder / "h.tsv").unlink()
@@ -119,7 +119,7 @@ def test_standard_input_is_read_once_if_a_missing_file_is_computed_again(folder:
         (("--if-busy", "no"), "invalid choice"),
     ],
 )
-def test_wrong_run_options_are_one_sentence(
+def test_error_for_wrong_run_options_is_one_sentence(
     options: tuple[str, ...], sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert align(*options) == 2
@@ -164,7 +164,9 @@ def holder(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_second_writer_is_refused_by_default(holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_fails_by_default_if_another_process_writes_the_project(
+    holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     try:
         assert align("--run-name", "a", "--quiet") == 2
         assert "is writing this project" in said(capsys)
@@ -174,7 +176,7 @@ def test_second_writer_is_refused_by_default(holder: subprocess.Popen[str], caps
 
 
 @needs_signals
-def test_second_writer_waits_on_request_even_if_the_first_is_killed(
+def test_search_waits_on_request_even_if_the_first_writer_is_killed(
     holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = [sys.executable, "-m", "proteoscope.engine.command_line", *ALIGN, "--out", "h.tsv", "--project", "p"]

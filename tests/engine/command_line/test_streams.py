@@ -46,7 +46,7 @@ READING = {
 
 @pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize("name", READING)
-def test_dash_reads_standard_input(name: str, *, is_packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dash_as_input_file_reads_standard_input(name: str, *, is_packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, path, out = READING[name]
     content = Path(path).read_bytes()
     content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
@@ -92,7 +92,7 @@ def test_preset_is_read_from_standard_input_and_gzip(
         (("estimate", "align", "-", QUERIES, "--out", "o"), "standard input has no size before it is read"),
     ],
 )
-def test_streams_that_cannot_be_used_are_refused(
+def test_dash_is_rejected_if_standard_input_or_output_cannot_be_used(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -113,7 +113,7 @@ def test_streams_that_cannot_be_used_are_refused(
     ],
     ids=["align", "predict", "consensus", "all scores"],
 )
-def test_dash_writes_standard_output(
+def test_dash_as_output_file_writes_standard_output(
     arguments: tuple[str, ...], written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     run_in(tmp_path / "file", monkeypatch, *arguments)

@@ -143,14 +143,14 @@ def test_alternatives_are_not_counted_as_modified_residues(run: Planted) -> None
     assert run.project.record(run.evidence)["counts"]["sites"] == sum(protein["n_sites"] for protein in run.rows(PROTEINS))
 
 
-def test_site_of_a_modification_that_the_match_lacks_is_rejected(run: Planted, tmp_path: Path) -> None:
+def test_site_is_rejected_if_its_match_lacks_the_modification(run: Planted, tmp_path: Path) -> None:
     project, _, chosen, _ = project_with_sites(tmp_path / "project")
     source = write_sites(project, [{**site, "modification": "Acetyl"} for site in chosen])
     with pytest.raises(InputError, match="site of a modification that the match does not have"):
         identified_peptides(source_tables(project.folder, source), ACCEPTED)
 
 
-def test_place_leaves_fixed_modifications_of_the_same_name_in_place() -> None:
+def test_place_does_not_move_fixed_modifications_of_the_same_name() -> None:
     site = {"psm": 3, "peptide": "GASDEC[Methyl]VTD[Methyl]K", "charge": 2, "modification": "Methyl", "residue": "D", "position": 9}
     site |= {"site_probability": 0.8, "site_score": 1.0, "localisation_q_value": 0.01, "has_alternative": True, "proteins": ["one"]}
     site |= {"possible_positions": [4, 5, 9], "probabilities": [0.02, 0.18, 0.8], "protein_positions": [9]}

@@ -128,7 +128,7 @@ def test_checkpoint_restores_partitions_in_item_order(tmp_path: Path) -> None:
     ]
 
 
-def test_checkpoint_of_another_state_or_workload_is_ignored(tmp_path: Path) -> None:
+def test_checkpoint_is_ignored_if_state_or_workload_differs(tmp_path: Path) -> None:
     path = tmp_path / "toy.sqlite"
     run(path, "nearest", 299, 0, [0.1, 0.6])
     rows, computed = run(path, "nearest", 1 << 60, 0, [0.1, 0.7])
@@ -136,7 +136,7 @@ def test_checkpoint_of_another_state_or_workload_is_ignored(tmp_path: Path) -> N
     np.testing.assert_array_equal(rows["found"], np.abs(X[:, None] - np.array([0.1, 0.7])).argmin(axis=1))
 
 
-def test_resumed_run_restores_phase_of_selected_items(tmp_path: Path) -> None:
+def test_resumed_run_restores_a_phase_that_computes_only_some_items(tmp_path: Path) -> None:
     path, passed = tmp_path / "toy.sqlite", np.flatnonzero(X > 0.3)
     for stop_after in (300 + 60, 1 << 60):
         try:

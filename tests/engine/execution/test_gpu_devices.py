@@ -210,7 +210,7 @@ def test_unusable_device_error_gives_the_reason(machine: Callable[..., None]) ->
         resolve_device("cuda")
 
 
-def test_gpu_that_crashes_the_probe_leaves_others_usable(driver: Callable[..., Path]) -> None:
+def test_other_gpus_remain_usable_if_one_crashes_the_probe(driver: Callable[..., Path]) -> None:
     for number, usable in ((0, [1, 2]), (1, [0, 2]), (2, [0, 1])):
         driver(f"crash {number}")
         probed = gpus()
@@ -220,7 +220,7 @@ def test_gpu_that_crashes_the_probe_leaves_others_usable(driver: Callable[..., P
         assert resolve_device("auto").numbers == tuple(usable)
 
 
-def test_gpu_that_hangs_the_probe_leaves_others_usable(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_gpus_remain_usable_if_one_hangs_the_probe(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SILENT_SECONDS", 1.5)
     mark = driver("hang 1")
     assert [gpu.usable for gpu in gpus()] == [True, False, True]

@@ -222,7 +222,7 @@ def test_scheduler_gives_items_of_failed_worker_to_idle_worker() -> None:
     assert record.share() == {"cpu": N}
 
 
-def test_scheduler_returns_items_that_no_gpu_computed() -> None:
+def test_scheduler_returns_the_items_that_no_gpu_could_compute() -> None:
     record, progress = Recorder(), RecordingProgress(Progress())
     left, _ = record.run([record.worker("cuda:0", fails_after=3), record.worker("cuda:1", fails_after=4)], progress)
     undone = np.concatenate([np.arange(part.first, part.last) for part in left])
@@ -335,14 +335,14 @@ def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[l
     return done, Scheduler(workers, round_, parts_of_worker=4)
 
 
-def test_scheduler_gives_up_item_after_three_lost_workers():
+def test_scheduler_abandons_an_item_after_it_ended_three_workers():
     done, scheduler = ended_by({41: 99})
     with pytest.raises(WorkersError, match="3 workers were lost on items 41 to 41;"):
         scheduler.run()
     assert [number for number, times in enumerate(done) if times != 1] == [41]
 
 
-def test_scheduler_keeps_items_when_workers_end_at_random():
+def test_scheduler_loses_no_items_if_workers_end_at_random():
     """Three workers end at one item and two at another: workers are killed at random, and all items are computed."""
     done, scheduler = ended_by({300: 2, 41: 3}, after=300)
     assert scheduler.run() == []
@@ -367,7 +367,7 @@ def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
     raise AssertionError("the run does not end")
 
 
-def test_scheduler_does_not_count_workers_lost_before_the_start_against_items() -> None:
+def test_scheduler_blames_no_item_for_workers_lost_before_the_start() -> None:
     record, losses, n_came = with_lost_before(5)
     assert record.times == {1} and n_came == 6
     assert losses.items == [] and losses.in_a_row == 0
@@ -378,7 +378,7 @@ def test_scheduler_fails_when_no_worker_starts() -> None:
         with_lost_before(99)
 
 
-def test_scheduler_gives_up_two_items_that_end_all_workers():
+def test_scheduler_abandons_two_items_that_end_all_workers():
     done, scheduler = ended_by({41: 99, 300: 99}, n=20)
     with pytest.raises(WorkersError, match="workers were lost on items 41 to 41, 300 to 300"):
         scheduler.run()

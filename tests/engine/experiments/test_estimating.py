@@ -34,7 +34,7 @@ def without_start(estimate: Estimate) -> float:
     return estimate.seconds - estimate.steps["start"]
 
 
-def test_estimate_is_the_sum_over_runs(files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_experiment_estimate_is_the_sum_over_its_runs(files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))  # no earlier runs, which correct estimates
     experiment = proteoscope.experiment(tmp_path / "x", files)
     whole = proteoscope.estimate(experiment.run, database=PROTEINS, **SEARCH)
@@ -51,7 +51,7 @@ def test_estimate_is_the_sum_over_runs(files: list[Path], tmp_path: Path, monkey
     assert whole.disk_bytes is not None and whole.disk_bytes > 0
 
 
-def test_estimate_counts_only_runs_that_are_not_finished(files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_experiment_estimate_excludes_finished_runs(files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     experiment = proteoscope.experiment(tmp_path / "x", files[:1])
     outcomes = experiment.run(database=PROTEINS, advice="none", **SEARCH)
     assert [(outcome.run, outcome.status) for outcome in outcomes] == [("other", "done")]
@@ -72,7 +72,7 @@ def test_estimate_counts_only_runs_that_are_not_finished(files: list[Path], tmp_
     assert "disk     0.00 GB for the results" in capsys.readouterr().out
 
 
-def test_experiment_from_python_is_that_of_the_command(files: list[Path], tmp_path: Path) -> None:
+def test_experiment_created_in_python_equals_that_of_the_command(files: list[Path], tmp_path: Path) -> None:
     table = tmp_path / "runs.tsv"
     table.write_text("file\tcondition\n" + "".join(f"{file.name}\tc{number}\n" for number, file in enumerate(files[:2])))
     experiment = proteoscope.experiment(tmp_path / "x", table)

@@ -56,7 +56,9 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return errors
 
 
-def test_pattern_gives_conditions_and_replicates(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_name_pattern_assigns_conditions_and_replicates(
+    plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pattern = r"(?P<condition>[a-z]+)_(?P<replicate>\d)"
     assert main(["experiment", "create", str(tmp_path / "x"), *plain_files, "--pattern", pattern]) == 0
     rows = listed(tmp_path / "x", capsys)
@@ -68,7 +70,7 @@ def test_pattern_gives_conditions_and_replicates(plain_files: list[str], tmp_pat
     assert [row["sha256"] for row in rows] == [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in plain_files]
 
 
-def test_table_gives_fractions_and_labels(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_table_assigns_fractions_and_labels(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "runs.tsv"
     table.write_text(
         "File\tsample\tfraction\tlabel\ncontrol_1.mgf\ta\t1\t126\ncontrol_1.mgf\tb\t1\t127N\n\ncontrol_2.mgf\ta\t2\t126\n", "utf-16"
@@ -82,7 +84,7 @@ def test_table_gives_fractions_and_labels(plain_files: list[str], tmp_path: Path
     ]
 
 
-def test_copies_are_named_and_left_out(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_create_and_add_report_and_omit_copies_of_files(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "copy.mgf").write_bytes(Path(plain_files[0]).read_bytes())
     assert main(["experiment", "create", str(tmp_path / "x"), *plain_files, str(tmp_path / "copy.mgf")]) == 0
     assert "copy.mgf is byte for byte the same as control_1.mgf: it is left out" in capsys.readouterr().err
@@ -91,7 +93,7 @@ def test_copies_are_named_and_left_out(plain_files: list[str], tmp_path: Path, c
     assert [row["file"] for row in listed(tmp_path / "x", capsys)] == plain_files
 
 
-def test_files_of_one_name_get_distinct_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_equal_name_get_distinct_run_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [tmp_path / "a" / "RUN.mgf", tmp_path / "b" / "run.mgf", tmp_path / "b" / "con.mgf", tmp_path / "b" / "試料.mgf"]
     for path in names:
         path.parent.mkdir(exist_ok=True)
@@ -100,7 +102,9 @@ def test_files_of_one_name_get_distinct_runs(tmp_path: Path, capsys: pytest.Capt
     assert [row["run"] for row in listed(tmp_path / "x", capsys)] == ["RUN", "run_2", "run_con", "run_3"]
 
 
-def test_removed_run_can_be_added_again(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_removed_from_an_experiment_can_be_added_again(
+    plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["experiment", "create", str(tmp_path / "x"), *plain_files]) == 0
     before = (tmp_path / "x" / "experiment.tsv").read_bytes()
     assert main(["experiment", "remove", str(tmp_path / "x"), "treated_1.mgf"]) == 0
@@ -127,7 +131,9 @@ WRONG_TABLES = {
 
 
 @pytest.mark.parametrize("case", WRONG_TABLES)
-def test_create_refuses_wrong_table(case: str, plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_experiment_create_rejects_an_invalid_table(
+    case: str, plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     content, message = WRONG_TABLES[case]
     (tmp_path / "runs.tsv").write_text(content)
     assert message in refusal(capsys, "create", tmp_path / "x", "--runs", tmp_path / "runs.tsv")
@@ -135,7 +141,9 @@ def test_create_refuses_wrong_table(case: str, plain_files: list[str], tmp_path:
 
 
 @pytest.mark.parametrize("change", ["link", "relative path", "run name", "digest", "two files of one run"])
-def test_untrusted_experiment_is_refused(change: str, plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_untrusted_experiment_file_is_rejected(
+    change: str, plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["experiment", "create", str(tmp_path / "x"), *plain_files]) == 0
     table = tmp_path / "x" / "experiment.tsv"
     content = table.read_text()
@@ -154,7 +162,9 @@ def test_untrusted_experiment_is_refused(change: str, plain_files: list[str], tm
     assert ("link" if change == "link" else "experiment.tsv") in refusal(capsys, "list", tmp_path / "x")
 
 
-def test_each_run_has_the_tables_of_a_separate_search(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_experiment_runs_have_the_same_tables_as_separate_searches(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "bad.mzML").write_text("junk")
     (tmp_path / "changed.mgf").write_text("before")
     project = tmp_path / "x"
@@ -186,7 +196,9 @@ def test_each_run_has_the_tables_of_a_separate_search(files: list[str], tmp_path
     assert "BSA1 (database); BSA2 (database)" in other
 
 
-def test_finished_run_joins_the_experiment(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_finished_run_of_the_project_can_be_added_to_the_experiment(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     project = tmp_path / "x"
     assert main(["experiment", "create", str(project), files[0]]) == 0
     assert main(["identify", files[1], "--out", str(project), *SEARCH, "--run-name", "by_hand", "--quiet"]) == 0
@@ -197,7 +209,9 @@ def test_finished_run_joins_the_experiment(files: list[str], tmp_path: Path, cap
     assert capsys.readouterr().out == "1 searched, 1 were finished before, 0 failed\n"
 
 
-def test_memory_limit_gives_the_same_tables_or_is_refused(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_memory_limit_is_rejected_if_too_low_and_changes_no_table(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("limited", "free"):
         assert main(["experiment", "create", str(tmp_path / name), files[0]]) == 0
     message = refusal(capsys, "run", tmp_path / "limited", *SEARCH, "--memory-limit", "260")
@@ -225,7 +239,7 @@ OTHER_SEARCHES = {
 
 
 @pytest.mark.parametrize("kind", OTHER_SEARCHES)
-def test_other_search_gives_the_tables_of_a_run_alone(
+def test_experiment_with_other_search_has_same_tables_as_separate_search(
     kind: str, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project, search = tmp_path / "x", (*OTHER_SEARCHES[kind], "--preset", "low-resolution", "--device", "cpu")
@@ -242,7 +256,7 @@ def test_other_search_gives_the_tables_of_a_run_alone(
     assert f"holds no finished run 'identified' of {kind}" in refusal(capsys, "add", project, "identified")
 
 
-def test_search_of_an_experiment_has_no_options_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_experiment_search_rejects_options_that_concern_a_single_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "unrecognized arguments: --from-project" in refusal(
         capsys, "run", tmp_path, "--search", "modified", "--database", DATABASE, "--from-project", "x"
     )
@@ -250,7 +264,7 @@ def test_search_of_an_experiment_has_no_options_of_one_run(tmp_path: Path, capsy
     assert "invalid choice: 'cluster'" in refusal(capsys, "run", tmp_path, "--search", "cluster", "--database", DATABASE)
 
 
-def test_held_project_is_opened_once(plain_files: list[str], tmp_path: Path) -> None:
+def test_project_open_returns_the_same_object_while_held_open(plain_files: list[str], tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "x")
     with project.held_open():
         assert Project.open(tmp_path / "x") is project and Project.create_or_open(tmp_path / "x") is project
@@ -263,7 +277,7 @@ def test_held_project_is_opened_once(plain_files: list[str], tmp_path: Path) -> 
     assert again is not project and again.runs() == []
 
 
-def test_digests_are_remembered_until_a_file_changes(plain_files: list[str]) -> None:
+def test_file_digests_are_stored_until_the_file_changes(plain_files: list[str]) -> None:
     file = Path(plain_files[0])
     with digests_remembered([file]):
         first = file_digest(file)
@@ -279,7 +293,7 @@ def test_digests_are_remembered_until_a_file_changes(plain_files: list[str]) -> 
 
 
 @pytest.mark.parametrize("line", ["Run 2 of 2", "Scoring spectra"])
-def test_killed_experiment_continues_with_the_same_tables(line: str, files: list[str], tmp_path: Path) -> None:
+def test_experiment_resumed_after_a_kill_has_the_same_tables(line: str, files: list[str], tmp_path: Path) -> None:
     project, whole = tmp_path / "x", tmp_path / "whole"
     for folder in (project, whole):
         assert main(["experiment", "create", str(folder), *files, "--quiet"]) == 0
@@ -296,7 +310,7 @@ def test_killed_experiment_continues_with_the_same_tables(line: str, files: list
         assert tables(project, run) == tables(whole, run)
 
 
-def test_workers_give_the_same_tables(files: list[str], tmp_path: Path) -> None:
+def test_experiment_tables_are_the_same_with_workers(files: list[str], tmp_path: Path) -> None:
     for folder, more in ((tmp_path / "x", ("--workers", "local:2")), (tmp_path / "whole", ())):
         assert main(["experiment", "create", str(folder), *files, "--quiet"]) == 0
         assert main(["experiment", "run", str(folder), *SEARCH, *more, "--quiet"]) == 0
@@ -304,7 +318,7 @@ def test_workers_give_the_same_tables(files: list[str], tmp_path: Path) -> None:
         assert tables(tmp_path / "x", run) == tables(tmp_path / "whole", run)
 
 
-def test_kills_at_random_times_change_nothing(files: list[str], tmp_path: Path) -> None:
+def test_experiment_killed_at_random_times_has_the_same_tables(files: list[str], tmp_path: Path) -> None:
     n_kills, chance = 3, random.Random(3)
     whole = tmp_path / "whole"
     assert main(["experiment", "create", str(whole), *files, "--quiet"]) == 0

@@ -45,7 +45,7 @@ def planted_runs(planted: Planted, n: int, size: int = 300) -> dict[str, Rows]:
     return {f"run_{number}": planted.run(number, size) for number in range(n)}
 
 
-def test_report_agrees_with_plain_competition(tmp_path: Path) -> None:
+def test_experiment_report_equals_plain_target_decoy_competition(tmp_path: Path) -> None:
     planted = Planted(60, 200)
     runs = planted_runs(planted, 4)
     project, rows = made(tmp_path, runs, plus_one=True, fdr=0.05)
@@ -135,7 +135,7 @@ def test_report_agrees_with_plain_competition(tmp_path: Path) -> None:
 
 # If all matches take part in the fit, 2.5 % are false in the small runs.
 @pytest.mark.parametrize(("n_runs", "size", "n_known", "most"), [(30, 400, 1000, 0.012), (100, 60, 400, 0.02)], ids=["large", "small"])
-def test_rates_hold_where_the_union_of_runs_exceeds_them(n_runs: int, size: int, n_known: int, most: float) -> None:
+def test_experiment_fdr_is_controlled_where_the_union_of_runs_exceeds_it(n_runs: int, size: int, n_known: int, most: float) -> None:
     false_share, of_union = [], []
     for seed in range(4):
         rng = np.random.default_rng((seed, n_runs))
@@ -164,7 +164,7 @@ def test_rates_hold_where_the_union_of_runs_exceeds_them(n_runs: int, size: int,
     assert np.mean(of_union) > 0.025
 
 
-def test_posterior_errors_of_a_peptide_ignore_its_labels() -> None:
+def test_posterior_error_of_a_peptide_ignores_its_target_or_decoy_labels() -> None:
     rng = np.random.default_rng(5)
     family, is_decoy = rng.integers(0, 100, 500), rng.random(500) < 0.4
     score = rng.normal(np.where(is_decoy, 0, 3), 1)
@@ -178,7 +178,7 @@ def test_posterior_errors_of_a_peptide_ignore_its_labels() -> None:
     assert len(posterior_errors(np.zeros(0), np.zeros(0, bool), np.zeros(0, np.int64))) == 0
 
 
-def test_no_class_has_the_rate_of_the_whole_list(tmp_path: Path) -> None:
+def test_match_classes_have_separate_error_rates(tmp_path: Path) -> None:
     planted = Planted(400, 1000)
     runs = {}
     for number in range(3):
@@ -200,13 +200,13 @@ def test_no_class_has_the_rate_of_the_whole_list(tmp_path: Path) -> None:
     assert not any(row["is_accepted_in_experiment"] for row in read(project)["experiment_matches"] if row["match_class"] != "specific")
 
 
-def test_pairs_have_the_same_residues_shift_class_and_protein() -> None:
+def test_pair_number_depends_on_residues_shift_class_and_protein() -> None:
     family, shift, match_class, protein = np.array([5, 5, 5, 5, 5, 6]), [0.0, 1e-9, 15.99, 0, 0, 0], [0, 0, 0, 1, 0, 0], [3, 3, 3, 3, 4, 3]
     pair = pair_numbers(family, np.array(shift), np.array(match_class), np.array(protein))
     assert pair[0] == pair[1] and len(set(pair.tolist())) == 5
 
 
-def test_merging_in_any_order_and_steps_gives_the_same_matches() -> None:
+def test_merged_matches_do_not_depend_on_order_and_steps() -> None:
     rng = np.random.default_rng(3)
     rows = np.zeros(500, MATCH)
     rows["key"], rows["run"], rows["psm"] = rng.integers(0, 40, 500), rng.integers(0, 5, 500), rng.permutation(500)
@@ -218,7 +218,7 @@ def test_merging_in_any_order_and_steps_gives_the_same_matches() -> None:
     assert whole["n_psms"].sum() == rows["n_psms"].sum()
 
 
-def test_added_run_gives_the_tables_made_from_scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_after_adding_a_run_equals_report_computed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_module, "_FEWEST_MERGED", 400)  # merges several times
     planted = Planted(60, 200)
     runs = planted_runs(planted, 5)
@@ -253,7 +253,7 @@ def test_added_run_gives_the_tables_made_from_scratch(tmp_path: Path, monkeypatc
     assert tables(project.folder, REPORT) != added
 
 
-def test_changed_or_damaged_report_is_made_from_scratch(tmp_path: Path) -> None:
+def test_changed_or_damaged_report_is_computed_anew(tmp_path: Path) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(40, 100), 2))
     report_experiment(project, rows, Progress())
     first = tables(project.folder, REPORT)
@@ -285,7 +285,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", [*HOSTILE, "truncated", "shortened file"])
-def test_invalid_run_table_is_named(case: str, tmp_path: Path) -> None:
+def test_report_error_names_the_invalid_table_of_a_run(case: str, tmp_path: Path) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(40, 100), 3, 100))
     path = project.folder / "results" / "run_1" / "psms.parquet"
     content, message = path.read_bytes(), r"run_1/psms\.parquet"
@@ -305,7 +305,7 @@ def test_invalid_run_table_is_named(case: str, tmp_path: Path) -> None:
     assert REPORT not in {run.id for run in Project.open(project.folder).runs() if run.status == "done"}
 
 
-def test_odd_values_of_a_run_end_without_traceback(tmp_path: Path) -> None:
+def test_report_accepts_or_rejects_odd_values_of_a_run(tmp_path: Path) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(40, 100), 2, 100))
     table = pq.read_table(project.folder / "results" / "run_1" / "psms.parquet")
     odd = {"calculated_mass": [math.inf] * 100, "sequence": ["*BXZ*"] * 100, "psm_id": [-1] * 100, "score": [1e9, *[-1e9] * 99]}
@@ -320,14 +320,14 @@ def test_odd_values_of_a_run_end_without_traceback(tmp_path: Path) -> None:
         assert "run_1" in str(error)
 
 
-def test_colliding_keys_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_rejects_peptides_with_colliding_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(40, 100), 1, 100))
     monkeypatch.setattr(peptidoforms, "form_keys", lambda characters, offsets, is_decoy: np.zeros(len(offsets) - 1, np.uint64))
     with pytest.raises(InputError, match="different peptides with the same key"):
         report_experiment(project, rows, Progress())
 
 
-def test_runs_of_other_searches_are_refused(tmp_path: Path) -> None:
+def test_report_rejects_runs_with_other_search_parameters(tmp_path: Path) -> None:
     runs = planted_runs(Planted(40, 100), 2, 100)
     project, rows = made(tmp_path, runs)
     absent = ExperimentRow("not_there", "/not_there.mgf", "not_there")
@@ -348,13 +348,13 @@ def test_runs_of_other_searches_are_refused(tmp_path: Path) -> None:
         report_experiment(project, [clustered], Progress())
 
 
-def test_memory_parameters_may_differ_between_runs(tmp_path: Path) -> None:
+def test_report_accepts_runs_that_differ_in_memory_parameters(tmp_path: Path) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(40, 100), 2, 100))
     small = add_run(project, "small", Planted(40, 100).run(5, 100), tmp_path, index_memory=64)
     assert report_experiment(project, [*rows, small], Progress()).n_runs == 3
 
 
-def test_library_runs_compete_like_identifications(tmp_path: Path) -> None:
+def test_report_of_library_runs_equals_report_of_identifications(tmp_path: Path) -> None:
     runs = planted_runs(Planted(60, 200), 4)
     project, rows = made(tmp_path, runs)
     of_identify = report_experiment(project, rows, Progress())
@@ -369,7 +369,7 @@ def test_library_runs_compete_like_identifications(tmp_path: Path) -> None:
     assert {row["match_class"] for row in written["experiment_peptides"]} == {"same"}
 
 
-def test_library_peptides_without_proteins_have_no_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_has_no_protein_groups_if_library_peptides_lack_proteins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = {name: of_search(run, "library") for name, run in planted_runs(Planted(60, 200), 2).items()}
     for run in runs.values():
         run["proteins"] = [["DECOY_unknown" if is_decoy else "unknown"] for is_decoy in run["is_decoy"]]
@@ -386,7 +386,7 @@ def test_library_peptides_without_proteins_have_no_groups(tmp_path: Path, capsys
     assert len(pq.read_table(project.table("experiment_matches", REPORT))) > 0
 
 
-def test_open_library_search_has_classes_of_masses(tmp_path: Path) -> None:
+def test_report_of_open_library_search_separates_shifted_and_equal_masses(tmp_path: Path) -> None:
     run = Planted(60, 200).run(1, 300)
     shifts = [57.0215 if number % 2 else 0.0 for number in range(300)]
     project, rows = made(tmp_path, {"run_0": of_search(run, "library", shifts)}, kind="library", precursor_tolerance="200 Da")
@@ -395,7 +395,7 @@ def test_open_library_search_has_classes_of_masses(tmp_path: Path) -> None:
     assert {("[+57.02]" in row["peptide"], row["match_class"]) for row in peptides} == {(True, "shifted"), (False, "same")}
 
 
-def test_same_shift_is_one_peptidoform_in_all_runs(tmp_path: Path) -> None:
+def test_report_joins_peptidoforms_with_the_same_shift_in_all_runs(tmp_path: Path) -> None:
     planted = Planted(60, 200)
     runs = {}
     for number, shift in enumerate((57.0215, 57.0249, 57.0301, -17.0)):
@@ -417,7 +417,7 @@ def test_same_shift_is_one_peptidoform_in_all_runs(tmp_path: Path) -> None:
     assert {row["match_class"] for text, row in peptides.items() if "[" not in text} == {"none"}
 
 
-def test_command_reports_and_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_experiment_report_command_prints_counts_and_exports_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(120, 300), 3))
     write_experiment(project, rows)
     assert main(["experiment", "report", str(project.folder), "--tsv"]) == 0
@@ -431,7 +431,7 @@ def test_command_reports_and_exports(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert project.record(REPORT)["peptides"]["targets"] == int(lines[2].split()[0])
 
 
-def test_runs_without_matches_are_reported(tmp_path: Path) -> None:
+def test_report_accepts_runs_without_matches(tmp_path: Path) -> None:
     planted = Planted(40, 100)
     nothing = {name: values[:0] for name, values in planted.run(0, 10).items()}
     project, rows = made(tmp_path, {"nothing": nothing, "decoys": planted.rows([50, 51, 52], [True] * 3, [3.0, 2.0, 1.0])})

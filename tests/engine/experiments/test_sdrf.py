@@ -47,7 +47,7 @@ def read(path: Path) -> list[ExperimentRow]:
     return [row._replace(file=Path(row.file).name) for row in read_table(path)]
 
 
-def test_design_is_read(tmp_path: Path) -> None:
+def test_read_table_reads_samples_conditions_fractions_and_labels(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         line("A", "a1.mzML"),
@@ -67,7 +67,7 @@ def test_design_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_technical_replicates_become_samples(tmp_path: Path) -> None:
+def test_sdrf_technical_replicates_become_separate_samples(tmp_path: Path) -> None:
     path = written(tmp_path, line("A", "a1.mzML"), line("A", "a2.mzML", technical="2"), line("B", "b.mzML", technical="2"))
     progress = RecordingProgress(Progress())
     assert [row.sample for row in read_table(path, progress)] == ["A", "A_2", "B"]
@@ -101,14 +101,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_table_is_refused(case: str, tmp_path: Path) -> None:
+def test_read_table_rejects_an_invalid_sdrf_file(case: str, tmp_path: Path) -> None:
     lines, message, header = WRONG[case]
     with pytest.raises(InputError) as error:
         read_table(written(tmp_path, *lines, header=header))
     assert message in str(error.value)
 
 
-def test_written_table_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_written_sdrf_table_round_trips(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a1.mgf", "a2.mgf", "b.mgf"):
         (tmp_path / name).write_text(name)
     path = written(

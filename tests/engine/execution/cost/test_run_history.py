@@ -87,7 +87,7 @@ def test_corrected_prediction_prefers_runs_that_did_not_wait_for_cpus():
     assert machine.run(3.0, load=1.0)[0] < 0.25, "the first run after the load"
 
 
-def test_corrected_prediction_divides_by_the_load_if_no_run_was_without():
+def test_corrected_prediction_divides_by_load_if_all_earlier_runs_had_load():
     machine = Machine()
     StepHistory("cluster", "cpu", 2).add({"read": 1.0}, {"read": 1.0}, 0.9)
     for _ in range(4):
@@ -95,14 +95,14 @@ def test_corrected_prediction_divides_by_the_load_if_no_run_was_without():
     assert machine.run(3.0, load=1.0, cpu_share=0.9)[0] < 0.25
 
 
-def test_corrected_prediction_ignores_waiting_that_is_usual_on_the_machine():
+def test_corrected_prediction_ignores_the_usual_waiting_of_the_machine():
     machine = Machine()
     for _ in range(3):
         machine.run(3.0, load=1.0, cpu_share=0.4)
     assert machine.run(3.0, load=1.0, cpu_share=0.4)[0] < 0.25
 
 
-def test_corrected_index_step_follows_runs_that_found_or_built_theirs_alike():
+def test_corrected_index_time_uses_runs_that_likewise_opened_or_built_it():
     building, opening = {"read": 1.0, "index": 2.0}, {"read": 1.0, "index": 0.1}
     first = StepHistory("library", "cpu", 2, "a")
     assert not first.finds_index
