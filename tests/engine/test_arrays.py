@@ -15,7 +15,7 @@ def test_batches_of_array_runs_contain_every_run_once(lengths):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 40])
-def test_rows_that_begin_a_run_and_places_in_it_equal_a_loop(n):
+def test_group_starts_and_positions_in_groups_equal_a_plain_loop(n):
     rng = np.random.default_rng(n)
     columns = rng.integers(0, 2, (2, n))
     rows = list(zip(*columns.tolist(), strict=True))
@@ -34,12 +34,12 @@ def test_ranges_list_the_indices_between_starts_and_stops():
     assert [rows[offsets[i] : offsets[i + 1]].tolist() for i in range(4)] == parts
 
 
-def test_hash_equals_the_published_generator():
+def test_splitmix64_equals_the_published_generator():
     """The first numbers of Vigna's splitmix64.c for seed 1234567."""
     states = np.array([1234567 + k * 0x9E3779B97F4A7C15 & (1 << 64) - 1 for k in (1, 2)], np.uint64)
     assert splitmix64(states).tolist() == [6457827717110365317, 3203168211198807973]
 
 
-def test_values_are_true_at_the_given_rows_alone():
+def test_true_at_is_true_only_at_the_given_rows():
     assert true_at(5, np.array([3, 0, 3])).tolist() == [True, False, False, True, False]
     assert true_at(2, []).tolist() == [False, False]

@@ -20,7 +20,7 @@ PRINTABLE = st.text(st.sampled_from("%0124589ABCDEFa@*é\u00a0 ~"), max_size=12)
 
 
 @given(st.lists(PRINTABLE, unique=True, max_size=8))
-def test_escape_keeps_different_names_different(names: list[str]) -> None:
+def test_escaped_names_differ_if_the_names_differ(names: list[str]) -> None:
     escaped = list(map(READ_NAMES.escape, names))
     assert len(set(escaped)) == len(names)
     assert all(re.fullmatch("(?![*])[!-?A-~]*", text) for text in escaped)

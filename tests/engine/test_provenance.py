@@ -55,7 +55,7 @@ def test_run_record_has_the_digests_of_all_results(project: Path) -> None:
     assert record["digests"] == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in written.items()}
 
 
-def test_machine_names_gpus_only_if_they_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_record_lists_gpus_only_if_they_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "gpus" not in machine(with_gpus=False)
     assert isinstance(machine(with_gpus=True)["gpus"], list)
 
@@ -65,7 +65,7 @@ def test_file_digests_skips_missing_files(tmp_path: Path) -> None:
     assert file_digests(tmp_path, ["a", "b"]) == {"a": file_digest(tmp_path / "a")}
 
 
-def test_source_commit_is_that_of_git_and_says_whether_files_differ(tmp_path: Path) -> None:
+def test_source_commit_equals_that_of_git_and_marks_changed_files(tmp_path: Path) -> None:
     def git(*arguments: str) -> str:
         identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
         return subprocess.run(["git", *identity, "-C", str(tmp_path), *arguments], capture_output=True, text=True, check=True).stdout
@@ -89,13 +89,13 @@ def test_source_commit_is_unknown_without_git(tmp_path: Path, monkeypatch: pytes
     assert source_commit(tmp_path) == ""
 
 
-def test_program_commit_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_commit_is_read_from_git_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     commit = program_commit()
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("Git was started again"))
     assert program_commit() == commit
 
 
-def test_creation_time_is_now_or_that_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_creation_time_is_now_unless_source_date_epoch_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(EPOCH, raising=False)
     before = datetime.now(UTC)
     assert before <= creation_time() <= datetime.now(UTC)
@@ -104,7 +104,7 @@ def test_creation_time_is_now_or_that_of_the_variable(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("value", ["-1", "1.5", "now", "٣", "9" * 13, str(253_402_300_800), " 1"])
-def test_wrong_creation_time_is_refused_before_a_search(
+def test_invalid_source_date_epoch_is_rejected_before_a_search(
     value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(EPOCH, value)
@@ -121,7 +121,7 @@ def test_run_record_has_the_digests_of_the_published_tables(identified_once: Pat
     assert len(tables) == 3 and tables.items() <= record["digests"].items()
 
 
-def test_dates_of_exports_follow_the_variable(identified_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dates_of_exports_follow_source_date_epoch(identified_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(EPOCH, str(SECONDS))
     for name in ("a.mzid", "a.pep.xml", "a.blib"):
         kind = {"a.pep.xml": "pepxml"}.get(name, name[2:])

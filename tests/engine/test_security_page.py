@@ -256,7 +256,7 @@ def test_tests_of_security_page_exist(test):
     assert name in defined_in(REPOSITORY / "tests" / module)
 
 
-def test_sentences_of_page_are_split_in_tables_paragraphs_and_lists():
+def test_sentences_are_found_in_tables_paragraphs_and_lists_of_the_page():
     text = "# Head\n\nOne. Two,\nthree.\n\n| what is | x |\n|--|--|\n| a | b. C |\n| a | b | 1 | 2 |\n\n* **Four.** Five.\n* Six.\n"
     assert sentences(text) == ["One.", "Two, three.", "| a | b. C |", "Five.", "Six."]
 

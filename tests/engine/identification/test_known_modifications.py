@@ -68,7 +68,7 @@ def projects(databases: tuple[Path, Path], tmp_path_factory: pytest.TempPathFact
     return folder / "plain", folder / "planted"
 
 
-def test_known_modification_scores_like_a_residue_of_equal_mass(projects: tuple[Path, Path]) -> None:
+def test_psms_with_known_modification_equal_those_with_residue_of_equal_mass(projects: tuple[Path, Path]) -> None:
     plain, planted = (
         {row["spectrum"]: row for row in rows_of(folder, "psms") if row["q_value"] is not None and row["q_value"] <= 0.01}
         for folder in projects
@@ -139,7 +139,7 @@ def test_second_pass_searches_known_modifications(databases: tuple[Path, Path], 
     assert "HLVN[Deamidated]EPQNLIK" in {row["peptide"] for row in rows if row["q_value"] is not None and row["q_value"] <= 0.01}
 
 
-def test_identify_reports_known_modifications_beyond_capacity(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_identify_reports_known_modifications_that_exceed_the_limit(databases: tuple[Path, Path], tmp_path: Path) -> None:
     messages: list[str] = []
 
     class MessageRecorder(Progress):

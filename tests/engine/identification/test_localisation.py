@@ -70,7 +70,7 @@ def tables(searched, tmp_path_factory):
     return project, search(searched, project)
 
 
-def test_sites_are_mostly_right_and_their_probabilities_sum_up(searched, tables):
+def test_most_sites_are_correct_and_probabilities_sum_to_the_number_of_sites(searched, tables):
     _, truth = searched
     _, rows = tables
     right = rated = 0
@@ -96,7 +96,7 @@ def test_sites_are_mostly_right_and_their_probabilities_sum_up(searched, tables)
         assert len(positions) == rows["psms"][psm]["modification_names"].count("Phospho")
 
 
-def test_protein_sites_are_one_row_for_each_residue(proteins, tables):
+def test_protein_sites_table_has_one_row_per_residue(proteins, tables):
     _, rows = tables
     keys = [(row["protein"], row["position"], row["modification"]) for row in rows["protein_sites"]]
     assert len(keys) == len(set(keys)) >= 60
@@ -116,7 +116,7 @@ def test_protein_sites_are_one_row_for_each_residue(proteins, tables):
     assert not counted
 
 
-def test_record_states_rates_by_both_decoy_residues(tables):
+def test_run_record_has_false_localisation_rates_of_both_decoy_residues(tables):
     project, rows = tables
     record = json.loads((project / "run.json").read_text())["localisation"]
     (of_phospho,) = record
@@ -142,13 +142,13 @@ def test_site_tables_do_not_depend_on_threads(searched, tables, tmp_path):
         assert first.read_bytes() == second.read_bytes()
 
 
-def test_searches_localise_only_requested_modifications(searched, tmp_path):
+def test_search_localises_only_the_requested_modifications(searched, tmp_path):
     assert TABLES[0] not in search(searched, tmp_path / "off", localise="none")
     rows = search(searched, tmp_path / "oxidation", preset="high-resolution", second_pass=True)
     assert not set(TABLES) & rows.keys(), "only the second pass searches deamidation"
 
 
-def test_ubiquitin_is_never_on_the_last_residue_of_peptides(proteins, searched, tmp_path):
+def test_ubiquitin_is_never_localised_to_the_last_residue_of_a_peptide(proteins, searched, tmp_path):
     folder, _ = searched
     remnant, random = mass.calculate_mass(formula="C4H6N2O2"), np.random.default_rng(5)
     ends = {sequence[-12:] for sequence in proteins.values()}
@@ -183,7 +183,7 @@ def test_ubiquitin_is_never_on_the_last_residue_of_peptides(proteins, searched, 
     assert all(len(rows["psms"][site["psm"]]["sequence"]) not in site["possible_positions"] for site in of_gg)
 
 
-def test_api_returns_accepted_sites_and_sites_without_alternatives(tables):
+def test_python_api_returns_accepted_sites_and_sites_without_alternative(tables):
     project, rows = tables
     result = proteoscope.open_project(project).run()
     assert {*TABLES} <= {*result.tables}
@@ -198,7 +198,7 @@ def test_api_returns_accepted_sites_and_sites_without_alternatives(tables):
     assert 0 < len(result.sites(maximum_flr=0.0)) < len(rows["protein_sites"])
 
 
-def test_tables_of_sites_are_exported_if_there_are_any(searched, tables, tmp_path):
+def test_site_tables_are_exported_if_the_run_has_sites(searched, tables, tmp_path):
     project, rows = tables
     result = proteoscope.open_project(project).run()
     written = {path.name: path for path in result.export(tmp_path / "all", format="tsv")}
@@ -214,13 +214,13 @@ def test_tables_of_sites_are_exported_if_there_are_any(searched, tables, tmp_pat
     assert sorted(path.name for path in written) == ["peptides.tsv", "proteins.tsv", "psms.tsv"]
 
 
-def test_sites_of_python_api_are_an_error_without_localisation(searched, tmp_path):
+def test_python_api_raises_an_error_for_sites_of_a_run_without_localisation(searched, tmp_path):
     search(searched, tmp_path, localise="none")
     with pytest.raises(ParameterError, match="no table 'protein_sites'"):
         proteoscope.open_project(tmp_path).run().sites()
 
 
-def test_peptides_of_sites_hold_fixed_modifications_of_the_same_name(tmp_path):
+def test_site_peptides_have_fixed_modifications_of_the_same_name_unmoved(tmp_path):
     """A fixed modification stays where it is, also if a variable one of the same name is localised."""
     simulation, random = Simulation(3, 5, 8), np.random.default_rng(5)
     methyl, sequence = mass.calculate_mass(formula="CH2"), "GASDECVTDMSFLNETHAAEYVLR"
@@ -237,7 +237,7 @@ def test_peptides_of_sites_hold_fixed_modifications_of_the_same_name(tmp_path):
         assert site["peptide"][: site["peptide"].index("C[Methyl]") + 1].replace("[Methyl]", "") == sequence[:6]
 
 
-def test_imported_matches_have_the_sites_of_the_search(searched, tables, tmp_path):
+def test_imported_matches_have_the_same_sites_as_the_search(searched, tables, tmp_path):
     """Matches that are exported and imported again are localised as by the search that found them."""
     folder, _ = searched
     project, rows = tables
@@ -285,7 +285,7 @@ def test_imported_matches_are_not_localised_without_a_database(searched, tables,
     assert any("not localised without the database" in text for text in run_messages(tmp_path / "project"))
 
 
-def test_matches_of_a_library_are_localised(searched, tables, tmp_path, monkeypatch):
+def test_library_search_localises_modifications_of_its_matches(searched, tables, tmp_path, monkeypatch):
     folder, truth = searched
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     proteoscope.open_project(tables[0]).run().export(tmp_path / "library.msp")

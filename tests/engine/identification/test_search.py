@@ -165,7 +165,7 @@ def test_spectra_without_charge_are_searched_at_several_charges(plain, database,
     assert all(len([row for row in rows if row["spectrum_id"] == identifier]) == 1 for identifier in simulation.known)
 
 
-def test_hits_per_spectrum_do_not_change_the_best_hit(plain, database, tmp_path):
+def test_best_hit_does_not_depend_on_the_number_of_hits_per_spectrum(plain, database, tmp_path):
     _, path = plain
     _, single = search(path, database, tmp_path / "project", "high-resolution")
     _, several = search(path, database, tmp_path / "project", "high-resolution", hits_per_spectrum=3)
@@ -186,7 +186,7 @@ def test_hits_per_spectrum_do_not_change_the_best_hit(plain, database, tmp_path)
             assert float(rows[0]["delta_score"]) == pytest.approx(scores[0] - scores[1], abs=1e-4)
 
 
-def test_existing_decoys_give_the_results_of_generated_decoys(plain, proteins, database, tmp_path):
+def test_identify_gives_equal_results_with_existing_and_generated_decoys(plain, proteins, database, tmp_path):
     _, path = plain
     both = tmp_path / "both.fasta"
     decoys = "".join(f">REV_{name} a protein\n{sequence[::-1]}\n" for name, sequence in proteins.items())
@@ -288,7 +288,7 @@ def test_identify_rejects_broken_spectra_in_strict_mode(plain, database, tmp_pat
     assert len(simulation.known) == N_KNOWN
 
 
-def test_second_pass_is_a_class_with_its_own_q_values(shared_data, tmp_path):
+def test_second_pass_psms_have_separate_q_values(shared_data, tmp_path):
     """The second pass finds more; no q-value is below the ratio of decoys to targets of its class, by a loop over its matches.
 
     Results of the first pass remain unless the second pass has a better match of that spectrum.

@@ -41,7 +41,7 @@ class Gate:
         return "through"
 
 
-def test_queue_runs_jobs_in_order_and_never_two_together(queue: JobQueue) -> None:
+def test_queue_runs_jobs_in_order_and_never_two_at_once(queue: JobQueue) -> None:
     running, most, order = [0], [0], []
 
     def work(number: int, progress: Progress) -> int:

@@ -56,7 +56,7 @@ def test_group_error_rates_equal_the_definition():
         assert computed[row] == pytest.approx(max(by_level))
 
 
-def test_error_rate_of_group_without_decoys_uses_decoys_of_all_groups():
+def test_group_without_decoys_gets_its_error_rate_from_decoys_of_all_groups():
     random = np.random.default_rng(2)
     decoys, named = random.exponential(1.0, 200), np.full(30, 6.0)
     score, is_decoy = np.concatenate((decoys, named)), np.arange(230) < 200
@@ -72,7 +72,7 @@ def test_error_rate_of_group_without_decoys_uses_decoys_of_all_groups():
     assert (rates(named, np.zeros(30, bool), np.arange(30)) >= 1 / 30).all()  # one false peptide is expected if the tail is unknown
 
 
-def test_score_leads_of_psm_groups_equal_differences_of_decoy_medians():
+def test_class_leads_equal_differences_of_decoy_medians():
     random = np.random.default_rng(3)
     group, is_decoy = random.integers(0, 3, 3000), random.random(3000) < 0.5
     score = random.normal(0, 1, 3000) + np.array([0.0, 2.0, -1.0])[group]
@@ -95,7 +95,7 @@ def matches_of_classes(random, *sizes):
     return np.concatenate(score), false & (random.random(len(false)) < 0.5), np.concatenate(number), false
 
 
-def test_class_methods_depend_on_number_of_targets_alone():
+def test_error_rate_method_of_a_class_depends_only_on_its_number_of_targets():
     counts = {0: 5, 1: 100, 2: 99, 3: 20, 4: 19, 5: 0, 6: 130}
     match_class = np.concatenate([np.repeat(number, count + 8) for number, count in counts.items()])
     is_decoy = np.concatenate([np.arange(count + 8) >= count for count in counts.values()])
@@ -107,7 +107,7 @@ def test_class_methods_depend_on_number_of_targets_alone():
     assert class_methods(np.empty(0, bool), np.empty(0, np.int64)) == {}
 
 
-def test_each_class_has_its_own_rate_and_that_of_its_method():
+def test_class_rates_equal_q_values_of_each_class_and_method():
     random = np.random.default_rng(6)
     score, is_decoy, match_class, _ = matches_of_classes(random, (400, 300), (150, 200), (30, 40), (6, 12))
     for plus_one in (False, True):
@@ -132,7 +132,7 @@ def test_each_class_has_its_own_rate_and_that_of_its_method():
         assert np.isfinite(error[match_class < 3]).all()
 
 
-def test_rates_of_all_matches_in_one_class_equal_those_of_one_list():
+def test_class_rates_of_a_single_class_equal_rates_of_the_whole_list():
     random = np.random.default_rng(9)
     score, is_decoy, match_class, _ = matches_of_classes(random, (40, 60))
     peptide = np.arange(100) // 2
@@ -145,7 +145,7 @@ def test_rates_of_all_matches_in_one_class_equal_those_of_one_list():
         assert computed == pytest.approx(q_values(score, is_decoy, expected=expected, at_once=at_once))
 
 
-def test_rates_of_classes_are_correct_where_those_of_one_list_are_not():
+def test_class_rates_are_correct_where_rates_of_the_whole_list_are_not():
     random, accepted, proportions, listed = np.random.default_rng(12), np.zeros(3), [], np.zeros(2)
     for _ in range(120):
         score, is_decoy, match_class, is_false = matches_of_classes(random, (1500, 400), (60, 300), (20, 50))
@@ -162,7 +162,7 @@ def test_rates_of_classes_are_correct_where_those_of_one_list_are_not():
 
 
 @pytest.mark.parametrize("is_decoy", [True, False])
-def test_class_of_decoys_or_targets_alone_is_rated(is_decoy):
+def test_class_rates_accept_classes_of_only_decoys_or_only_targets(is_decoy):
     random = np.random.default_rng(2)
     score, decoys, match_class, _ = matches_of_classes(random, (300, 200), (0, 150), (0, 40))
     decoys[match_class > 0] = is_decoy

@@ -62,7 +62,7 @@ def test_rate_sites_counts_each_collapsed_site_once(plus_one):
             assert q_value == pytest.approx(expected)
 
 
-def test_rate_sites_does_not_rate_sites_that_are_not_reported():
+def test_rate_sites_gives_no_rate_to_unreported_sites():
     sites, residue = made_sites(np.random.default_rng(5), 100)
     sites.has_alternative[:] = True
     left_out = np.flatnonzero(sites.is_decoy)
@@ -92,7 +92,7 @@ def test_ion_evidence_approaches_the_frequencies_of_many_ions():
     assert evidence.errors == pytest.approx(0.0, abs=1e-9)
 
 
-def test_ion_evidence_of_no_ions_is_that_of_usual_spectra():
+def test_ion_evidence_without_ions_equals_that_of_usual_spectra():
     evidence = ion_evidence(counts(0))
     assert np.exp(evidence.present).sum(axis=-1) == pytest.approx(1.0)
     assert np.exp(evidence.present[..., 0]) == pytest.approx(0.5)
@@ -109,12 +109,12 @@ def test_ion_evidence_of_no_ions_is_that_of_usual_spectra():
         ("Gln->pyro-Glu (N-term Q)", False, False),
     ],
 )
-def test_is_localised_selects_modifications_of_residues(text, automatic, every):
+def test_is_localised_returns_whether_each_option_localises_the_modification(text, automatic, every):
     modification = parse_modification(text)
     assert [is_localised(modification, choice) for choice in ("automatic", "all", "none")] == [automatic, every, False]
 
 
-def test_usual_sites_are_visible_or_observed_unimod_sites():
+def test_usual_sites_are_unimod_sites_that_are_not_hidden_or_were_observed():
     def sites(name, observed=()):
         entry = unimod().by_name(name)
         return usual_sites(SearchModification(name, entry.id, entry.mass, "", "anywhere"), observed)

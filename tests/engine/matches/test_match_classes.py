@@ -113,7 +113,7 @@ def defined_class(matches, row, sequences, index, agent, kinds, clip_methionine)
 
 @pytest.mark.parametrize("name", ["Trypsin", "Asp-N", "unspecific cleavage"])
 @pytest.mark.parametrize(("kinds", "clip_methionine"), [("tvc", True), ("t", True), ("tc", False)])
-def test_classes_equal_their_definition(name, kinds, clip_methionine):
+def test_match_classes_equal_their_definition(name, kinds, clip_methionine):
     random, agent = np.random.default_rng(4), enzyme(name)
     sequences, index = protein_index(random, kinds=kinds, stops=(20, 85) if kinds == "t" else ())
     matches = drawn_matches(random, index, 3000)
@@ -126,7 +126,7 @@ def test_classes_equal_their_definition(name, kinds, clip_methionine):
     assert ({"semi-specific", "non-specific"} <= set(defined)) == (not agent.is_unspecific)
 
 
-def test_second_pass_is_the_last_class():
+def test_second_pass_is_the_last_match_class():
     classes = classify_second_pass(np.array([0, 3]), 2)
     assert [CLASSES[number] for number in classes.tolist()] == ["specific", "non-specific", "second pass", "second pass"]
     assert class_names(is_translated=True) == (TRANSLATED, *CLASSES[1:])

@@ -36,7 +36,7 @@ def test_fraction_of_false_accepted_matches_equals_the_q_value_level(share_true:
     assert abs(false - level * accepted) < 4 * deviation + REPEATS
 
 
-def test_plus_one_keeps_fraction_of_false_matches_below_the_level() -> None:
+def test_plus_one_limits_the_fraction_of_false_matches_to_the_level() -> None:
     rng = np.random.default_rng(5)
     shares = []
     for _ in range(400):

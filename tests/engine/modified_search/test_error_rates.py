@@ -25,6 +25,6 @@ def test_modified_search_ranks_each_peptide_once_by_score():
                 assert ranks[row] == len(seen)
 
 
-def test_modified_search_ranks_no_matches():
+def test_modified_search_ranking_accepts_no_matches():
     none = np.empty(0, np.int64)
     assert len(_ranks(SimpleNamespace(spectrum=none, position=none, rank=none), np.empty(0))) == 0

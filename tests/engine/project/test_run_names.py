@@ -31,19 +31,19 @@ def value_of(project: Project, run: str) -> int:
     return int(pq.read_table(project.folder / "results" / run / "psms.parquet")["value"][0].as_py())
 
 
-def test_run_name_is_the_id_and_the_folder(project: Project) -> None:
+def test_run_name_becomes_run_id_and_folder_name(project: Project) -> None:
     assert do_run(project, "sample_7.replicate-2") == "sample_7.replicate-2"
     assert [(run.id, run.kind, run.label) for run in project.runs()] == [("sample_7.replicate-2", "identify", "sample_7.replicate-2")]
     assert value_of(project, "sample_7.replicate-2") == 1
 
 
-def test_number_of_a_run_skips_names_that_look_like_it(project: Project) -> None:
+def test_automatic_run_number_skips_a_given_name_of_the_same_form(project: Project) -> None:
     do_run(project, "identify-0002")
     assert do_run(project) == "identify-0003"
     assert [run.label for run in project.runs()] == ["2", "3"]
 
 
-def test_finished_run_is_refused_and_replaced_on_request(project: Project) -> None:
+def test_name_of_a_finished_run_is_rejected_unless_overwrite_is_requested(project: Project) -> None:
     do_run(project, "a")
     with pytest.raises(RunExistsError, match=r"holds a finished run 'a'\. --overwrite replaces it, --skip-existing keeps it"):
         do_run(project, "a", 2)
@@ -52,7 +52,7 @@ def test_finished_run_is_refused_and_replaced_on_request(project: Project) -> No
     assert value_of(project, "a") == 2 and len(project.runs()) == 1
 
 
-def test_failed_replacement_leaves_the_run_and_one_record_of_the_last_failure(project: Project) -> None:
+def test_failed_replacement_leaves_the_run_and_a_record_of_the_last_failure(project: Project) -> None:
     do_run(project, "a")
     project.set_note("a", RunNote("Monday"))
     for _ in range(2):
@@ -69,7 +69,7 @@ def test_failed_replacement_leaves_the_run_and_one_record_of_the_last_failure(pr
     assert (value_of(project, "a"), project.note("a").title) == (2, "")
 
 
-def test_failed_replacement_that_the_user_renamed_remains(project: Project) -> None:
+def test_record_of_a_failed_replacement_remains_if_the_user_gave_a_title(project: Project) -> None:
     do_run(project, "a")
     do_run(project, "b")
     for name in ("a", "b"):
@@ -81,7 +81,7 @@ def test_failed_replacement_that_the_user_renamed_remains(project: Project) -> N
     assert {run.id for run in project.runs()} == {"a", "b", of_a, of_b}
 
 
-def test_unfinished_run_is_replaced(project: Project) -> None:
+def test_failed_run_is_replaced_without_request(project: Project) -> None:
     with pytest.raises(ZeroDivisionError), project.run("identify", {}, name="a"):
         _ = 1 / 0
     assert [run.status for run in project.runs()] == ["failed"]
@@ -89,7 +89,7 @@ def test_unfinished_run_is_replaced(project: Project) -> None:
     assert [(run.id, run.status) for run in project.runs()] == [("a", "done")] and value_of(project, "a") == 3
 
 
-def test_names_that_differ_in_case_are_refused(project: Project) -> None:
+def test_run_name_is_rejected_if_it_differs_from_another_only_in_case(project: Project) -> None:
     do_run(project, "Sample")
     with pytest.raises(ParameterError, match="must differ in more than upper and lower case"):
         do_run(project, "sample", overwrite=True)
@@ -97,13 +97,13 @@ def test_names_that_differ_in_case_are_refused(project: Project) -> None:
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".a", "-a", "a.", "a b", "é", "a\n", "con", "LPT1.x", "a" * 101, "a\\b", "a:b", "a*"])
-def test_names_that_are_no_folder_everywhere_are_refused(project: Project, name: str) -> None:
+def test_run_name_is_rejected_if_not_a_valid_folder_name_on_every_system(project: Project, name: str) -> None:
     with pytest.raises(ParameterError, match="cannot name a run"):
         do_run(project, name)
     assert not project.runs()
 
 
-def test_second_writer_is_refused_or_waits_by_choice(project: Project) -> None:
+def test_second_writer_is_rejected_or_waits_as_requested(project: Project) -> None:
     started, ended, messages = threading.Event(), threading.Event(), list[str]()
 
     def write() -> None:
@@ -132,7 +132,7 @@ def test_second_writer_is_refused_or_waits_by_choice(project: Project) -> None:
     assert [(run.id, run.status) for run in project.runs()] == [("first", "done"), ("second", "done")]
 
 
-def test_waiting_ends_with_a_cancel(project: Project) -> None:
+def test_run_stops_waiting_for_another_writer_at_cancel(project: Project) -> None:
     started, ended = threading.Event(), threading.Event()
 
     def write() -> None:
@@ -153,14 +153,14 @@ def test_waiting_ends_with_a_cancel(project: Project) -> None:
     assert [run.id for run in project.runs() if run.status == "done"] == ["first"]
 
 
-def test_new_project_of_a_failed_run_is_removed(tmp_path: Path) -> None:
+def test_project_created_for_a_failed_run_is_removed(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     with pytest.raises(ZeroDivisionError), removed_if_unused(folder), Project.create_or_open(folder).run("identify", {}):
         _ = 1 / 0
     assert not folder.exists()
 
 
-def test_files_of_the_user_and_finished_runs_remain_after_a_failed_run(tmp_path: Path) -> None:
+def test_failed_run_leaves_user_files_and_finished_runs(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     with pytest.raises(ZeroDivisionError), removed_if_unused(folder), Project.create_or_open(folder).run("identify", {}):
@@ -177,7 +177,7 @@ def test_files_of_the_user_and_finished_runs_remain_after_a_failed_run(tmp_path:
     assert value_of(Project.open(folder), "a") == 1
 
 
-def test_empty_folders_of_expected_results_are_used(tmp_path: Path) -> None:
+def test_project_is_created_in_a_folder_with_empty_results_folders(tmp_path: Path) -> None:
     for name in ("exports", "results/a"):
         (tmp_path / "project" / name).mkdir(parents=True)
     project = Project.create_or_open(tmp_path / "project")
@@ -186,7 +186,7 @@ def test_empty_folders_of_expected_results_are_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["results/a/mine.txt", "exports/mine.txt", "other/"])
-def test_folders_with_other_files_are_no_new_project(tmp_path: Path, name: str) -> None:
+def test_project_is_not_created_in_a_folder_with_other_files(tmp_path: Path, name: str) -> None:
     path = tmp_path / "project" / name
     path.parent.mkdir(parents=True)
     path.mkdir() if name.endswith("/") else path.write_text("mine")
@@ -195,7 +195,7 @@ def test_folders_with_other_files_are_no_new_project(tmp_path: Path, name: str) 
     assert path.exists()
 
 
-def test_links_in_folders_of_results_are_no_new_project(tmp_path: Path) -> None:
+def test_project_is_not_created_in_a_folder_with_links_in_results(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "project" / "results").mkdir(parents=True)
     (tmp_path / "project" / "results" / "a").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
@@ -203,7 +203,7 @@ def test_links_in_folders_of_results_are_no_new_project(tmp_path: Path) -> None:
         Project.create_or_open(tmp_path / "project")
 
 
-def test_files_of_no_run_are_not_overwritten_by_a_named_run(project: Project) -> None:
+def test_named_run_does_not_overwrite_files_that_belong_to_no_run(project: Project) -> None:
     (project.folder / "results" / "a").mkdir(parents=True)
     (project.folder / "results" / "a" / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="results/a contains files that belong to no run"):

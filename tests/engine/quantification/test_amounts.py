@@ -87,7 +87,7 @@ def test_level_amounts_do_not_depend_on_missing_charge_states(by):
         np.testing.assert_allclose(level.value / level.value[:, :1], np.tile([1.0, 3.0, 0.5, 2.0], (len(level), 1)), rtol=1e-6)
 
 
-def test_level_amounts_equal_their_definition():
+def test_amounts_of_peptidoforms_and_proteins_equal_their_definition():
     value = random_amounts(9, 18, 5, 0.3)
     value[:, 0] = np.where(np.isnan(value[:, 0]), 1e4, value[:, 0])
     form, sequence = np.repeat(np.arange(6), 3), np.repeat(np.arange(2), 3)
@@ -99,7 +99,7 @@ def test_level_amounts_equal_their_definition():
     np.testing.assert_allclose(np.log2(levels.proteins.value[0] / levels.proteins.value[0, 0]), by_definition(value), atol=1e-4)
 
 
-def test_level_amounts_of_plexes_equal_separate_plexes():
+def test_level_amounts_of_several_plexes_equal_those_of_each_plex():
     value, form = random_amounts(10, 30, 6, 0.3), np.arange(30) // 3
     value[::3, 3:], value[1::3, :3], value[2::3] = np.nan, np.nan, np.nan  # no ion is in both plexes
     plexes, grouping = np.array([0, 1, 0, 1, 0, 1]), Grouping(form, np.arange(10), np.zeros(10, np.int64), 1)
@@ -125,7 +125,7 @@ def test_pairwise_amounts_ignore_one_outlier_peptide():
     assert quantities[1] / quantities[0] == pytest.approx(2.0)
 
 
-def test_medians_of_grouped_values_equal_numpy():
+def test_group_medians_equal_numpy():
     rng = np.random.default_rng(4)
     value, group = rng.normal(size=500), rng.integers(0, 40, 500)
     value[rng.random(500) < 0.2] = np.nan

@@ -49,7 +49,7 @@ def test_missing_table_counts_and_names_missing_conditions():
     np.testing.assert_allclose([row["q_value"] for row in tested], expected)
 
 
-def test_missing_table_is_empty_without_conditions():
+def test_missing_table_is_empty_if_samples_have_no_conditions():
     assert not len(missing_table(np.ones((2, 3)), ["", "", ""], proteins(2)))
     (only, *_) = missing_table(np.full((1, 3), np.nan), ["a"] * 3, proteins(1)).to_pylist()
     assert only["outcome"] == "missing in all" and only["p_value"] is None

@@ -26,7 +26,7 @@ def test_transfer_q_values_equal_their_definition():
     np.testing.assert_allclose(transfer_q_values(score, is_random, is_decoy), expected)
 
 
-def test_random_times_are_those_of_distant_ions_of_similar_mass():
+def test_random_times_come_from_ions_of_similar_mass_at_distant_times():
     rng = np.random.default_rng(3)
     times, mass = rng.uniform(0, 1000, 400), rng.uniform(800, 2000, 400)
     result = random_times(rng, (times, mass, np.full(400, 50.0)), times, mass)
@@ -38,7 +38,7 @@ def test_random_times_are_those_of_distant_ions_of_similar_mass():
     assert np.isnan(random_times(rng, (times, mass, np.full(400, 2000.0)), times, mass)).all()
 
 
-def test_files_are_aligned_that_share_no_ion_with_the_largest():
+def test_files_are_aligned_even_if_they_share_no_ion_with_the_largest():
     rng = np.random.default_rng(4)
     reference = np.sort(rng.uniform(0, 2000, 300))
     times = np.stack([reference, reference * 1.2 + 30, 0.8 * reference + 20 * np.sin(reference / 300)], axis=1) + rng.normal(

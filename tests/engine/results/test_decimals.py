@@ -16,23 +16,23 @@ def _numbers() -> list[float]:
 
 
 @pytest.mark.parametrize("decimals", [1, 3, 4, 7])
-def test_rounded_equals_python_to_the_last_bit(decimals: int) -> None:
+def test_rounded_equals_python_round_to_the_last_bit(decimals: int) -> None:
     values = _numbers()
     assert rounded(np.array(values), decimals).tobytes() == np.array([round(value, decimals) for value in values]).tobytes()
 
 
-def test_rounded_to_digits_equals_python_to_the_last_bit() -> None:
+def test_rounded_to_digits_equals_python_formatting_to_the_last_bit() -> None:
     values = _numbers()
     assert rounded_to_digits(np.array(values), 4).tobytes() == np.array([float(f"{value:.4g}") for value in values]).tobytes()
 
 
-def test_rounded_leaves_nan_and_no_numbers() -> None:
+def test_rounded_accepts_nan_and_empty_arrays() -> None:
     assert np.isnan(rounded(np.array([np.nan]), 3)).all()
     assert np.isnan(rounded_to_digits(np.array([np.nan]), 3)).all()
     assert len(rounded(np.empty(0), 3)) == len(rounded_to_digits(np.empty(0), 3)) == 0
 
 
 @pytest.mark.parametrize("form", [".4f", ".10g"])
-def test_printed_equals_python(form: str) -> None:
+def test_printed_numbers_equal_python_formatting(form: str) -> None:
     values = _numbers()
     assert printed(np.array(values), form).to_pylist() == [f"{value:{form}}" for value in values]

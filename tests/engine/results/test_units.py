@@ -50,7 +50,7 @@ def columns() -> list[Column]:
     return [column for column in (*stored, *compared) if column.unit or column.has_own_unit]
 
 
-def test_columns_with_units_equal_the_list_of_stored_and_shown_units() -> None:
+def test_columns_have_the_listed_stored_and_shown_units() -> None:
     units = {(column.name, column.unit, column.shown_unit) for column in columns()}
     assert {name for name, _, _ in units} == set(UNITS)
     assert units == {(name, *UNITS[name]) for name, _, _ in units}

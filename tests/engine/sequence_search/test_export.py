@@ -129,7 +129,7 @@ def test_export_command_lists_formats(project, tmp_path, capsys, extra, said):
     assert said in error and error.count("\n") == 1 and not (tmp_path / "o").exists()
 
 
-def test_export_to_dash_writes_only_the_export_to_standard_output(project, files, tmp_path, capsysbinary, monkeypatch):
+def test_export_to_dash_writes_nothing_else_to_standard_output(project, files, tmp_path, capsysbinary, monkeypatch):
     monkeypatch.chdir(tmp_path)
     export_hits(project, "align-0001", "tsv", tmp_path / "o.tsv")
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 0

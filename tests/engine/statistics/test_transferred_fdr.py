@@ -41,7 +41,7 @@ def test_transferred_rates_equal_their_definition(rounded):
             assert computed == pytest.approx(defined_rates(score, is_decoy, of_class, added, lowest, 0.8))
 
 
-def test_share_of_class_without_decoys_is_not_zero():
+def test_false_share_of_a_class_without_decoys_is_not_zero():
     score = np.arange(9.0)
     assert class_share(score, np.zeros(9, bool), np.array([0.0, 50.0])).tolist() == [0.0, 0.0]
     assert minimum_share(np.zeros(9, bool)) == 0.1
@@ -72,7 +72,7 @@ def test_transferred_rate_of_small_class_is_correct(draw_false):
     assert in_list[0] / in_list[1] > 0.06  # the rate of the whole list is not that of the class
 
 
-def test_transferred_rates_of_decoys_alone_are_1_and_reject_nan():
+def test_transferred_rates_are_1_for_only_decoys_and_reject_nan():
     assert transferred_rates(np.arange(3.0), np.ones(3, bool), np.ones(3, bool)).tolist() == [1.0] * 3
     assert len(transferred_rates(np.arange(3.0), np.ones(3, bool), np.zeros(3, bool))) == 0
     with pytest.raises(ValueError, match="NaN"):

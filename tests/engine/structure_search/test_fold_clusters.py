@@ -30,13 +30,13 @@ def plain_representatives(priority, pairs):
     return [result[chain] for chain in range(len(priority))]
 
 
-def test_a_chain_that_is_paired_with_itself_is_its_own_representative():
+def test_fold_representatives_accept_chains_paired_with_themselves():
     chains, scores = fold_representatives(np.arange(2), np.array([0, 1, 0]), np.array([0, 1, 1]), np.array([1.0, 1.0, 0.7]))
     assert chains.tolist() == [0, 0] and scores.tolist() == [1.0, 0.7]
 
 
 @pytest.mark.parametrize("density", [0.0, 0.02, 0.1, 0.5, 1.0])
-def test_fold_representatives_equal_those_chosen_one_by_one(density):
+def test_fold_representatives_equal_a_plain_greedy_selection(density):
     rng = np.random.default_rng(int(100 * density))
     for _ in range(20):
         n = int(rng.integers(1, 40))
@@ -67,7 +67,7 @@ def run(*words: object) -> None:
     assert main(["structures", *map(str, words), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
 
 
-def test_all_chains_are_compared_once_and_clustered(chains: Path, tmp_path: Path) -> None:
+def test_structures_all_option_compares_each_pair_once_and_clusters_chains(chains: Path, tmp_path: Path) -> None:
     run("--all", "--database", chains, "--out", tmp_path / "all.tsv", "--clusters", tmp_path / "clusters.tsv")
     run(chains, "--database", chains, "--out", tmp_path / "each.tsv")
     pairs = {(row["query"], row["target"]): row for row in rows_of(tmp_path / "all.tsv")}
@@ -99,7 +99,7 @@ def test_all_chains_are_compared_once_and_clustered(chains: Path, tmp_path: Path
         ([], "no file of queries"),
     ],
 )
-def test_contradictory_options_of_all_chains_are_refused(words, reason, chains, tmp_path, capsys, monkeypatch) -> None:
+def test_structures_all_option_rejects_contradictory_options(words, reason, chains, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     given = [str(chains / "copy.pdb") if word == "QUERY" else word for word in words]
     assert main(["structures", *given, "--database", str(chains), "--out", "hits.tsv", "--device", "cpu"]) == 2

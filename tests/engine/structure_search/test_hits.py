@@ -32,7 +32,7 @@ def test_structure_hit_cigar_covers_both_chains(n_query, n_target, data):
     assert (i, j) == (n_query, n_target) and lengths == [tuple(pair) for pair in pairs.tolist()]
 
 
-def test_columns_of_alignments_equal_those_of_each():
+def test_alignment_columns_of_many_hits_equal_those_of_each_hit():
     rng = np.random.default_rng(5)
     chains = [rng.integers(18, 23, n).astype(np.int8) for n in (40, 3, 1, 25)]
     offsets = np.cumsum([0, *map(len, chains)])

@@ -47,7 +47,7 @@ def accepted(table: pa.Table) -> list[dict[str, Any]]:
     return [row for row in table.to_pylist() if row["q_value"] <= 0.01 and not row["is_decoy"] and row.get("rank", 1) == 1]
 
 
-def test_quality_agrees_with_plain_loops(project: Project, made: tuple[Path, list[Identification]]) -> None:
+def test_experiment_quality_equals_plain_loops(project: Project, made: tuple[Path, list[Identification]]) -> None:
     rows = experiment_quality(project, Progress()).to_pylist()
     assert [row["run"] for row in rows] == ["control_1", "control_2", "treated_1"]
     times: list[dict[str, float]] = []
@@ -74,7 +74,7 @@ def test_quality_agrees_with_plain_loops(project: Project, made: tuple[Path, lis
         assert row["drift_spread"] == pytest.approx(median(abs(difference - row["drift"]) for difference in differences), abs=1e-9)
 
 
-def test_stored_summaries_equal_new_ones_and_only_new_runs_are_read(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_experiment_quality_reads_only_new_runs_and_equals_a_full_reading(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     summarize = module._summarize_run
 
@@ -96,7 +96,7 @@ def test_stored_summaries_equal_new_ones_and_only_new_runs_are_read(project: Pro
 
 
 @pytest.mark.parametrize("name", ["quality", "times"])
-def test_damaged_summaries_are_made_again(project: Project, name: str) -> None:
+def test_damaged_run_summaries_are_computed_again(project: Project, name: str) -> None:
     expected = experiment_quality(project, Progress())
     path = project.folder / "experiment" / f"{name}.parquet"
     path.write_bytes(path.read_bytes()[:50])
@@ -104,7 +104,7 @@ def test_damaged_summaries_are_made_again(project: Project, name: str) -> None:
     assert experiment_quality(project, Progress()) == expected
 
 
-def test_protein_counts_agree_with_plain_loops(project: Project, made: tuple[Path, list[Identification]]) -> None:
+def test_protein_counts_of_an_experiment_equal_plain_loops(project: Project, made: tuple[Path, list[Identification]]) -> None:
     counts = protein_counts(project, 500, Progress())
     assert counts.runs == ("control_1", "control_2", "treated_1") and counts.conditions == ("control", "control", "treated")
     for column, results in enumerate(made[1]):
@@ -123,7 +123,7 @@ def test_protein_counts_agree_with_plain_loops(project: Project, made: tuple[Pat
     assert "in 3 runs" in drawing.title
 
 
-def test_figures_have_a_mark_for_each_run(project: Project) -> None:
+def test_quality_figures_have_a_mark_for_each_run(project: Project) -> None:
     quality = experiment_quality(project, Progress())
     for figure in QUALITY_FIGURES:
         drawing = draw_quality(figure, quality)
@@ -160,7 +160,7 @@ def test_shifted_psms_of_other_searches_count_without_mass_error(
     assert QUALITY_NOTES[kind] in (tmp_path / "q.html").read_text()
 
 
-def test_command_writes_one_html_file(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quality_command_writes_one_html_file(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "quality.html"
     assert main(["experiment", "quality", str(project.folder), "--html", str(page), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == 3

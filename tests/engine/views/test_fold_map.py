@@ -72,7 +72,7 @@ def leaves(tree: np.ndarray, node: int) -> list[int]:
     return [node] if node < n else [leaf for child in tree[node - n, :2] for leaf in leaves(tree, int(child))]
 
 
-def test_fold_map_of_many_chains_has_those_of_the_largest_clusters(project: Project) -> None:
+def test_fold_map_of_many_chains_has_only_the_largest_clusters(project: Project) -> None:
     with open_run(project) as run:
         few = read_fold_map(run.tables.source("clusters"), most=3)
         assert read_fold_map(run.tables.source("clusters"), most=1) is None
@@ -136,7 +136,7 @@ def test_fold_map_is_exported_without_the_window(project: Project, tmp_path: Pat
     assert "no thresholds" in capsys.readouterr().err and not (tmp_path / "x").exists()
 
 
-def test_search_of_queries_has_no_fold_map(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fold_map_is_absent_if_the_search_had_queries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = project_with_structures(tmp_path / "project")
     with open_run(project) as run:
         assert not has_fold_clusters(run)
@@ -144,6 +144,6 @@ def test_search_of_queries_has_no_fold_map(tmp_path: Path, capsys: pytest.Captur
     assert "has no map of folds. Search with --all" in capsys.readouterr().err and not (tmp_path / "figures").exists()
 
 
-def test_tables_of_all_chains_match_their_descriptions(project: Project) -> None:
+def test_tables_of_a_search_of_all_chains_match_their_descriptions(project: Project) -> None:
     for table in (CLUSTERS, HITS, QUERIES):
         assert pq.read_schema(project.table(table.name)).equals(table.schema())

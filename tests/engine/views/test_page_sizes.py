@@ -95,7 +95,7 @@ def test_figure_files_have_the_requested_width_and_resolution(tmp_path: Path):
         assert picture.width == pytest.approx(1000, abs=1) and picture.info["dpi"] == pytest.approx((150, 150), abs=0.02)
 
 
-def test_command_line_exports_figures_with_cuts(tmp_path: Path):
+def test_export_command_writes_figures_with_the_given_thresholds(tmp_path: Path):
     project: Project = quantified_project(tmp_path / "project")
     base = ["export", str(project.folder), "--format", "figures", "--out"]
     assert main([*base, str(tmp_path / "svg"), "--q-value", "0.05", "--fold-change", "1"]) == 0

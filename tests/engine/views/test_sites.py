@@ -56,7 +56,7 @@ def test_site_ions_are_the_fragments_between_both_sites() -> None:
     assert other is not None and peaks.mz[other.peaks] == pytest.approx([there["b4"]])
 
 
-def test_peaks_that_both_arrangements_explain_do_not_distinguish_sites() -> None:
+def test_peaks_explained_by_both_arrangements_do_not_distinguish_sites() -> None:
     # Without phosphate, b3 is b3 of the other arrangement without water.
     lost = masses(3)["b3"] - 97.976896
     settings = IonSettings(Tolerance(5, "ppm"), "by", 1, shows_precursor=False)
@@ -64,7 +64,7 @@ def test_peaks_that_both_arrangements_explain_do_not_distinguish_sites() -> None
     assert site is not None and site.peaks.tolist() == [1]
 
 
-def test_no_ions_are_marked_without_an_alternative() -> None:
+def test_site_without_alternative_has_no_marked_ions() -> None:
     peaks = peaks_at(list(masses(3).values()))
     assert annotate_match(psm_at(3), peaks, PLAIN).site is None
     row = psm_at(3, site=SelectedSite("Phospho", 3, 1.0))
@@ -73,7 +73,7 @@ def test_no_ions_are_marked_without_an_alternative() -> None:
     assert mirrored.lower is None and "no other possible site" in mirrored.note
 
 
-def test_rows_that_contradict_themselves_are_shown_without_marks() -> None:
+def test_inconsistent_site_rows_are_shown_without_marked_ions() -> None:
     peaks = peaks_at(list(masses(3).values()))
     for changes in (
         {"peptide": SEQUENCE},
@@ -90,7 +90,7 @@ def dots_of(marks: tuple[Any, ...]) -> list[float]:
     return [x for mark in marks if isinstance(mark, Scatter) and mark.ink == "mark" for x in mark.x.tolist()]
 
 
-def test_mirrored_arrangements_mark_the_ions_of_each() -> None:
+def test_mirrored_arrangements_mark_the_site_ions_of_each_arrangement() -> None:
     here, there = masses(3), masses(6)
     peaks = peaks_at([*here.values(), there["b4"]])
     mirrored = mirrored_arrangements(psm_at(3, site=SITE), peaks, PLAIN)
@@ -134,7 +134,7 @@ def test_with_site_moves_modifications_to_the_most_likely_sites() -> None:
     assert details["site"] == SelectedSite("Phospho", 3, 0.7, 6, 0.3)
 
 
-def test_with_site_takes_the_best_free_site() -> None:
+def test_with_site_selects_the_most_likely_unoccupied_site_as_alternative() -> None:
     two = site_row(
         peptide="GAS[Phospho]PET[Phospho]VIDYK", possible_positions=[3, 6, 10, 99], probabilities=[0.9, 0.8, 0.3, 0.5], site_probability=0.9
     )
@@ -166,7 +166,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Any:
         SiteFilter(text="no such text"),
     ],
 )
-def test_site_conditions_select_the_sites(sites: Any, chosen: SiteFilter) -> None:
+def test_site_conditions_select_the_rows_of_the_sites_filter(sites: Any, chosen: SiteFilter) -> None:
     project, _, _, rows = sites
 
     def passes(row: dict[str, Any]) -> bool:
@@ -183,7 +183,7 @@ def test_site_conditions_select_the_sites(sites: Any, chosen: SiteFilter) -> Non
     assert selected == [number for number, row in enumerate(rows) if passes(row)]
 
 
-def test_link_site_finds_the_rows_of_other_tables(sites: Any) -> None:
+def test_link_site_finds_psm_peptide_and_protein_rows_of_a_site(sites: Any) -> None:
     project, psms, psm_sites, protein_sites = sites
     with open_run(project) as run:
         assert has_sites(run)
@@ -216,11 +216,11 @@ def test_link_site_finds_the_rows_of_other_tables(sites: Any) -> None:
         ({"localise": "all", "variable_modifications": ["Oxidation (M)"]}, "Search again to see"),
     ],
 )
-def test_why_no_sites_names_the_parameter(changes: dict[str, Any], text: str) -> None:
+def test_why_no_sites_names_the_parameter_that_excludes_sites(changes: dict[str, Any], text: str) -> None:
     assert text in why_no_sites(SimpleNamespace(parameters={**SITE_PARAMETERS, **changes}))  # type: ignore[arg-type]
 
 
-def test_runs_without_tables_have_no_sites(tmp_path: Path) -> None:
+def test_has_sites_is_false_for_runs_without_site_tables(tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "project")
     with open_run(project) as run:
         assert not has_sites(run)

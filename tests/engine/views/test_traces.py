@@ -26,7 +26,7 @@ def test_hit_trace_with_few_pairs_is_only_translated() -> None:
     assert (transformation({}, query.chains.position, target.chains.position, pairs[:0])[1] == 0).all()
 
 
-def test_moved_trace_replaces_absurd_positions_with_nan() -> None:
+def test_moved_trace_replaces_positions_out_of_range_with_nan() -> None:
     positions = moved(np.array([[1.0, 2, 3], [1e9, 0, 0], [np.inf, 0, 0]]), np.eye(3), np.ones(3))
     assert positions[0].tolist() == [2, 3, 4] and np.isnan(positions[1:]).all()
 

@@ -64,7 +64,7 @@ def test_pin_without_features_has_label_free_defaults(small, tmp_path):
     assert all(float(value) == float(value) for line in lines for value in line[5 : 5 + len(features)])
 
 
-def test_pin_has_a_flag_for_each_charge(small, tmp_path):
+def test_pin_has_a_zero_or_one_column_for_each_charge(small, tmp_path):
     psms = small.psms
     for name in ("charge_2", "charge_3", "charge_4_or_more"):
         psms = psms.append_column(f"feature_{name}", pa.array(np.zeros(len(psms))))
