@@ -27,7 +27,7 @@ def without_pictures(outputs: list[list[dict[str, Any]]]) -> list[list[dict[str,
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_has_the_outputs_of_this_version(path: Path, tmp_path: Path) -> None:
+def test_notebook_outputs_equal_those_of_this_version(path: Path, tmp_path: Path) -> None:
     """``python tests/notebooks.py FILE --write`` renews them."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, str(REPOSITORY / "tests" / "notebooks.py"), str(path)]
@@ -38,7 +38,7 @@ def test_notebook_has_the_outputs_of_this_version(path: Path, tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
 
 
-def test_cell_has_its_print_and_the_forms_of_its_last_expression() -> None:
+def test_run_cell_returns_printed_text_and_all_forms_of_the_last_value() -> None:
     class Shown:
         def __repr__(self) -> str:
             return "shown"

@@ -248,7 +248,7 @@ def test_noisy_copies_have_the_spectra_with_small_mass_errors(tmp_path):
     assert not np.array_equal(copies[0].mz, copies[1].mz)
 
 
-def test_spread_over_spectra_counts_copies_of_a_spectrum_once():
+def test_interval_of_spread_over_spectra_is_unchanged_by_spectrum_copies():
     """Five copies of each false match spread like one of five times the weight, and like five databases with the same matches."""
     accepted, factor = np.full(6, 1000.0), np.full(6, 2.0)
     single = [np.arange(10) + 10 * i for i in range(6)]

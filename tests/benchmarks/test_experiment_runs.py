@@ -37,7 +37,7 @@ def truth(folder: Path, number: int) -> list[dict]:
     return pq.read_table(folder / "truth" / f"run_{number:05d}.parquet").to_pylist()
 
 
-def test_run_has_the_same_bytes_when_written_alone(experiment, written, tmp_path):
+def test_simulated_run_has_the_same_bytes_if_written_alone(experiment, written, tmp_path):
     Experiment(experiment.proteins, experiment.n_planted, N_RUNS, N_SPECTRA, 3).write_run(4, tmp_path)
     for name in ("runs/run_00004.mzML", "truth/run_00004.parquet"):
         assert (tmp_path / name).read_bytes() == (written / name).read_bytes()
@@ -45,7 +45,7 @@ def test_run_has_the_same_bytes_when_written_alone(experiment, written, tmp_path
     assert (tmp_path / name).read_bytes() != (written / name).read_bytes()
 
 
-def test_unanswerable_spectra_differ_between_runs(written):
+def test_spectra_of_random_peptides_differ_between_runs(written):
     random = [{row["peptide"] for row in truth(written, number) if not row["protein"]} for number in range(N_RUNS)]
     assert all(len(some) >= 20 for some in random)
     assert not any(some & other for i, some in enumerate(random) for other in random[:i])
@@ -53,7 +53,7 @@ def test_unanswerable_spectra_differ_between_runs(written):
     assert not any(peptide in text for some in random for peptide in some)
 
 
-def test_half_of_the_spectra_have_an_answer(written):
+def test_half_of_the_simulated_spectra_are_of_database_peptides(written):
     with_spectrum = [row for number in range(N_RUNS) for row in truth(written, number) if row["scan"]]
     assert len(with_spectrum) == pytest.approx(N_RUNS * N_SPECTRA, rel=0.2)
     assert np.mean([bool(row["protein"]) for row in with_spectrum]) == pytest.approx(0.5, abs=0.02)
@@ -68,7 +68,7 @@ def test_ions_of_the_second_proteome_are_in_mixed_runs_only(experiment, written)
     assert all(share > 0.7 for share in shares["mixed"])
 
 
-def test_changes_of_areas_are_the_planted_ones(experiment, written):
+def test_measured_area_changes_equal_the_simulated_changes(experiment, written):
     logs: dict[tuple[str, str], list[float]] = {}
     for number, run in enumerate(experiment.runs):
         rows = [row for row in truth(written, number) if row["area"] > 0 and row["proteome"] == "one"]

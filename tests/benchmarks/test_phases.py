@@ -13,7 +13,7 @@ from benchmarks.phases import BEGAN, PHASES, STARTED, Recorder
 from benchmarks.whole_command import phase_table
 
 
-def test_recorder_gives_time_to_the_innermost_phase(monkeypatch):
+def test_phase_recorder_counts_time_only_in_the_innermost_phase(monkeypatch):
     clock = iter([0.0, 2.0, 7.0, 8.0])
     monkeypatch.setattr("benchmarks.phases.time", SimpleNamespace(monotonic=lambda: next(clock)))
     recorder = Recorder()

@@ -205,7 +205,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_limits_a_drop_of_ten_thousand_files_without_a_stall",),
     "Links to UniProt, PDB and AlphaFold DB open your browser": (
         "gui/test_database_links.py::test_context_menu_of_hit_opens_its_database_entry_only_by_click",
-        "gui/test_database_links.py::test_only_three_modules_open_addresses_in_the_browser",
+        "gui/test_database_links.py::test_only_the_three_listed_modules_open_addresses_in_the_browser",
     ),
     "Such an address holds an accession": (
         "engine/views/test_database_links.py::test_database_links_contain_only_a_valid_accession",

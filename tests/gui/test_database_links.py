@@ -131,7 +131,7 @@ def test_coverage_map_menu_has_links_to_the_entry_of_the_protein(qtbot: QtBot, o
     assert plot.link_actions == []
 
 
-def test_only_three_modules_open_addresses_in_the_browser() -> None:
+def test_only_the_three_listed_modules_open_addresses_in_the_browser() -> None:
     folder = Path(database_links.__file__).parent
     users = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if "openUrl" in path.read_text(encoding="utf-8")}
     assert users == {"database_links.py", "run_actions.py", "help/help_window.py"} and QDesktopServices is not None

@@ -37,7 +37,7 @@ from tests.gui.layout_problems import lasting_problems, layout_problems, out_of_
 from tests.gui.result_views import cut_off
 
 _SMALL, _USUAL = (1024, 700), (1280, 800)
-_WALK = "test_nothing_is_cut_on_any_page"
+_WALK = "test_no_page_tab_or_dialog_cuts_off_its_contents"
 _DENSE = "identify", "modified", "evidence"
 """Kinds of results with the most panes, tabs and fields."""
 
@@ -53,7 +53,7 @@ _DENSE = "identify", "modified", "evidence"
     ],
     ids=["light-1280", "contrast-1024-some", "light-1024", "dark-1280", "contrast"],
 )
-def test_nothing_is_cut_on_any_page(
+def test_no_page_tab_or_dialog_cuts_off_its_contents(
     choice: ThemeChoice,
     sizes: tuple[tuple[int, int], ...],
     is_whole: bool,
@@ -89,7 +89,7 @@ def test_nothing_is_cut_on_any_page(
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a large virtual display")
-def test_nothing_is_cut_on_a_screen_scaled_by_two() -> None:
+def test_no_page_cuts_off_its_contents_on_a_screen_with_scale_2() -> None:
     """Qt reads the scale when the program starts."""
     environment = {**os.environ, "QT_SCALE_FACTOR": "2", "PYTEST_XDIST_WORKER": "scaled"}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"{__file__}::{_WALK}[light-1280]"]

@@ -72,7 +72,7 @@ def test_swapped_reads_and_genome_are_reported_corrected_and_aligned(window: Mai
     assert "--" not in window.results.header.message, "no words of the command line"
 
 
-def test_filter_without_results_export_comparison_and_undo_work_in_sequence(
+def test_empty_filter_export_comparison_and_undo_work_one_after_another(
     window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
 ) -> None:
     project, *_ = project_with_runs(tmp_path / "p", n_runs=2)

@@ -141,7 +141,7 @@ def test_detached_pane_returns_when_its_window_is_closed(view: _View, qtbot: QtB
     qtbot.waitUntil(lambda: all(abs(size - old) < 4 for size, old in zip(view.across.sizes(), sizes, strict=True)))
 
 
-def test_message_text_replaces_a_maximised_pane(view: _View) -> None:
+def test_view_shows_a_message_in_place_of_a_maximised_pane(view: _View) -> None:
     view.side.toggle_maximised()
     view.show_text("The run was deleted.")
     assert view.text == "The run was deleted." and not view.side.is_maximised

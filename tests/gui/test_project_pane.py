@@ -26,7 +26,9 @@ def texts(pane: ProjectPane) -> list[str]:
     return [str(pane.runs.item(row).data(Qt.ItemDataRole.AccessibleTextRole)).split(", ")[1] for row in range(pane.runs.count())]
 
 
-def test_refresh_changes_only_items_of_changed_runs(theme: Theme, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_pane_refresh_updates_only_changed_runs(
+    theme: Theme, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project, pane = Project.create_or_open(tmp_path / "p"), ProjectPane()
     qtbot.addWidget(pane)
     for name in "abcd":
@@ -54,7 +56,7 @@ def test_refresh_changes_only_items_of_changed_runs(theme: Theme, tmp_path: Path
     assert filled[2:] == ["f", "f"] and "failed" in pane.runs.item(0).toolTip()
 
 
-def test_replaced_run_is_the_newest(theme: Theme, tmp_path: Path, qtbot: QtBot) -> None:
+def test_project_pane_lists_a_replaced_run_as_the_newest(theme: Theme, tmp_path: Path, qtbot: QtBot) -> None:
     project, pane = Project.create_or_open(tmp_path / "p"), ProjectPane()
     qtbot.addWidget(pane)
     for name in "abc":

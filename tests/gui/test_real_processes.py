@@ -145,7 +145,7 @@ def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: P
     assert [path.name for path in path.parent.iterdir()] == ["settings.json"]
 
 
-def test_first_window_fits_a_screen_with_scale_2(display: None, tmp_path: Path) -> None:
+def test_window_at_first_start_fits_a_screen_with_scale_2(display: None, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _AT_TWICE, str(tmp_path / "settings.json")],
         env=_environment(QT_SCALE_FACTOR="2"),

@@ -103,7 +103,7 @@ def hand(qtbot: QtBot) -> Iterator[Hand]:
     assert 0 < hand.n_actions <= _MAXIMUM_ACTIONS
 
 
-def test_best_spectrum_of_second_protein_is_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_click_on_second_protein_shows_its_best_spectrum(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     second = shown(results.proteins, "group")[1]
     hand.click(*place_of(results.proteins, 1))
@@ -116,7 +116,7 @@ def test_best_spectrum_of_second_protein_is_shown(shared_results: Identification
     assert results.spectrum.isVisible() and results.spectrum.text == ""
 
 
-def test_coverage_and_mass_errors_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_click_on_tabs_shows_coverage_and_mass_errors(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     tabs = results.tabs
     for title, page in (("Coverage", results.coverage), ("Mass errors", results.mass_errors)):
@@ -151,7 +151,7 @@ def test_psm_is_copied_and_starred_in_three_actions(results: IdentificationView,
     qtbot.waitUntil(lambda: any(shown(results.psms, "starred")))
 
 
-def test_worst_accepted_matches_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_sorting_by_score_shows_the_worst_accepted_matches(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     header, names = results.psms.view.horizontalHeader(), [column.name for column in results.psms.model.columns]
     section = names.index("score")
@@ -168,7 +168,7 @@ def test_worst_accepted_matches_are_shown(shared_results: IdentificationView, ha
     assert scores == sorted(scores)
 
 
-def test_results_are_continued_by_another_search(
+def test_button_above_results_opens_the_form_of_a_follow_up_search(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     for kind in ("explain", "quantify"):
@@ -184,7 +184,7 @@ def test_results_are_continued_by_another_search(
         assert search.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
 
 
-def test_run_without_psms_is_not_continued_by_searches_that_need_some(
+def test_follow_up_searches_that_need_psms_are_disabled_for_a_run_without(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     base = identification(20)

@@ -584,7 +584,7 @@ def test_recreated_project_shows_the_new_run_and_not_the_deleted_one(
     assert subjects[0] != subjects[1]
 
 
-def test_opened_project_shows_its_own_run_of_the_same_name(
+def test_opened_project_shows_its_run_even_if_another_has_the_same_name(
     window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     other = tmp_path / "other"

@@ -73,7 +73,7 @@ def test_opened_comparison_selects_the_compared_runs(opened: MainWindow, qtbot: 
     assert selected_runs(opened) == [OLDEST, NEWEST]
 
 
-def test_replaced_comparison_is_closed_later_and_completely(opened: MainWindow, qtbot: QtBot) -> None:
+def test_comparison_replaced_by_another_is_later_deleted(opened: MainWindow, qtbot: QtBot) -> None:
     replaced = compare(opened, {OLDEST, NEWEST}, qtbot)
     opened.compare_runs([run for run in reversed(opened.project_pane.records) if run.id in (OLDEST, NEWEST)])
     assert opened.pages.currentWidget() is opened.comparisons.view is not replaced
@@ -83,7 +83,7 @@ def test_replaced_comparison_is_closed_later_and_completely(opened: MainWindow, 
     qtbot.waitUntil(lambda: not isValid(replaced))
 
 
-def test_details_are_not_shown_after_another_run_is_selected(opened: MainWindow, qtbot: QtBot) -> None:
+def test_results_replace_the_details_page_if_another_run_is_selected(opened: MainWindow, qtbot: QtBot) -> None:
     opened.project_pane.about_action.trigger()
     select(opened, ALIGNED, qtbot)
     assert opened.results.run is not None and opened.pages.currentWidget() is opened.results and opened.results.run.id == ALIGNED

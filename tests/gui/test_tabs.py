@@ -43,7 +43,7 @@ def has_arrows(tabs: PageTabs) -> bool:
     return any(button.isVisible() for button in tab_bar(tabs).findChildren(QToolButton))
 
 
-def test_narrow_bar_has_short_titles_until_it_is_wide_again(tabs: PageTabs, qtbot: QtBot) -> None:
+def test_tab_titles_are_short_while_the_bar_is_narrow(tabs: PageTabs, qtbot: QtBot) -> None:
     assert titles(tabs) == _TITLES
     full = tab_bar(tabs).sizeHint().width()
     tabs.resize(full - 60, 200)
@@ -54,7 +54,7 @@ def test_narrow_bar_has_short_titles_until_it_is_wide_again(tabs: PageTabs, qtbo
     qtbot.waitUntil(lambda: titles(tabs) == _TITLES)
 
 
-def test_selected_title_is_whole_in_a_bar_without_space_for_all(tabs: PageTabs, qtbot: QtBot) -> None:
+def test_selected_tab_title_is_complete_even_if_others_do_not_fit(tabs: PageTabs, qtbot: QtBot) -> None:
     tabs.resize(290, 200)
     for index in range(tabs.count()):
         tabs.setCurrentIndex(index)

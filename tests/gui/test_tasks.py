@@ -21,7 +21,7 @@ def task(folder: Path) -> SearchTask:
 
 
 @pytest.mark.parametrize("linked", ["queries", "pasted"])
-def test_pasted_text_is_not_written_through_links_out_of_the_project(tmp_path: Path, linked: str) -> None:
+def test_pasted_text_is_not_written_through_symbolic_links(tmp_path: Path, linked: str) -> None:
     folder, elsewhere = Project.create_or_open(tmp_path / "project").folder, tmp_path / "elsewhere"
     elsewhere.mkdir()
     if linked == "queries":

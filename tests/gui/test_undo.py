@@ -154,7 +154,9 @@ def test_undo_of_a_filter_shows_the_results_again(window: MainWindow, results: I
     assert not window.menus.undo.isEnabled() and not window.menus.redo.isEnabled()
 
 
-def test_text_field_keeps_its_own_undo(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_text_field_undoes_its_typing_before_the_window_undoes_actions(
+    window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot
+) -> None:
     window.project_pane.discard_action.trigger()
     window.project_pane.select("identify-0001")
     settle(results, qtbot)
@@ -213,7 +215,7 @@ def test_undo_restores_the_title_of_a_renamed_run(
     qtbot.waitUntil(lambda: not window.run_actions.is_busy)
 
 
-def test_undo_takes_back_a_renaming_after_the_page_gave_the_focus_to_an_older_text(
+def test_undo_restores_a_title_even_if_an_earlier_edited_field_has_focus(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     """The results give the focus back to the field in which the user typed before; its text is older than the new title."""

@@ -302,7 +302,7 @@ def test_lane_groups_have_few_unused_columns_despite_one_long_protein():
 
 
 @pytest.mark.parametrize("n_subjects", [200, 1])
-def test_alignment_search_runs_short_kernel_calls_and_none_after_close(n_subjects, monkeypatch):
+def test_alignment_search_makes_short_kernel_calls_and_none_after_close(n_subjects, monkeypatch):
     calls, begun, may_end = [], threading.Event(), threading.Event()
 
     def score_lanes(rows, codes, table, columns, block, end, *others):

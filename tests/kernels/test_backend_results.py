@@ -79,7 +79,7 @@ def test_fragment_index_search_is_the_same_on_both_backends(score, is_built):
         assert_same_answer(actual, expected)
 
 
-def test_fragment_index_search_of_some_queries_changes_only_their_rows():
+def test_fragment_index_search_of_some_queries_leaves_rows_of_others_unchanged():
     work = random_fragment_search(130, HYPERSCORE, n_peptides=400, most=1)
     n, device = len(work.windows), Processor(2)
     search = backend_module(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)

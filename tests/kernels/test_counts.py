@@ -177,7 +177,7 @@ def test_predicted_work_of_digestion_equals_counted_work():
     assert work.rounds == gpu.n_launches
 
 
-def test_total_adds_the_work_of_several_tasks():
+def test_total_of_operation_counts_adds_several_tasks():
     operations = counts.OperationCounts(1, 10, 3, 5, 7, 400, 2)
     assert counts.total(operations, operations._replace(shared_bytes=100)) == counts.OperationCounts(2, 20, 6, 10, 14, 400, 4)
 

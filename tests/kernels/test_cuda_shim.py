@@ -54,7 +54,7 @@ def test_cuda_search_equals_cpu_for_every_score(score, fragment):
         (XCORR, 0.005 / 30.0),
     ],
 )
-def test_cuda_search_counts_scores_on_a_bin_border_as_the_cpu(score, width, minimum_sharing, monkeypatch):
+def test_cuda_search_counts_scores_on_a_bin_border_like_the_cpu(score, width, minimum_sharing, monkeypatch):
     spectra, *others, settings = random_search(7, score, n_peptides=1500, n_queries=34, most=1, precursor=(1.0, 0.0))
     equal = np.full(len(spectra.mz), 0.125, np.float32)
     inputs = (spectra._replace(weight=equal, correlation_weight=np.ones_like(equal)), *others, settings._replace(minimum_matched_ions=1))
@@ -67,7 +67,7 @@ def test_cuda_search_counts_scores_on_a_bin_border_as_the_cpu(score, width, mini
 
 @pytest.mark.parametrize("fragment", [(0.0, 0.05), (20.0, 0.0)])
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
-def test_cuda_search_matches_peaks_as_the_cpu_for_any_tolerance(fragment, minimum_sharing):
+def test_cuda_search_matches_the_same_peaks_as_the_cpu_for_any_tolerance(fragment, minimum_sharing):
     spectra, *others = random_search(6, SDP, fragment=fragment, n_queries=40, n_peptides=500, most=1, precursor=(3.0, 0.0))
     few = np.flatnonzero(np.diff(spectra.offsets) > 0)  # peaks of each spectrum, far from one another
     retained = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
@@ -178,7 +178,7 @@ def test_cuda_search_equals_cpu_for_queries_of_similar_mass_and_arrangements(whi
     np.testing.assert_array_equal(actual.histogram, expected.histogram)
 
 
-def test_cuda_search_matches_ions_at_the_tolerance_edge_as_the_cpu():
+def test_cuda_search_matches_the_same_ions_as_the_cpu_at_the_tolerance_edge():
     spectra, queries, peptides, modifications, settings = random_search(
         16, SDP, n_queries=40, n_peptides=400, fragment=(0.5, 0.0), precursor=(3.0, 0.0), which=(0, 1), most=2
     )
@@ -201,7 +201,7 @@ def test_cuda_search_matches_ions_at_the_tolerance_edge_as_the_cpu():
         np.testing.assert_array_equal(left, right)
 
 
-def test_cuda_search_handles_queries_singly_for_very_small_peak_weights():
+def test_cuda_search_handles_queries_one_by_one_if_peak_weights_are_tiny():
     spectra, *others = random_search(17, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     weight = spectra.weight.copy()
     weight[::7] = 3e-9
@@ -225,7 +225,7 @@ def test_cuda_search_equals_cpu_for_dense_and_sparse_windows(monkeypatch):
     assert_same_hits(actual, expected)
 
 
-def test_cuda_search_handles_queries_singly_if_memory_is_short():
+def test_cuda_search_handles_queries_one_by_one_if_memory_is_short():
     inputs = random_search(99, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     gpu = ShimGpu()
     actual, expected, _ = searched_on_both(inputs, gpu=gpu, largest_buffer=60_000, minimum_sharing=0.0)

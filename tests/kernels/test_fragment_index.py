@@ -357,7 +357,7 @@ def test_fragment_index_counter_does_not_overflow_for_the_longest_peptide(score:
         np.testing.assert_allclose(hits_before_exact_scores(single)[1].score[0, 0], actual.score[0, 0], rtol=0.01)
 
 
-def test_fragment_index_hits_of_equal_score_have_the_order_of_scoring() -> None:
+def test_fragment_index_hits_of_equal_score_have_the_same_order_as_scoring() -> None:
     """All peptides have one sequence and two masses, and there are more of them than hits are reported."""
     inputs = random_search(57, HYPERSCORE, n_peptides=40, n_queries=4, precursor=(300.0, 0.0), most=2, which=(0, 1))
     peptides, n = inputs[2], 40

@@ -189,7 +189,7 @@ def test_read_alignment_does_not_depend_on_other_pairs_and_threads(mode):
 
 
 @pytest.mark.parametrize("mode", [WITHIN, LOCAL, PREFIX])
-def test_read_alignment_traced_in_a_window_equals_tracing_the_whole_reference(mode, monkeypatch):
+def test_read_alignment_traced_in_a_window_equals_trace_in_the_whole_reference(mode, monkeypatch):
     random = np.random.default_rng(11)
     text = random.integers(0, 4, 3000)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 500, 2930)] + [random.integers(0, 4, 20)]

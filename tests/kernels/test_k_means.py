@@ -159,7 +159,7 @@ def test_gpu_k_means_equals_cpu_for_many_clusters_and_empty_clusters():
 
 @on_each
 @pytest.mark.parametrize("sort", ["points", "low points", "vectors", "ranges"])
-def test_k_means_iterations_on_a_device_equal_single_iterations(device, sort):
+def test_k_means_iterations_in_one_call_equal_iterations_one_by_one(device, sort):
     rng, n, n_bins, k = np.random.default_rng(80), 500 if "points" in sort else 260, 70, 20
     if "points" in sort:
         items = random_points(rng, n, 5 if sort == "low points" else 20)
@@ -231,7 +231,7 @@ def test_gpu_k_means_splits_items_beyond_memory_into_groups(sort):
 
 @on_each
 @pytest.mark.parametrize("sort", ["points", "vectors"])
-def test_k_means_sums_of_ranges_add_up_to_the_total(device, sort):
+def test_k_means_sums_of_item_ranges_add_up_to_the_total(device, sort):
     rng, n, n_bins = np.random.default_rng(110), 700, 70
     items = random_points(rng, n, 4) if sort == "points" else random_vectors(rng, n, n_bins)
     centroids = items[:9].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(9))
@@ -262,7 +262,7 @@ def test_k_means_of_vectors_gives_the_same_result_with_its_cache():
     assert few[-1] < k
 
 
-def test_moved_centroids_finds_any_difference():
+def test_moved_centroids_is_true_for_any_difference_in_keys_sums_or_counts():
     keys, sums, counts = np.array([0, 2, 4, 8]), np.array([5, 6, 7, 8]), np.array([1, 1, 1, 1])  # of four clusters: 0, 2, 0, 0
     old = VectorSums(keys, sums, counts)
     assert not moved_centroids(old, old).any()

@@ -168,7 +168,7 @@ def test_site_probabilities_equal_sums_over_arrangements(localised):
         assert counts == pytest.approx([len(truth.get(kind, ())) for kind in (0, 1)], abs=1e-5)
 
 
-def test_probabilities_do_not_depend_on_partitions(localised):
+def test_site_probabilities_do_not_depend_on_partitions(localised):
     spectra, matches, settings, evidence = localised
     together = [np.zeros((len(matches.allowed), 2), np.float32) for _ in range(2)]
     localise_sites(spectra, matches, settings, evidence, 0, len(CASES), *together, np.zeros(1, np.uint8))

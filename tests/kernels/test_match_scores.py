@@ -72,7 +72,7 @@ def test_match_score_best_candidates_of_random_lists_equal_definition(data):
         assert searched_on(Processor(1), candidates, queries, window, top, tuned(MatchScores, **options)) == expected
 
 
-def test_match_scores_by_lists_vector_and_index_are_equal():
+def test_match_scores_are_equal_if_computed_by_lists_vector_or_index():
     rng, stop = np.random.default_rng(3), stop_flag()
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
     expected = np.array(plain_scores(queries, candidates))
@@ -150,7 +150,7 @@ def test_match_scores_reject_candidates_not_sorted_by_precursor():
         MatchScores(Processor(1), lists_of([[1], [1]], [5, 4]))
 
 
-def test_mass_rows_give_distinct_masses_ascending_indices():
+def test_mass_rows_number_distinct_masses_in_ascending_order():
     lists = lists_of([[2, 70, 128]], [300])
     assert counting(lists) is lists
     bits = np.zeros(5, np.uint64)

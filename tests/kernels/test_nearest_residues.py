@@ -9,7 +9,7 @@ from tests.shim.chain_inputs import random_chain
 UNMOVED = np.array([1.0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
 
 
-def test_each_cell_has_the_residue_nearest_to_its_centre():
+def test_nearest_residue_table_has_the_residue_nearest_to_each_cell_centre():
     chain = random_chain(np.random.default_rng(1), 80)
     table = nearest_residues(np.ascontiguousarray((chain - chain.mean(axis=0)).T))
     centred = chain - chain.mean(axis=0)
@@ -21,7 +21,7 @@ def test_each_cell_has_the_residue_nearest_to_its_centre():
 
 
 @pytest.mark.parametrize("extent", [1e2, 1e4, 1e9, 1e30])
-def test_table_of_a_chain_of_any_extent_has_a_bounded_number_of_cells(extent):
+def test_nearest_residue_table_has_bounded_cells_for_chains_of_any_extent(extent):
     rng = np.random.default_rng(2)
     chain = np.ascontiguousarray(rng.uniform(-extent, extent, (3, 50)))
     table = nearest_residues(chain)
@@ -30,7 +30,7 @@ def test_table_of_a_chain_of_any_extent_has_a_bounded_number_of_cells(extent):
     assert 0.0 <= nearness(table, chain, chain, UNMOVED, 5.0, np.empty(50, np.int64), np.empty(50)) <= 50.0
 
 
-def test_nearness_equals_its_definition():
+def test_nearness_score_equals_its_definition():
     rng = np.random.default_rng(3)
     x, y = (np.ascontiguousarray((chain - chain.mean(axis=0)).T) for chain in (random_chain(rng, 61), random_chain(rng, 90)))
     table, rotation, shift = nearest_residues(y), np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([4.0, -3.0, 2.0])

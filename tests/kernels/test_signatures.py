@@ -38,7 +38,7 @@ def named_tuples(argument: Type) -> Iterator[NamedTuple | NamedUniTuple]:
             yield from named_tuples(field)
 
 
-def test_listed_kernels_have_the_arguments_of_the_kernels() -> None:
+def test_listed_kernels_have_the_number_of_arguments_of_their_functions() -> None:
     """A list older than a kernel's parameters, or than the fields of a named tuple, would compile what no search calls."""
     n_tuples = 0
     for kernel in signatures.listed_kernels():
@@ -64,7 +64,7 @@ def test_listed_kernels_exist_and_have_valid_types() -> None:
     assert len({repr(kernel[:2]) for kernel in listed}) == len(listed)
 
 
-def test_kernel_groups_have_every_search() -> None:
+def test_kernel_groups_contain_every_search() -> None:
     assert {search.kind for search in SEARCHES} <= set(signatures.kernel_groups())
     assert signatures.needed_kernels(signatures.kernel_groups()) == set(range(len(signatures.listed_kernels())))
 
@@ -114,7 +114,7 @@ def test_needed_kernels_include_called_kernels(own_marks: None) -> None:
     assert signatures.needed_kernels(["few", "other"]) == {0, 1, 2}
 
 
-def test_mark_compiled_also_marks_contained_groups(own_marks: None) -> None:
+def test_mark_compiled_also_marks_groups_whose_kernels_are_all_compiled(own_marks: None) -> None:
     signatures.mark_compiled(["few"])
     assert signatures.compiled_groups() == {"few"}
     signatures.mark_compiled(["other"])

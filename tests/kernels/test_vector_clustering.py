@@ -199,7 +199,7 @@ def test_vector_sum_retains_the_largest_elements(seed, most, largest):
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 30), width=st.sampled_from([0.0, 0.5, 2.0, 50.0]))
-def test_islands_of_vectors_end_where_no_window_extends_beyond(seed, n, width):
+def test_islands_of_vectors_end_where_no_window_extends_further(seed, n, width):
     ends = windows(np.random.default_rng(seed), n, width)
     cuts = [i for i in range(1, n) if all(end <= i for end in ends[:i])]
     assert islands(ends).tolist() == [*([0] if n else []), *cuts, n]
@@ -252,7 +252,7 @@ def test_vector_clustering_on_gpu_with_little_memory_equals_cpu(linkage):
 
 
 @needs_compiler
-def test_gpu_clustering_fills_similarity_matrices_in_turn_if_memory_is_short():
+def test_gpu_clustering_fills_one_similarity_matrix_after_another_if_memory_is_short():
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
     gpu, requested = SmallGpu(145_000), Linkage(AVERAGE, 0.5)
     assert labels_on(gpu, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)

@@ -22,7 +22,7 @@ def test_visited_alignments_distinguish_different_alignments():
     assert [place_of(met, mark) for mark in marks] == places
 
 
-def test_mark_of_pairs_ignores_pairs_before_the_given_start():
+def test_mark_of_pairs_ignores_pairs_before_the_start_index():
     pairs = np.array([[7, 7], [1, 2], [3, 5]], np.int32)
     assert mark_of_pairs(pairs, 1) == mark_of_pairs(pairs[1:].copy(), 0)
     assert mark_of_pairs(pairs[:, ::-1].copy(), 1) != mark_of_pairs(pairs, 1)

@@ -24,7 +24,7 @@ EXPORT = b"""<?xml version="1.0"?>
 </unimod>"""
 
 
-def test_tables_are_joined() -> None:
+def test_convert_joins_the_tables_of_a_unimod_export() -> None:
     pytest.importorskip("lxml")
     specification = importlib.util.spec_from_file_location("build_unimod", SCRIPT)
     script = importlib.util.module_from_spec(specification)

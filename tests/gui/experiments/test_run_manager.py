@@ -78,7 +78,7 @@ def conditions(project: Project) -> dict[str, str]:
     return {row.run: row.condition for row in read_experiment(project)}
 
 
-def test_runs_are_filtered_sorted_and_grouped(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_run_manager_filters_sorts_and_groups_runs(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     assert listed(page) == ["control_1", "control_2", "treated_1", "treated_2"]
     assert page.summary.text() == "4 runs: 3 done, 1 not searched"
@@ -107,7 +107,7 @@ def test_runs_are_filtered_sorted_and_grouped(window: MainWindow, project: Proje
     qtbot.waitUntil(lambda: listed(page) == ["control_1", "control_2"])
 
 
-def test_several_runs_are_removed_and_restored(window: MainWindow, project: Project, hand: Hand, qtbot: QtBot) -> None:
+def test_run_manager_removes_and_restores_several_runs(window: MainWindow, project: Project, hand: Hand, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     before = (project.folder / "experiment.tsv").read_bytes()
     click_row(page, 0, hand, qtbot)
@@ -124,7 +124,7 @@ def test_several_runs_are_removed_and_restored(window: MainWindow, project: Proj
     qtbot.waitUntil(lambda: not page.is_busy and listed(page) == ["control_2", "treated_2"])
 
 
-def test_condition_of_several_runs_is_renamed(window: MainWindow, project: Project, hand: Hand, qtbot: QtBot) -> None:
+def test_run_manager_renames_the_condition_of_several_runs(window: MainWindow, project: Project, hand: Hand, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     click_row(page, 1, hand, qtbot)
     click_row(page, 2, hand, qtbot, "shift")
@@ -139,7 +139,7 @@ def test_condition_of_several_runs_is_renamed(window: MainWindow, project: Proje
     assert conditions(project)["treated_1"] == "treated" and conditions(project)["control_2"] == "control"
 
 
-def test_contradicting_sample_is_refused(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_run_manager_rejects_contradictory_and_empty_sample_names(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     before = (project.folder / "experiment.tsv").read_bytes()
     page.runs.view.choose(0)
@@ -152,7 +152,7 @@ def test_contradicting_sample_is_refused(window: MainWindow, project: Project, q
     assert "a sample needs a name" in window.message_bar.label.text()
 
 
-def test_double_click_shows_the_results_of_a_run(window: MainWindow, project: Project, hand: Hand, qtbot: QtBot) -> None:
+def test_double_click_in_run_manager_shows_the_results_of_a_run(window: MainWindow, project: Project, hand: Hand, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     click_row(page, 1, hand, qtbot, twice=True)
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.searches["identify"].made_results)
@@ -164,7 +164,7 @@ def test_double_click_shows_the_results_of_a_run(window: MainWindow, project: Pr
     qtbot.waitUntil(lambda: "treated_2 has no results: not searched" in window.statusBar().currentMessage())
 
 
-def test_selected_runs_are_compared_with_the_parameters_that_differ(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_comparison_of_selected_runs_names_the_parameters_that_differ(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     other = {**PARAMETERS, "fdr": 0.05}
     made, _ = project_with_experiment(tmp_path / "p", last_parameters=other)
     page = opened(window, made.folder, qtbot)
@@ -192,7 +192,7 @@ def test_selected_runs_are_compared_with_the_parameters_that_differ(window: Main
     assert view.runs_label.text().endswith("No parameters differ.") and not view.parameters.isVisible()
 
 
-def test_quantification_has_the_runs_and_the_design_of_the_experiment(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_quantification_form_has_the_runs_and_design_of_the_experiment(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         made, _ = project_with_experiment(tmp_path / name / "p", ("heat_1", "cold_1", "heat_2"), n_done=2 + (name == "second"))
@@ -212,7 +212,7 @@ def test_quantification_has_the_runs_and_the_design_of_the_experiment(window: Ma
         qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_other_searches_are_offered_before_the_first_finished_run(
+def test_other_searches_are_disabled_after_the_first_finished_run(
     window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot
 ) -> None:
     page = opened(window, project.folder, qtbot)
@@ -250,7 +250,7 @@ def test_modified_search_of_an_experiment_ignores_another_project(
     assert task is not None and task.request.options["from_project"] == project.folder
 
 
-def test_quality_is_shown_and_saved(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_experiment_quality_is_shown_and_saved(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     page.tabs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: not page.is_busy and page.quality.panel.model.rowCount() == 3)
@@ -272,7 +272,7 @@ def test_quality_is_shown_and_saved(window: MainWindow, project: Project, tmp_pa
     assert page.quality.panel.view.chosen == 2, "unchanged runs are not read again"
 
 
-def test_files_and_a_table_are_added(window: MainWindow, tmp_path: Path, qtbot: QtBot, small_spectra: Path) -> None:
+def test_run_manager_adds_files_and_a_run_table(window: MainWindow, tmp_path: Path, qtbot: QtBot, small_spectra: Path) -> None:
     project = Project.create_or_open(tmp_path / "new")
     for name in ("a_1", "b_1", "c_1"):
         (tmp_path / f"{name}.mgf").write_text(f"BEGIN IONS\nTITLE={name}\nPEPMASS=500\nCHARGE=2+\n100 1\nEND IONS\n")
@@ -299,7 +299,7 @@ def test_files_and_a_table_are_added(window: MainWindow, tmp_path: Path, qtbot: 
     dialog.close()
 
 
-def test_dialog_can_be_closed_while_its_files_are_inspected(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_add_runs_dialog_can_be_closed_while_its_files_are_inspected(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     page.add_button.click()
     dialog = window.findChild(AddRunsDialog)
@@ -313,7 +313,7 @@ def test_dialog_can_be_closed_while_its_files_are_inspected(window: MainWindow, 
     assert taken == ["open"]
 
 
-def test_runs_are_searched_resumed_and_a_failure_is_named(
+def test_run_manager_searches_and_resumes_runs_and_names_a_failed_one(
     window: MainWindow, tmp_path: Path, small_spectra: Path, small_database: Path, cache_of_tests: Path, qtbot: QtBot
 ) -> None:
     first, second = (Path(shutil.copy(small_spectra, tmp_path / name)) for name in ("one.mzML.gz", "two.mzML.gz"))
@@ -346,7 +346,7 @@ def test_runs_are_searched_resumed_and_a_failure_is_named(
     assert QApplication.activeModalWidget() is None
 
 
-def test_experiment_is_defined_searched_cancelled_and_resumed_by_hand(
+def test_experiment_is_created_cancelled_and_resumed_by_mouse_and_keyboard(
     window: MainWindow,
     tmp_path: Path,
     small_spectra: Path,

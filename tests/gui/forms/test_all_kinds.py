@@ -43,7 +43,7 @@ def test_example_files_are_recognised_as_different_categories(files: list[Path])
 
 
 @pytest.mark.parametrize("kind", [search.kind for search in SEARCHES])
-def test_form_of_each_search_explains_files_that_do_not_fit(window: MainWindow, files: list[Path], qtbot: QtBot, kind: str) -> None:
+def test_form_of_each_search_explains_why_a_file_cannot_be_used(window: MainWindow, files: list[Path], qtbot: QtBot, kind: str) -> None:
     window.start_page.new_buttons[kind].click()
     form = window.form
     assert form.search.kind == kind and form.isVisible()
@@ -62,7 +62,7 @@ def test_form_of_each_search_explains_files_that_do_not_fit(window: MainWindow, 
     assert form.validation_error() != ""
 
 
-def test_message_counts_the_further_files_that_do_not_fit(window: MainWindow, files: list[Path], qtbot: QtBot) -> None:
+def test_message_counts_the_other_files_that_cannot_be_used(window: MainWindow, files: list[Path], qtbot: QtBot) -> None:
     window.new_search("identify")
     spectra = window.form.file_lists["spectra"]
     spectra.add([path for path in files if path.name in ("run.mgf", "proteins.fasta", "notes.txt", "chain.pdb")])

@@ -293,7 +293,7 @@ def test_ctrl_z_undoes_reset_of_parameters_and_preset(window: MainWindow, qtbot:
     assert not form.presets.undo_button.isVisible()
 
 
-def test_choice_without_space_is_elided_and_its_tooltip_is_whole(qtbot: QtBot) -> None:
+def test_long_choice_is_elided_and_its_tooltip_shows_the_whole_text(qtbot: QtBot) -> None:
     box = ChoiceBox([("BSA2_replicate_of_the_second_day.mzML.gz", 0), ("all", 1)], n_characters=8)
     qtbot.addWidget(box)
     box.show()
@@ -307,7 +307,7 @@ def test_choice_without_space_is_elided_and_its_tooltip_is_whole(qtbot: QtBot) -
     assert box.shown_text == "all"
 
 
-def test_long_list_in_a_field_is_shown_from_its_first_value(window: MainWindow) -> None:
+def test_field_shows_the_beginning_of_a_long_list(window: MainWindow) -> None:
     editor = window.searches["import"].form.parameters.fields["decoy_prefixes"].editor
     line = editor.findChild(QLineEdit)
     assert line.cursorPosition() == 0 and line.fontMetrics().horizontalAdvance(line.text()) > 60

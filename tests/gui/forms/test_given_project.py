@@ -107,7 +107,7 @@ def test_form_reports_a_project_without_identifications(form: SearchForm, tmp_pa
     qtbot.waitUntil(lambda: form.parameters.problems.get("run") == said)
 
 
-def test_another_project_clears_the_selected_run(form: SearchForm, project: Project, tmp_path: Path) -> None:
+def test_selecting_another_project_clears_the_selected_run(form: SearchForm, project: Project, tmp_path: Path) -> None:
     form.continue_from(project.folder, "identify-0001")
     assert form.parameters.values()["run"] == "identify-0001"
     form.set_project_folder(Project.create_or_open(tmp_path / "other").folder)
@@ -131,7 +131,7 @@ def test_form_starts_with_the_open_project_or_the_run_to_continue(window: MainWi
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_project_dropped_on_form_is_selected_and_elsewhere_is_opened(
+def test_dropped_project_is_selected_by_a_form_and_opened_elsewhere(
     window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot
 ) -> None:
     other, _ = project_with_results(tmp_path / "other")

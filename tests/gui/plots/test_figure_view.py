@@ -103,7 +103,7 @@ def test_zoomed_figure_keeps_a_fixed_baseline(view: FigureView) -> None:
     assert view.values_at(view.inner(1).center())[1] == pytest.approx(sum(view.ranges[0]) / 2)  # type: ignore[index]
 
 
-def test_panel_without_zoom_limits_is_not_zoomed(view: FigureView) -> None:
+def test_panel_that_allows_no_zoom_is_not_zoomed(view: FigureView) -> None:
     show(view, replace(FREE, smallest=(None, None)))
     wheel(view, view.place_of(150.0, 50.0))
     pull(view, view.place_of(120.0, 80.0).toPoint(), view.place_of(160.0, 30.0).toPoint())
@@ -132,7 +132,7 @@ def test_marked_points_of_figure_have_rings(view: FigureView) -> None:
     assert view.grab().toImage() == before
 
 
-def test_marks_can_be_computed_for_the_visible_range(view: FigureView) -> None:
+def test_figure_view_computes_marks_anew_for_the_visible_range(view: FigureView) -> None:
     made: list[tuple[float, float, int]] = []
 
     def of_view(low: float, high: float, n_columns: int) -> Panel:
@@ -160,7 +160,7 @@ def test_figure_view_shows_a_text_without_a_figure(view: FigureView, tmp_path: P
     assert "Intensity (%)" in (tmp_path / "peaks.svg").read_text()
 
 
-def test_exported_page_shows_the_visible_range(view: FigureView) -> None:
+def test_exported_figure_shows_the_visible_range(view: FigureView) -> None:
     view.show_range(((150.0, 160.0), (0.0, 100.0)))
     drawing = view.drawing()
     assert drawing is not None

@@ -280,7 +280,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[case[1] for case in TEXTS])
-def test_text_of_a_cell_typed_in_the_filter_finds_its_row(
+def test_cell_text_typed_in_the_filter_finds_its_row(
     kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     """Check texts with a tab, a quotation mark, and several accessions, too."""

@@ -209,7 +209,7 @@ def test_click_on_heat_map_cell_selects_the_protein(view: QuantityView, qtbot: Q
     assert view.proteins.view.chosen == row
 
 
-def test_figures_of_samples_select_rows_and_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
+def test_dot_of_sample_figure_selects_its_row_and_figures_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
     view.figures.setCurrentIndex(2)
     settle(view, qtbot)
     at = place_of_target(view.plots["components"], 2)

@@ -47,7 +47,7 @@ def sites(view: IdentificationView, results: tuple[Any, ...], qtbot: QtBot) -> t
     return show_page(view, qtbot), results
 
 
-def test_a_selected_site_shows_its_best_spectrum_mirrored(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+def test_selected_site_shows_its_best_spectrum_mirrored(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
     page, (_, psms, psm_sites, rows) = sites
     page.filters.q_value.setValue(1)
     qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(rows) - 1)  # without the decoy
@@ -75,7 +75,7 @@ def test_a_selected_site_shows_its_best_spectrum_mirrored(view: IdentificationVi
     )
 
 
-def test_a_selected_site_is_marked_in_the_coverage(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+def test_selected_site_is_marked_in_the_protein_coverage(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
     page, (_, _, _, rows) = sites
     page.filters.q_value.setValue(1)
     qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(rows) - 1)
@@ -90,7 +90,9 @@ def test_a_selected_site_is_marked_in_the_coverage(view: IdentificationView, sit
     assert coverage is not None and coverage.accession == rows[position]["protein"]
 
 
-def test_the_other_lists_show_their_own_match_and_comparison(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+def test_switching_to_another_list_shows_its_match_instead_of_the_site(
+    view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot
+) -> None:
     page, _ = sites
     assert view.pane.below == "site" and view.pane.row is None
     click_row(page.sites, 0, qtbot)
@@ -108,7 +110,9 @@ def test_the_other_lists_show_their_own_match_and_comparison(view: Identificatio
     assert view.pane.row == of_site and view.pane.below_actions["site"].isEnabled()
 
 
-def test_filter_hides_sites_and_its_effect_is_reported(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+def test_sites_page_reports_the_number_of_sites_if_the_filter_hides_all(
+    view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot
+) -> None:
     page, (_, _, _, rows) = sites
     accepted = [row for row in rows if not row["is_decoy"] and (row["localisation_q_value"] or 0) <= 0.01]
     assert len(page.sites.model.rows) == len(accepted)
@@ -123,7 +127,7 @@ def test_filter_hides_sites_and_its_effect_is_reported(view: IdentificationView,
     qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(accepted))
 
 
-def test_sites_of_all_spectra_can_be_shown(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+def test_button_lists_the_sites_of_all_spectra(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
     page, (_, _, psm_sites, _) = sites
     click_row(page.sites, 0, qtbot)
     qtbot.waitUntil(lambda: page.psm_sites.scope_text != "")
@@ -135,7 +139,7 @@ def test_sites_of_all_spectra_can_be_shown(view: IdentificationView, sites: tupl
     qtbot.waitUntil(lambda: view.pane.row == psm_sites[last]["psm"])
 
 
-def test_runs_without_sites_explain_how_to_get_them(view: IdentificationView, qtbot: QtBot, tmp_path: Path) -> None:
+def test_sites_page_explains_how_to_get_sites_if_a_run_has_none(view: IdentificationView, qtbot: QtBot, tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "project")
     opened(view, project, qtbot)
     page = show_page(view, qtbot)
@@ -143,7 +147,9 @@ def test_runs_without_sites_explain_how_to_get_them(view: IdentificationView, qt
     assert not page.filters.isEnabled()
 
 
-def test_sites_are_found_and_read_with_the_mouse(window: MainWindow, results: tuple[Any, ...], hand: Hand, qtbot: QtBot) -> None:
+def test_sites_page_is_used_with_the_mouse_in_a_small_window(
+    window: MainWindow, results: tuple[Any, ...], hand: Hand, qtbot: QtBot
+) -> None:
     window.resize(1024, 700)
     window.open_project(results[0].folder)
     view = window.searches["identify"].results
@@ -164,7 +170,9 @@ def test_sites_are_found_and_read_with_the_mouse(window: MainWindow, results: tu
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 700), (760, 620)])
-def test_no_text_of_the_page_is_cut(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot, size: tuple[int, int]) -> None:
+def test_sites_page_cuts_off_no_text_at_any_size(
+    view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot, size: tuple[int, int]
+) -> None:
     page, _ = sites
     view.resize(*size)
     settle(view, qtbot)

@@ -340,7 +340,7 @@ class TestWorker:
         assert seen == []
 
 
-def test_row_of_the_selection_signal_is_selected_after_random_input(view: TableView, qtbot: QtBot) -> None:
+def test_selection_signal_reports_the_selected_row_after_random_input(view: TableView, qtbot: QtBot) -> None:
     announced: list[tuple[int, list[int]]] = []
     view.rowChosen.connect(lambda row, _: announced.append((row, view.selected)))
     generator = np.random.default_rng(12)
