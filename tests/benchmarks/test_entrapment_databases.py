@@ -197,7 +197,7 @@ def test_benchmark_q_values_equal_a_plain_loop():
     assert q_values(score, is_decoy).tolist() == pytest.approx(expected)
 
 
-def test_accepted_matches_at_equal_false_fraction_are_interpolated():
+def test_number_accepted_at_equal_false_fraction_is_interpolated():
     accepted, weighted = np.array([100.0, 200.0, 300.0]), np.array([0.0, 2.0, 9.0])
     assert at_equal_share(accepted, weighted, 0.01) == 200
     assert at_equal_share(accepted, weighted, 0.02) == pytest.approx(250)

@@ -9,7 +9,7 @@ from benchmarks.structure_calibration import calibration_error, fitted_chance, f
 from proteoscope.engine.structures.reading import read_structure
 
 
-def test_gumbel_constants_are_fitted_despite_related_chains():
+def test_gumbel_fit_recovers_the_constants_despite_related_chains():
     rng = np.random.default_rng(1)
     features = np.stack([np.ones(60_000), rng.normal(0, 1, 60_000), rng.random(60_000)], axis=1)
     location, log_scale = np.array([12.0, 3.0, 9.0]), np.array([1.5, 0.3, 1.0])
@@ -24,7 +24,7 @@ def test_gumbel_constants_are_fitted_despite_related_chains():
             assert reported == pytest.approx(expected, rel=0.08)
 
 
-def test_logistic_constants_are_fitted():
+def test_logistic_fit_recovers_the_constants():
     rng = np.random.default_rng(2)
     features = np.stack([np.ones(50_000), rng.normal(0, 1, 50_000)], axis=1)
     truth = rng.random(50_000) < 1 / (1 + np.exp(-(features @ np.array([-1.0, 2.0]))))

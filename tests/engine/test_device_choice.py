@@ -143,7 +143,7 @@ def write_proteins(path: Path, n: int) -> Path:
         ("structures", 0, 60, 855, "cuda:0"),
     ],
 )
-def test_faster_device_takes_the_cpu_for_small_searches_only(kind, n_spectra, n_queries, n_database, name, tmp_path):
+def test_faster_device_selects_the_cpu_only_for_small_searches(kind, n_spectra, n_queries, n_database, name, tmp_path):
     measure(GPU, threads=16)
     measure(processor(), threads=16)
     search, inputs = search_of_kind(kind), dict[str, list[Path]]()

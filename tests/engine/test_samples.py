@@ -123,7 +123,7 @@ def test_modified_sample_finds_simulated_modifications(bench: Path, capsys: pyte
     assert all(0.7 * n <= counts[name] <= n for name, n in planted.items())
 
 
-def test_demo_rejects_data_that_the_search_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_rejects_sample_data_that_the_search_does_not_offer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--data", "simulated", "--out", str(tmp_path / "bench")]) == 2
     assert "demo align has no simulated data" in capsys.readouterr().err
 
@@ -143,7 +143,7 @@ def test_sample_albumin_domains_share_one_fold(bench: Path, capsys: pytest.Captu
     assert all(scores.get(other, 0.0) < 0.5 for other in "CD")
 
 
-def test_read_sample_maps_simulated_reads_to_the_origin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_read_sample_maps_simulated_reads_to_their_positions_of_origin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("reads", bench, capsys)
     placed = {row["pattern"]: row for row in rows(bench, run, "alignments") if row["text"]}
     names = {name: re.fullmatch(r"read\d+_at_(\d+)([+-])", name) for name in placed}
@@ -196,7 +196,7 @@ def test_dependent_samples_run_after_identification(bench: Path, capsys: pytest.
     assert rows(bench, str(done.run_id), "explained")
 
 
-def test_sample_rejects_changed_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_rejects_settings_that_change_its_usual_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--out", str(tmp_path / "bench"), "--set", "matrix=BLOSUM45"]) == 2
     assert "its usual parameters" in capsys.readouterr().err
     assert main(["demo", "evidence", "--out", str(tmp_path / "bench"), "--set", "run=x"]) == 2

@@ -186,7 +186,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "A folder in which another user": (
         "kernels/test_trusted_folders.py::test_untrusted_folder_returns_folders_writable_by_others",
         "kernels/test_trusted_folders.py::test_untrusted_folder_returns_folders_and_links_owned_by_others",
-        "kernels/test_trusted_folders.py::test_cache_folder_is_not_a_folder_writable_by_others",
+        "kernels/test_trusted_folders.py::test_cache_folder_is_never_a_folder_that_others_can_change",
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_writable_by_others",
         "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_folder_that_others_can_change",
     ),

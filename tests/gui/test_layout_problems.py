@@ -26,7 +26,7 @@ from tests.gui.layout_problems import layout_problems, out_of_reach
 from tests.gui.result_views import cut_off
 
 
-def test_check_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
+def test_layout_check_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
     page, inner = QWidget(), QLabel("a text that is longer than its place")
     inner.setParent(page)
     inner.setGeometry(80, 0, 40, 20)
@@ -38,7 +38,7 @@ def test_check_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
     assert out_of_reach(page) == []
 
 
-def test_check_detects_cut_controls_and_overlaps(qtbot: QtBot) -> None:
+def test_layout_check_detects_cut_controls_and_overlaps(qtbot: QtBot) -> None:
     page = QWidget()
     first, second, bar, choice, box = QPushButton("Run"), QPushButton("Stop"), QTabBar(), QComboBox(), QGroupBox("Minimum matched peaks")
     bar.setUsesScrollButtons(True)
@@ -61,7 +61,7 @@ def test_check_detects_cut_controls_and_overlaps(qtbot: QtBot) -> None:
     assert layout_problems(page) == ["QPushButton 'Stop' on QPushButton 'Run' by PySide6.QtCore.QSize(20, 40)"]
 
 
-def test_check_detects_cut_cells_and_scrolled_dialogs(qtbot: QtBot) -> None:
+def test_layout_check_detects_cut_cells_and_scrolled_dialogs(qtbot: QtBot) -> None:
     dialog, table, area, page = QDialog(), QTableWidget(1, 1), QScrollArea(), QWidget()
     table.setHorizontalHeaderLabels(["Peptide"])
     table.setItem(0, 0, QTableWidgetItem("HLVDEPQNLIK"))

@@ -754,7 +754,7 @@ def test_match_features_equal_definitions_for_1860_ions(charge: int) -> None:
         {"maximum_charge": 1},
     ],
 )
-def test_peaks_matched_at_bonds_equal_those_of_b_and_y_ions(changes: dict[str, Any]) -> None:
+def test_peaks_matched_at_each_bond_equal_peaks_of_its_b_and_y_ions(changes: dict[str, Any]) -> None:
     case = random_case(31, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     case = replace(case, queries=[(spectrum, 2 + i % 3, mass) for i, (spectrum, _, mass) in enumerate(case.queries)])
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]

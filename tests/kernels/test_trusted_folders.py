@@ -19,7 +19,7 @@ OTHER_USER = 65534
 PROGRAM = "import os, proteoscope.kernels.cpu; print(os.environ.get('NUMBA_CACHE_DIR', ''))"
 
 
-def test_untrusted_folder_returns_none_for_own_and_missing_folders(tmp_path: Path) -> None:
+def test_untrusted_folder_returns_none_for_folders_of_the_user_and_missing_ones(tmp_path: Path) -> None:
     assert untrusted_folder(tmp_path) is None
     assert untrusted_folder(tmp_path / "missing" / "deeper") is None
 
@@ -52,7 +52,7 @@ def test_untrusted_folder_returns_folders_and_links_owned_by_others(tmp_path: Pa
     assert untrusted_folder(link / "cache") == link
 
 
-def test_cache_folder_is_not_a_folder_writable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_is_never_a_folder_that_others_can_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     monkeypatch.setenv(VARIABLE, str(folder))

@@ -252,7 +252,7 @@ def test_vector_clustering_on_gpu_with_little_memory_equals_cpu(linkage):
 
 
 @needs_compiler
-def test_gpu_clustering_fills_one_similarity_matrix_after_another_if_memory_is_short():
+def test_gpu_clustering_fills_one_matrix_after_another_if_memory_is_short():
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
     gpu, requested = SmallGpu(145_000), Linkage(AVERAGE, 0.5)
     assert labels_on(gpu, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)

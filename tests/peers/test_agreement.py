@@ -20,7 +20,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", ["qc_shew", "metaproteome"])
-def test_spectra_accepted_by_all_programs_have_the_peptides_of_comet_and_xtandem(name: str, shared_data: Path, tmp_path: Path) -> None:
+def test_spectra_accepted_by_all_programs_have_equal_peptides(name: str, shared_data: Path, tmp_path: Path) -> None:
     dataset = DATASETS[name]
     ours = accepted(run_proteoscope(dataset, shared_data, tmp_path / "project", threads=2).matches)
     theirs = [accepted(run_peer(program, dataset, shared_data, threads=2).matches) for program in ("comet", "xtandem")]

@@ -17,7 +17,7 @@ FUNCTIONS = sorted(name for name in proteoscope.__all__ if inspect.isfunction(ge
 HEAVY = ("numpy", "numba", "pydantic", "pyarrow", "duckdb", "scipy", "matplotlib", "PySide6")
 
 
-def test_import_loads_no_computing_modules() -> None:
+def test_import_of_the_package_loads_no_computing_modules() -> None:
     code = f"import proteoscope, sys; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
     assert done.stdout.strip() == "[]"
@@ -34,7 +34,7 @@ def test_every_search_has_its_parameters_in_the_package() -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_function_describes_each_argument_and_has_an_example(name: str) -> None:
+def test_api_function_describes_each_argument_and_has_an_example(name: str) -> None:
     function = getattr(proteoscope, name)
     described = function.__doc__ or ""
     assert ">>> " in described

@@ -46,7 +46,7 @@ def test_api_function_writes_the_same_tables_as_the_command(tmp_path: Path, caps
     assert command.record["parameters"] == result.record["parameters"]
 
 
-def test_tables_have_the_accepted_rows(imported: proteoscope.ImportedResults) -> None:
+def test_api_tables_have_only_accepted_rows_by_default(imported: proteoscope.ImportedResults) -> None:
     for name in ("psms", "peptides", "proteins"):
         every = stored(imported, name)
         assert imported.table(name, accepted=False).equals(every)
@@ -117,7 +117,7 @@ def test_temporary_project_is_removed_with_its_last_result() -> None:
     assert not folder.parent.exists()
 
 
-def test_closed_temporary_project_is_reported() -> None:
+def test_use_of_a_removed_temporary_project_is_an_error() -> None:
     with proteoscope.align("PEPTIDEKPEPTIDEK", "PEPTIDEKPEPTIDER") as result:
         pass
     with pytest.raises(proteoscope.InputError, match="temporary project was removed"):

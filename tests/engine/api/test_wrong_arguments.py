@@ -121,7 +121,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_wrong_argument_is_named_in_one_sentence(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_api_error_names_the_wrong_argument_in_one_sentence(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     call, sentence = CALLS[name]
     with pytest.raises(proteoscope.ProteoscopeError, match=sentence) as caught:

@@ -252,7 +252,7 @@ def test_unknown_commands_are_rejected(arguments, capsys):
     assert captured.err.count("\n") == 1
 
 
-def test_folder_other_than_a_project_is_not_changed(work, refused):
+def test_folder_that_is_not_a_project_is_not_changed(work, refused):
     (work / "thesis").mkdir()
     (work / "thesis" / "chapter.txt").write_text("Once upon a time")
     assert "is a folder with other things in it (chapter.txt)" in refused(out="thesis")

@@ -91,7 +91,7 @@ def test_gz_suffix_is_rejected_if_the_format_is_not_text(
     assert not list(tmp_path.iterdir())
 
 
-def test_binary_exports_are_those_that_are_not_utf8() -> None:
+def test_export_formats_that_are_not_utf8_are_marked_as_binary() -> None:
     binary = {export.name for search in SEARCHES for export in search.exports if export.is_binary}
     assert binary == {"bam", "sorted-bam", "blib"}
 

@@ -242,7 +242,7 @@ def test_json_schema_is_valid_and_rejects_other_output() -> None:
             check_output("convert", record)
 
 
-def test_error_is_a_json_line_with_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_of_an_error_is_one_line_with_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["align", str(tmp_path / "no.fasta"), QUERIES, "--out", "-", "--progress", "json"]) == 2
     out, err = capsys.readouterr()
     last = json.loads(err.splitlines()[-1])

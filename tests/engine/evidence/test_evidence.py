@@ -144,7 +144,7 @@ def test_residue_areas_match_random_point_estimate(albumin: Path, chain: Chains)
         assert areas[residue] == pytest.approx(area, rel=0.05, abs=3.0)
 
 
-def test_residue_areas_ignore_atoms_at_absurd_positions(albumin: Path, tmp_path: Path) -> None:
+def test_residue_areas_ignore_atoms_at_impossible_positions(albumin: Path, tmp_path: Path) -> None:
     areas = []
     for name, place in (("far", 2e5), ("without", None)):
         structure = gemmi.read_structure(str(albumin))
@@ -196,7 +196,7 @@ def test_site_and_contact_distances_match_coordinates(project: Path, run: str, c
 
 
 @pytest.mark.parametrize(("distance", "separation"), [(30.0, 6), (12.0, 1), (25.0, 40)])
-def test_contacts_are_all_residue_pairs_near_in_space(
+def test_contacts_are_all_residue_pairs_within_the_given_distance(
     project: Path, albumin: Path, tmp_path: Path, distance: float, separation: int
 ) -> None:
     project = Path(shutil.copytree(project, tmp_path / "project"))

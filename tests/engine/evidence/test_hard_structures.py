@@ -109,7 +109,7 @@ def test_mapped_residues_have_author_numbers_and_gaps_of_the_file(evidence: Hard
     assert [row["chain"] for row in chains if row["accession"] == "WHOLE"] == ["1ao6_A"]
 
 
-def test_second_model_and_selenomethionine_do_not_change_evidence(evidence: HardEvidence) -> None:
+def test_evidence_is_unchanged_by_a_second_model_and_selenomethionine(evidence: HardEvidence) -> None:
     columns = ("author_number", "chain_letter", "is_identical", "secondary_structure", "exposure", "position", "chain_residue")
 
     def residues(run: str) -> list[tuple[Any, ...]]:

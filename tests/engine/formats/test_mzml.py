@@ -213,7 +213,7 @@ SORTS += ["no intensities", "no type", "zstd", "numpress", "precursor number", "
 SORTS += ["negative", "xml", "unknown group", "no end"]
 
 
-def test_all_kinds_of_broken_mzml_spectra_are_tested(make: Any) -> None:
+def test_every_kind_of_broken_mzml_spectrum_is_tested(make: Any) -> None:
     assert set(SORTS) == set(broken_spectra(make))
 
 

@@ -31,7 +31,7 @@ def test_read_mzxml_reads_every_field_of_nested_scans(make: Any, written: Callab
     assert spectra.intensity.tolist() == list(make.intensity) * 3
 
 
-def test_mzxml_64_bit_peaks_and_both_names_of_the_pair_order_are_read(make: Any, written: Callable[..., Path]) -> None:
+def test_mzxml_64_bit_peaks_with_pair_order_attribute_are_read(make: Any, written: Callable[..., Path]) -> None:
     data = b"".join(struct.pack(">dd", m, i) for m, i in ((100.1, 1.0), (200.2, 2.0)))
     peaks = f'<peaks precision="64" byteOrder="network" pairOrder="m/z-int">{base64.b64encode(data).decode()}</peaks>'
     spectra = read_spectra([written(make.mzxml(make.mzxml_scan(1, peaks=peaks, attributes='peaksCount="2"')))])

@@ -49,7 +49,7 @@ def test_spectra_content_has_no_mass_accuracy_for_few_peaks() -> None:
     assert precursor_exactness(np.array([500.0]), np.array([4], np.uint32)) == ""
 
 
-def test_precursors_with_random_mass_defect_are_of_an_ion_trap() -> None:
+def test_spectra_content_classifies_random_mass_defects_as_ion_trap() -> None:
     random = np.random.default_rng(1)
     nominal, charges = random.integers(800, 2500, 500), np.full(500, 1 << 2, np.uint32)
     exact = (nominal * 1.000495 + random.normal(0, 0.05, 500)) / 2 + 1.00728

@@ -54,7 +54,7 @@ def n_accepted(tables: dict[str, bytes]) -> int:
 
 
 @pytest.mark.parametrize("naming", NAMINGS)
-def test_database_decoys_are_rejected_used_or_left_out(
+def test_database_decoys_are_rejected_used_or_removed_as_requested(
     case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))

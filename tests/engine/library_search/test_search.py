@@ -186,7 +186,7 @@ def test_library_compounds_get_no_q_values_from_peptide_decoys(files, tmp_path, 
     assert any("40 spectra resemble an entry without decoys" in line for line in both.lines())
 
 
-def test_identical_shuffled_library_decoys_count_once(tmp_path):
+def test_identical_shuffled_decoys_of_a_library_are_counted_once(tmp_path):
     # Five equal residues have one order; four equal ones and another have five.
     written = []
     for sequence in ("AAAAAK", "AAAAGK", "ADEFGHILK"):
@@ -209,7 +209,7 @@ def test_identical_shuffled_library_decoys_count_once(tmp_path):
 
 
 @pytest.mark.parametrize(("decoys", "is_decoy"), [("automatic", [False, True]), ("none", [False])])
-def test_library_index_keeps_own_decoys_unless_none_are_requested(tmp_path, decoys, is_decoy):
+def test_library_index_uses_decoys_of_the_library_unless_none_are_requested(tmp_path, decoys, is_decoy):
     written = []
     for comment in ("", "Remark=DECOY "):
         mz, precursor = fragments("ADEFGHILK"[:: -1 if comment else 1])

@@ -37,7 +37,7 @@ def rows(offsets: np.ndarray, values: np.ndarray) -> list[list[int]]:
 
 @settings(deadline=None, max_examples=300)
 @given(CASES)
-def test_protein_groups_are_a_small_cover_of_the_peptides(case: list[tuple[set[int], int]]) -> None:
+def test_protein_groups_explain_all_peptides_and_contain_no_other_group(case: list[tuple[set[int], int]]) -> None:
     peptides, score = [c[0] for c in case], [float(c[1]) for c in case]
     groups = infer(peptides, score)
     peptides_of = {protein: {p for p, proteins in enumerate(peptides) if protein in proteins} for protein in range(N_PROTEINS)}

@@ -155,7 +155,7 @@ def test_rescoring_is_identical_on_any_threads() -> None:
     assert np.array_equal(weights(single), weights(parallel))
 
 
-def test_trained_scorer_scores_later_matches_like_noncompeting_matches() -> None:
+def test_trained_scorer_scores_later_matches_as_if_they_were_scored_together() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
     competes = np.arange(900) < 600
     together = rescore(columns(features), is_decoy, peptide, initial, competes)

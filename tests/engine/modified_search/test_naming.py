@@ -186,7 +186,7 @@ def test_two_modifications_are_named_with_both_sites():
         ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, None),
     ],
 )
-def test_mass_shifts_of_common_modifications_and_peptide_ends_have_own_fdr_tiers(sequence, shift, best, tier):
+def test_common_modifications_and_peptide_ends_have_separate_fdr_tiers(sequence, shift, best, tier):
     tiers, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
     assert tiers[0] == tier if tier is not None else tiers[0] > END_TIER
     if tiers[0] < TIERS - 1:

@@ -68,7 +68,7 @@ def test_quantify_recovers_planted_ratios(planted):
     assert sum(None not in peptides[sequence].values() for sequence in both) >= 0.9 * len(both)
 
 
-def test_match_between_runs_finds_only_ions_that_are_present(planted):
+def test_match_between_runs_finds_only_ions_present_in_the_run(planted):
     project, proteins, gone = planted
     summary = quantify(project, match_between_runs=True, transfer_fdr=0.05)
     moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}

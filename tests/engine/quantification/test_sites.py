@@ -113,7 +113,7 @@ def quantified(planted):
 
 
 @pytest.mark.parametrize("method", ["maxlfq", "sum"])
-def test_sites_change_relative_to_their_proteins_as_planted(planted, method):
+def test_site_changes_relative_to_the_protein_equal_planted_changes(planted, method):
     summary = quantify(planted, protein_quantity=method)
     path, sites = planted
     rows = table_of(path, "site_quantities")
@@ -128,7 +128,7 @@ def test_sites_change_relative_to_their_proteins_as_planted(planted, method):
     assert any("13 sites with a probability of at least 0.75 quantified, 13 also relative" in text for text in summary.messages)
 
 
-def test_sites_below_the_probability_are_not_quantified(planted):
+def test_sites_below_the_minimum_probability_are_not_quantified(planted):
     quantify(planted, minimum_site_probability=0.5)
     path, sites = planted
     assert {row["accession"] for row in table_of(path, "site_quantities")} == set(sites)
@@ -137,14 +137,14 @@ def test_sites_below_the_probability_are_not_quantified(planted):
     assert table_of(path, "site_quantities") == [] and len(table_of(path, "site_peptidoforms")) == N_PROTEINS
 
 
-def test_sites_by_counts_have_the_numbers_of_spectra(planted):
+def test_site_quantities_by_counts_equal_the_numbers_of_spectra(planted):
     quantify(planted, method="counts")
     rows = table_of(planted[0], "site_quantities")
     assert {row["quantity"] for row in rows} == {1.0}
     assert [row["log2_relative"] for row in rows] == pytest.approx([-np.log2(3)] * len(rows))
 
 
-def test_tables_of_sites_are_exported_and_corrected(planted, quantified, tmp_path):
+def test_site_tables_are_exported_and_follow_corrected_traces(planted, quantified, tmp_path):
     project = Project.open(planted[0])
     request = ExportRequest(quantified.run_id, "tsv", tmp_path)
     names = {path.name for path in search_of_kind("quantify").export(project, request, Progress())}
@@ -181,7 +181,7 @@ def test_msstats_ptm_has_modified_and_unmodified_peptides(planted, quantified, t
     assert any("below 0.75: 1" in message for message in progress.messages)
 
 
-def test_runs_without_localisation_have_no_tables_of_sites(planted):
+def test_runs_without_localisation_have_no_site_quantity_tables(planted):
     path, _ = planted
     plain = next(run.id for run in Project.open(path).runs() if run.kind == "identify")
     summary = quantify(planted, run=(plain,), method="counts")
@@ -190,7 +190,7 @@ def test_runs_without_localisation_have_no_tables_of_sites(planted):
     assert not {"site_quantities", "site_peptidoforms"} & {table.name for table in Project.open(path).results(summary.run_id)}
 
 
-def test_site_quantities_sum_peptidoforms_and_use_each_site_of_a_peptidoform():
+def test_site_quantities_sum_all_peptidoforms_that_have_the_site():
     """Two sites of one protein: form 0 carries both, form 1 the first, form 2 none, form 3 an uncertain one."""
     rows = [(0, 5, 0.9), (0, 8, 0.8), (1, 5, 0.95), (3, 8, 0.5)]
     names = ["a", "b", "c", "d"]

@@ -64,7 +64,7 @@ def test_retention_time_outliers_are_found_among_many_files():
     assert np.array_equal(at_another_time(times, np.full(times.shape, 6.0), np.ones(times.shape), alignments), wrong)
 
 
-def test_transfers_do_not_take_traces_of_identified_ions(tmp_path):
+def test_match_between_runs_does_not_use_traces_of_identified_ions(tmp_path):
     peptides = random_peptides(90, 51)
     runs = {stem: SyntheticRun(seed=i, noise_peaks=50) for i, stem in enumerate(("one", "two"), 5)}
     rng = np.random.default_rng(6)

@@ -68,7 +68,7 @@ def content(n: int, n_residues: int, *, are_nucleotides: bool = True, has_qualit
         (content(1, 48_502, are_nucleotides=False), content(10, 1000, are_nucleotides=False), {}, (), "standard"),
     ],
 )
-def test_reads_with_qualities_or_far_shorter_reads_are_mapped_by_default(texts, patterns, options, given, expected) -> None:
+def test_reads_with_qualities_and_far_shorter_reads_are_mapped_by_default(texts, patterns, options, given, expected) -> None:
     assert READ_ALIGNMENT.suited_preset({"texts": texts, "patterns": patterns}, options, given) == expected
 
 

@@ -98,7 +98,7 @@ def test_matrix_file_with_few_residues_is_completed(tmp_path):
     assert (matrix[a, a], matrix[a, c], matrix[c, c], matrix[a, w], matrix[w, w], matrix[star, a]) == (5, -2, 7, -1, -1, -2)
 
 
-def test_residues_that_a_matrix_file_lacks_score_as_its_x(tmp_path):
+def test_residues_missing_from_a_matrix_file_score_as_x(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text("   A  C  X\nA  5 -2 -3\nC -2  7 -4\nX -3 -4 -6\n")
     matrix = read_matrix(str(path)).scores

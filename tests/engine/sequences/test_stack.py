@@ -101,7 +101,7 @@ def test_stack_has_columns_for_the_longest_insertion_only(result: list[tuple[int
 
 @A_FEW
 @given(PAIRS)
-def test_stack_marks_insertion_only_in_the_row_with_insertion(result: list[tuple[int, str, str, int, int]]) -> None:
+def test_stack_marks_an_insertion_only_in_the_row_that_has_it(result: list[tuple[int, str, str, int, int]]) -> None:
     expected = np.zeros((len(result) + 1, len(QUERY)), np.bool_)
     for row, (start, above, _, _, _) in enumerate(result, start=1):
         place = start

@@ -55,7 +55,7 @@ def test_group_walk_equals_its_definition(window, rounded):
         assert computed == pytest.approx(walked_step_by_step(score, is_decoy, group, window, expected, 2.0, 0.5), rel=1e-9)
 
 
-def test_group_walk_of_one_group_equals_q_values_of_one_list():
+def test_group_walk_of_a_single_group_equals_plain_q_values():
     random = np.random.default_rng(1)
     score, is_decoy = random.integers(0, 90, 300).astype(float), random.random(300) < 0.3
     expected = np.exp(-score / 20) * 3
@@ -66,7 +66,7 @@ def test_group_walk_of_one_group_equals_q_values_of_one_list():
         assert walked == pytest.approx(q_values(score, is_decoy, expected=expected, at_once=1.5))
 
 
-def test_group_walk_controls_error_rate_of_unlike_groups():
+def test_group_walk_controls_error_rate_if_groups_differ_in_score():
     random, proportions, powers = np.random.default_rng(5), [], {"walk": 0, "list": 0}
     for _ in range(300):
         n_true, n_false, shift = np.array([600, 40, 10]), np.array([200, 400, 1200]), np.array([0.0, 0.5, 1.0])

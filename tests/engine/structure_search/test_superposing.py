@@ -31,7 +31,7 @@ def made_of(resources: Resources, pairs) -> FoundSuperpositions:
 
 
 @pytest.mark.parametrize("failing_launch", [-1, 0])
-def test_superpositions_are_equal_on_cpu_gpu_and_lost_gpu(failing_launch):
+def test_superpositions_are_equal_on_cpu_and_gpu_and_if_the_gpu_is_lost(failing_launch):
     pairs = random_pairs(np.random.default_rng(1), 4, 10, 30)
     expected = made_of(Resources(2), pairs)
     for with_processor in (False, True):

@@ -80,7 +80,7 @@ def test_database_links_contain_only_a_valid_accession(name: str) -> None:
             assert re.fullmatch(pattern, accession) and accession in name.upper()
 
 
-def test_database_links_of_names_are_few_and_different() -> None:
+def test_database_links_of_many_names_are_limited_and_distinct() -> None:
     names = ["sp|P02769|ALBU_BOVIN", "P02769", "unknown", *(f"P{number:05d}" for number in range(50))]
     links = links_of_names(names)
     assert len(links) == len(set(links)) == 8

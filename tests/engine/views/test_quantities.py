@@ -205,7 +205,7 @@ def test_quantity_filter_applies_both_thresholds(run):
         assert run.tables.source(table).count(quantity_conditions(QuantityFilter(text="no such text"), table)) == 0
 
 
-def test_trace_measured_between_detected_borders_equals_the_search(run):
+def test_trace_measured_between_detected_borders_equals_that_of_the_search(run):
     source, ms1_reader = run.tables.source("ion_traces"), Ms1Reader(run)
     for row in range(0, source.total, 7):
         ion = ion_traces(source, row, run, ms1_reader)

@@ -157,7 +157,7 @@ def test_reads_without_an_alignment_are_listed_and_counted(within: Project, qtbo
     view.clear()
 
 
-def test_click_in_depth_plot_lists_alignments_there_and_show_all_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_click_in_depth_plot_lists_alignments_at_the_position_until_show_all(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     view.references.setCurrentIndex(1)
     view.references.activated.emit(1)
     settle(view, qtbot)

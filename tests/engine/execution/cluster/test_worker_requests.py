@@ -140,7 +140,7 @@ def test_certificates_from_line_rejects_invalid_text(line: str) -> None:
         Certificates.from_line(line)
 
 
-def test_version_difference_names_version_sources_or_python() -> None:
+def test_version_difference_reports_other_version_sources_or_python() -> None:
     current = program_version()
     assert version_difference(current, dict(current)) == ""
     assert version_difference({**current, "version": "0.0.1"}, current) == f"version 0.0.1 there, version {current['version']} here"
