@@ -249,7 +249,7 @@ def test_noisy_copies_have_the_spectra_with_small_mass_errors(tmp_path):
 
 
 def test_interval_of_spread_over_spectra_is_unchanged_by_spectrum_copies():
-    """Five copies of each false match spread like one of five times the weight, and like five databases with the same matches."""
+    """Copies of the false matches do not change the interval; six databases with the same false matches have the interval of one."""
     accepted, factor = np.full(6, 1000.0), np.full(6, 2.0)
     single = [np.arange(10) + 10 * i for i in range(6)]
     plain = spread_over_spectra(accepted, single, factor)

@@ -24,7 +24,7 @@ def test_no_entrapment_evaluation_exceeds_the_allowed_false_fraction(
 
 
 def test_entrapment_check_reports_excessive_false_fractions() -> None:
-    """Twice the allowed fraction is reported for many spectra, but not for copies of a few spectra, which are too little evidence."""
+    """Twice the allowed fraction is reported for many spectra, but not for copies of a few, since these are too little evidence."""
 
     def record_of(part: str, entrapped: int, spectra: list[int]) -> dict[str, object]:
         record = {"figure": "discoveries", "part": part, "set": "qc_shew", "seed": 1, "program": "proteoscope", "level": "psm"}

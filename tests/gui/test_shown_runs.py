@@ -124,7 +124,7 @@ def test_edited_title_is_saved_in_the_project_of_the_run(opened: MainWindow, pro
 
 
 def test_another_run_can_be_selected_while_a_title_is_edited(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
-    """The list of runs is made again as soon as the title is saved, that is when its field loses the focus."""
+    """The list of runs is rebuilt when the title is saved, which happens when its field loses the focus."""
     page = show_details(opened, qtbot)
     page.title.setFocus()
     page.title.setText("control")

@@ -194,7 +194,7 @@ def test_current_theme_is_not_applied_again(theme: Theme) -> None:
 
 
 def test_unexposed_window_is_drawn_in_the_new_theme(theme: Theme, qtbot: QtBot) -> None:
-    """Check an unexposed window: Qt drops its paint request, and takes later requests of it or its parts as already pending."""
+    """Check an unexposed window: Qt drops its paint request and treats later requests of the window or its parts as already pending."""
 
     class Counting(QWidget):
         n_pictures = 0

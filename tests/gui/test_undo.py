@@ -218,7 +218,7 @@ def test_undo_restores_the_title_of_a_renamed_run(
 def test_undo_restores_a_title_even_if_an_earlier_edited_field_has_focus(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
-    """The results give the focus back to the field in which the user typed before; its text is older than the new title."""
+    """The results page returns the focus to the field in which the user typed earlier; that text is older than the new title."""
     field = results.filter_bar.findChildren(QLineEdit)[0]
     clicked(field, hand, qtbot)
     hand.type("PEP")

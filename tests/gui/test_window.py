@@ -574,7 +574,7 @@ def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
 
 
 def test_pages_share_no_shortcut_or_mnemonic_with_the_window(window: MainWindow) -> None:
-    """Check shortcuts, since Qt uses neither of two actions with the same keys."""
+    """Check shortcuts, since Qt triggers neither action if two have the same keys."""
     of_window = {action.shortcut().toString() for action in window.actions()}
     menus = [action.text() for action in window.menuBar().actions()]
     for kind, pages in window.searches.items():

@@ -120,7 +120,7 @@ def test_run_script_rejects_an_unknown_option(bare_machine: Path) -> None:
 
 
 def test_headless_lock_has_exactly_the_packages_used_without_the_window(bare_machine: Path) -> None:
-    """They are the dependencies and those of the dependencies, according to the installed packages."""
+    """Compare with the direct and indirect dependencies according to the metadata of the installed packages."""
     waiting = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
     used = set[str]()
     while waiting:

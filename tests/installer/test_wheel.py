@@ -206,7 +206,7 @@ def test_kernels_of_installed_wheel_are_cached_in_the_user_cache(installed: Path
 
 
 def test_kernels_compile_once_for_checkout_and_editable_link(tmp_path: Path) -> None:
-    """A checkout and its editable link are one cache: functions that were compiled by one are loaded by the other."""
+    """A checkout and its editable link share one cache: functions compiled by one are loaded by the other."""
     program = (
         "from proteoscope.kernels.cpu.scores import correlation_height as f; f(1.0); from proteoscope.kernels.cpu import caching; "
         "print(len(f.stats.cache_misses), len(f.stats.cache_hits))"

@@ -225,7 +225,7 @@ for callee in numba.njit(following), numba.njit(callers_of_kernels):
 
 
 def test_kernels_compile_once_for_different_constant_arguments(tmp_path):
-    """Without its settings, Numba compiles a function for 0, for 1 and for their common type."""
+    """By default, Numba compiles a function for 0, for 1 and for their common type; the settings of the kernels prevent this."""
     assert output_of(CONSTANTS, tmp_path) == ["3", "1"]
 
 

@@ -153,7 +153,7 @@ def test_transformed_peak_weights_have_unit_length(peaks: Peaks, transform: int)
 @given(PEAKS, st.sampled_from(sorted(TRANSFORMS)))
 @example([], TRANSFORM_LOG)
 def test_correlation_weights_have_maximum_50_in_each_window(peaks: Peaks, transform: int) -> None:
-    """Preparation of Comet (Eng 2013) for the remaining peaks; the transform of the other weights does not affect it."""
+    """Compare with the preprocessing of Comet (Eng 2013) of the remaining peaks; the transform is for other weights and has no effect."""
     _, _, correlation = run([peaks], Settings(transform=transform))[0]
     expected = []
     for mz, height in peaks:

@@ -39,7 +39,7 @@ def named_tuples(argument: Type) -> Iterator[NamedTuple | NamedUniTuple]:
 
 
 def test_listed_kernels_have_the_number_of_arguments_of_their_functions() -> None:
-    """A list older than a kernel's parameters, or than the fields of a named tuple, would compile what no search calls."""
+    """If the list is older than a kernel's parameters or the fields of a named tuple, it compiles kernels that no search calls."""
     n_tuples = 0
     for kernel in signatures.listed_kernels():
         module, _, name = kernel.name.rpartition(".")

@@ -355,7 +355,7 @@ def test_search_without_project_cannot_be_resumed(tmp_path: Path) -> None:
 
 
 def test_stopped_search_prints_the_resume_command(project: Path, tmp_path: Path) -> None:
-    """In a separate process, which is interrupted as by Ctrl-C once it has a checkpoint."""
+    """Run the search in a separate process, and interrupt it as with Ctrl-C once it has a checkpoint."""
     files = inputs_of(tmp_path)
     program = (
         "import sys, threading, time, os, signal; from pathlib import Path; from tests.fuzz.keeping_command import keep_at_once, main\n"

@@ -113,7 +113,7 @@ def test_resumed_run_computes_nothing_when_all_items_are_stored(tmp_path: Path) 
 
 
 def test_checkpoint_restores_partitions_in_item_order(tmp_path: Path) -> None:
-    """Threads end in any order, and partitions are stored in this order; a partition within another one is left out."""
+    """Threads end in any order, and partitions are stored in the order of their ends; a partition within another one is omitted."""
     with pytest.raises(Cancelled), open_checkpoint(tmp_path / "toy.sqlite") as partitions:
         name = CheckpointName("toy", 1)
         for start, stop in ((6, 9), (0, 4), (4, 6), (7, 8)):

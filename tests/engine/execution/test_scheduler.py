@@ -343,7 +343,7 @@ def test_scheduler_abandons_an_item_after_it_ended_three_workers():
 
 
 def test_scheduler_loses_no_items_if_workers_end_at_random():
-    """Three workers end at one item and two at another: workers are killed at random, and all items are computed."""
+    """Check workers that are killed at random: three end at one item and two at another, and all items are computed."""
     done, scheduler = ended_by({300: 2, 41: 3}, after=300)
     assert scheduler.run() == []
     assert done == [1] * N

@@ -64,7 +64,7 @@ def test_run_on_threads_starts_no_item_after_cancel(threads: int) -> None:
 
 
 def test_run_on_threads_notices_cancel_during_long_items() -> None:
-    """The last items run on, but no other begins, and the cancel is raised when they end."""
+    """Items that are running continue, but no other starts; the cancel is raised when they end."""
     heard = threading.Event()
 
     class Heard(Progress):

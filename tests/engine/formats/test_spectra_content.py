@@ -21,7 +21,7 @@ from proteoscope.engine.searches import search_of_kind
 
 
 def test_spectra_content_recognises_orbitrap_with_ion_trap_fragments() -> None:
-    """Its converter names only the orbitrap; its fragments were measured in the linear ion trap."""
+    """The converter of this file names only the Orbitrap, but the fragments were measured in the linear ion trap."""
     content = spectra_content(Path(str(resources.path("samples", "BSA1.mzML.gz"))))
     assert content is not None
     assert (content.fragments, content.precursors, content.analysers) == ("ion trap", "exact", ("orbitrap",))

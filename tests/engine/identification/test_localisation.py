@@ -238,7 +238,7 @@ def test_site_peptides_have_fixed_modifications_of_the_same_name_unmoved(tmp_pat
 
 
 def test_imported_matches_have_the_same_sites_as_the_search(searched, tables, tmp_path):
-    """Matches that are exported and imported again are localised as by the search that found them."""
+    """Matches that are exported and imported again get the same sites as in the search that found them."""
     folder, _ = searched
     project, rows = tables
     proteoscope.open_project(project).run().export(tmp_path / "found.mzid")

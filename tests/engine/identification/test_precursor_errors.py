@@ -101,7 +101,7 @@ def test_calibration_is_robust_to_some_wrong_matches():
 
 
 def test_calibration_uses_the_median_error_of_each_file():
-    """The distance between two files with opposite mean errors is not scatter."""
+    """The difference between two files with opposite mean errors does not count as scatter."""
     errors = np.random.default_rng(4).normal(0, 0.5, 200) + np.repeat([-6, 6], 100)
     apart = errors_of_matches(errors, np.repeat([0, 1], 100), 2, REQUESTED)
     assert apart.tolerance == REQUESTED
@@ -297,7 +297,7 @@ def test_second_pass_uses_narrow_isotope_range_and_one_modification(miscalibrate
     ],
 )
 def test_calibration_is_skipped_for_unsuitable_settings(changes, reason, miscalibrated, database, tmp_path, monkeypatch):
-    """No first search is run."""
+    """Only one search is run, and none for calibration before it."""
     searches = []
     monkeypatch.setattr(passes, "plan_by_series", lambda *of: (searches.append(of), plan_by_series(*of))[1])
     changes = {"calibrate_tolerance": True, "second_pass": False, **changes}

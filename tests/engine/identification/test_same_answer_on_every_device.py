@@ -211,7 +211,7 @@ def test_identify_tables_with_fragment_index_are_equal_on_gpus(preset, score, pr
 
 @pytest.mark.parametrize("factor", [0.05, 1.0, 20.0])
 def test_fragment_index_is_chosen_by_candidate_counts_only(factor, prepared, monkeypatch):
-    """The choice is the same with GPUs, threads and memory, near the break-even point and far from it."""
+    """The choice does not depend on GPUs, threads and memory, near the break-even point and far from it."""
     peptides, spectra = prepared("open")
     parameters = IdentificationParameters.checked(read_preset("identify", "open")).changed(minimum_peaks=5)
     index = build_spectrum_index(spectra, parameters, Resources(2))

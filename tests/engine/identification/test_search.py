@@ -289,7 +289,7 @@ def test_identify_rejects_broken_spectra_in_strict_mode(plain, database, tmp_pat
 
 
 def test_second_pass_psms_have_separate_q_values(shared_data, tmp_path):
-    """The second pass finds more; no q-value is below the ratio of decoys to targets of its class, by a loop over its matches.
+    """The second pass accepts more; no q-value is below the decoy-to-target ratio of its class, computed in a loop over the matches.
 
     Results of the first pass remain unless the second pass has a better match of that spectrum.
     """
@@ -329,7 +329,7 @@ def test_second_pass_psms_have_separate_q_values(shared_data, tmp_path):
 
 
 def test_run_records_messages_of_gpus(plain, database, tmp_path, monkeypatch):
-    """Messages from a background step and from deep in the search are recorded too."""
+    """Messages of background steps and of functions deep inside the search are recorded too."""
 
     def gpus(device, progress, **_):
         progress.message("cuda:0 failed: its driver is too old; it is not used")

@@ -35,7 +35,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_library_search_compares_only_equal_polarities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that spectra without polarity count as positive, and that entries of unknown charge and polarity match both.
 
-    Each pair of a spectrum and an entry has masses of its own.
+    Each pair of a spectrum and an entry has masses that no other pair has.
     """
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     pairs = list(itertools.product(SPECTRA, ENTRIES))

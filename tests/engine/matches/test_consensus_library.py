@@ -138,7 +138,7 @@ def test_library_peaks_are_named_after_the_nearest_ion(origin, series):
 
 @pytest.mark.parametrize("origin", ["best", "merged"])
 def test_consensus_library_has_separate_entries_per_ion_series(origin):
-    """Each series has the same entries as a library of its spectra only."""
+    """The entries of each series equal those of a library made only from the spectra of that series."""
     library_members, spectra = members(4, "bycz")
     is_etd = np.arange(len(spectra)) % 2 == 0
     mixed = replace(spectra, activation=np.where(is_etd, Activation.ETD, Activation.HCD).astype(np.uint8))

@@ -241,7 +241,7 @@ def test_exports_describe_mass_shifts_and_found_proteins(small, tmp_path):
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
 def test_exports_describe_calibrated_windows_as_ranges(small, tmp_path):
-    """The exported range covers all passes: lower end of one and upper end of the other."""
+    """The exported range covers both passes: it has the lower end of one and the upper end of the other."""
     passes = [
         replace(SHIFTED, mass_shift=None, precursor_tolerance=Tolerance(half, "ppm"), precursor_medians=medians)
         for half, medians in ((10.0, (-2.0, 1.5)), (11.0, (3.0, 3.0)))
@@ -279,7 +279,7 @@ def test_requested_passes_reject_invalid_parameters(wrong):
     ],
 )
 def test_search_description_lists_each_database_file_once(recorded, expected):
-    """Records have file names with as many folders as distinguish them; the project has the full paths."""
+    """Records have file names with only the folders that distinguish them; the project has the full paths."""
     search = SearchDescription(databases=("/data/a/x.fasta", "/data/b/y.fasta"), done=(replace(FIRST, databases=recorded),))
     assert search.database_files == expected
 

@@ -140,7 +140,7 @@ def test_picked_protein_groups_compete_with_their_decoy() -> None:
 
 
 def test_protein_group_loses_to_better_decoy_of_any_of_its_proteins() -> None:
-    """Proteins 0 and 1 share their one peptide; the decoy of 1, in a group with another decoy, scores better."""
+    """Proteins 0 and 1 share their only peptide; the decoy of 1, in a group with another decoy, scores better."""
     groups = infer_protein_groups(
         np.array([0, 2, 4, 5]),
         np.array([0, 1, 4, 5, 2]),

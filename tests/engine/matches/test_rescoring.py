@@ -67,7 +67,7 @@ def test_rescoring_with_informative_features_accepts_more_matches() -> None:
 
 @pytest.mark.parametrize(("n", "n_true", "n_runs"), [(140, 80, 40), pytest.param(600, 90, 20, marks=pytest.mark.long), (2_000, 300, 6)])
 def test_rescoring_adds_no_false_targets(n: int, n_true: int, n_runs: int) -> None:
-    """Without + 1 small sets exceed 1 %; rescored ones do so no more than those of the search score, within the standard error."""
+    """Without + 1, small sets exceed 1 %, but after rescoring not by more than before, within the standard error."""
     before, after, gain = [], [], []
     for seed in range(n_runs):
         features, is_decoy, peptide, initial, is_true = simulated_run(n, n_true, seed)
@@ -84,7 +84,7 @@ def test_rescoring_adds_no_false_targets(n: int, n_true: int, n_runs: int) -> No
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_rescoring_of_replicates_adds_no_false_targets(noise: float) -> None:
-    """Folds by match would show each model the answers for the five copies of a match, and admit many false targets."""
+    """If folds were divided by match, models would learn from copies of the matches that they score, and accept many false targets."""
     shares = {"by peptide": [], "by match": []}
     for seed in range(3):
         features, is_decoy, peptide, initial, is_true = repeated(simulated_run(400, 200, seed, 40), 5, noise)
@@ -192,7 +192,7 @@ def test_rescoring_is_skipped_with_too_few_targets() -> None:
 
 
 def test_rescoring_with_noise_features_loses_few_and_adds_no_false_matches() -> None:
-    """The better of both scores is not selected, which would favour chance. Noise may therefore cost some targets."""
+    """The better of the two scores is not selected, since that would favour chance; therefore noise may cost some targets."""
     before, after, false = 0, 0, 0
     for seed in range(5):
         _, is_decoy, peptide, initial, is_true = simulated_run(2_000, 900, seed)

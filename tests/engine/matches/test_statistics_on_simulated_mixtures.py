@@ -27,7 +27,7 @@ def false_and_accepted(score: np.ndarray, is_decoy: np.ndarray, is_true: np.ndar
 @pytest.mark.parametrize("share_true", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("level", [0.01, 0.05])
 def test_fraction_of_false_accepted_matches_equals_the_q_value_level(share_true: float, level: float) -> None:
-    """Pooled over repeats, within 4 standard deviations of a binomial count, twice as wide since the decoys vary too."""
+    """The count over all repeats is within 4 standard deviations of a count with twice the binomial variance, since decoys vary too."""
     rng = np.random.default_rng(17)
     counts = np.array([false_and_accepted(*mixture(rng, 4_000, share_true), level, False) for _ in range(REPEATS)])
     false, accepted = counts.sum(axis=0)
@@ -66,7 +66,7 @@ def test_posterior_error_probabilities_are_calibrated() -> None:
 
 
 def test_fraction_of_false_protein_groups_is_near_1_percent() -> None:
-    """True peptides are of 600 proteins, false ones of any of 6,000 targets or 6,000 decoys."""
+    """True peptides belong to 600 proteins, and false ones to any of 6,000 targets or 6,000 decoys."""
     rng = np.random.default_rng(31)
     n_proteins, n_present, false, accepted = 6_000, 600, 0, 0
     for _ in range(40):

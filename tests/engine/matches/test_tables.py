@@ -201,7 +201,7 @@ def test_q_values_of_peptides_match_reference_loop(peptides, psms):
 
 
 def test_only_first_ranked_psms_have_q_values(psms, peptides):
-    """Lower-ranked matches did not compete, so that they have no q-values."""
+    """Lower-ranked matches have no q-values, since they did not compete."""
     lower = [row for row in psms if row["rank"] != "1"]
     assert len(lower) > 500
     assert {(row["q_value"], row["posterior_error_probability"]) for row in lower} == {("", "")}

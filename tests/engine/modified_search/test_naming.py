@@ -199,7 +199,7 @@ def test_mass_shift_without_a_name_has_the_last_fdr_tier():
 
 
 def test_mass_shift_names_and_fdr_tiers_do_not_depend_on_batches(monkeypatch):
-    """Check random shifts named together and in batches of seven: tiers before pairs have a name, with the distance of a possible name."""
+    """Name random shifts together and in batches of seven; in tiers before pairs, each has a name and its distance."""
     random = np.random.default_rng(3)
     residue_codes = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
     n, length = 300, 12

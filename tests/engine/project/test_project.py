@@ -518,7 +518,7 @@ def test_run_fails_and_writes_no_file_when_project_disappears(project, tmp_path,
 
 
 def test_read_only_project_can_be_read_but_rejects_runs(project):
-    """In a process without root's rights, which no permission holds back."""
+    """Run the test in a process without root privileges, since file permissions do not restrict root."""
     do_run(project)
     for folder in (project.folder.parent, project.folder, project.folder / "results"):
         folder.chmod(0o755)
@@ -555,7 +555,7 @@ def test_read_only_project_can_be_read_but_rejects_runs(project):
 
 
 def test_full_disk_fails_the_run_but_keeps_finished_results(project):
-    """A limit on file sizes replaces the full disk: the system refuses writing in the same way."""
+    """A file size limit replaces the full disk, since the system rejects writes in the same way."""
     script = """
         import resource, sys
         import numpy as np

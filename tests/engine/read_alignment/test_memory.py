@@ -76,7 +76,7 @@ def test_alignments_are_equal_for_reads_in_memory_and_on_disk(genome, tmp_path, 
 
 @pytest.mark.usefixtures("small")
 def test_read_alignment_memory_hardly_grows_with_reads(genome, tmp_path):
-    """Offsets of bases and names and the state of each row take about ten bytes per read; bases and qualities are not held."""
+    """Offsets of bases and names and the state of each row take about ten bytes per read; bases and qualities are not in memory."""
     few, many = (reads_of(genome, tmp_path / f"{n}.fq", n) for n in (1_000, 4_000))
     align_reads(genome[0], few, tmp_path / "first.sam", WITHIN, format="sam", device="cpu", threads=1)
     peaks: dict[Path, list[int]] = {few: [], many: []}

@@ -142,7 +142,7 @@ def test_spectrum_index_only_selects_queries_of_the_given_spectra() -> None:
 
 
 def test_spectrum_index_with_corrected_masses_is_sorted_again() -> None:
-    """Errors that change the order of two spectra."""
+    """Use mass errors that change the order of two spectra."""
     true, error = np.array([500.0, 500.001, 700.0]), np.array([6.0, -3.0, 0.0])
     index = build(spectra([THREE] * 3, list((true - PROTON) * (1 + error * 1e-6) + PROTON), [0b10] * 3), plain())
     corrected = index.corrected(error)

@@ -83,6 +83,6 @@ def test_posterior_error_rejects_unequal_lengths(score, is_decoy) -> None:
 
 
 def test_posterior_error_runs_no_python_code_per_match() -> None:
-    """The fit uses groups of scores, whose number is limited."""
+    """The fit uses groups of scores, and the number of groups is limited."""
     few, many = (lines_run(lambda n=n: posterior_error_probabilities(*normal_mixture(n, 0.5, 2)[:2])) for n in (10_000, 300_000))
     assert many < 1.5 * few

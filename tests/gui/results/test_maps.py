@@ -254,7 +254,7 @@ def test_list_of_spectra_shows_identified_explained_or_unexplained(run: tuple[st
 
 @pytest.mark.parametrize("run", ["library", "modified", "explain"], indirect=True)
 def test_spectrum_figure_and_map_mark_follow_the_visible_list(view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot) -> None:
-    """Check an identification tested with all its spectra."""
+    """Check all views except identifications, whose list of all spectra is tested in `test_all_spectra.py`."""
     matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)

@@ -442,7 +442,7 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_identification_and_hits_views_can_be_drawn_in_every_theme_and_scale(
     tmp_path: Path, pictured: list[str], theme: Theme, scale: str
 ) -> None:
-    """Take each view in both themes and at both scales, and store it in PROTEOSCOPE_SCREENSHOTS if that is set."""
+    """Draw each view in both themes and at both scales, and save the picture in the folder PROTEOSCOPE_SCREENSHOTS if that is set."""
     folder = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     if scale == "1":
         take_pictures(theme, *pictured, str(folder / "results-1"))

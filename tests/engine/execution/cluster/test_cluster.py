@@ -83,7 +83,7 @@ def test_cluster_session_computes_rounds_and_selected_items(cluster: Cluster) ->
 
 
 def test_workers_get_new_partitions_in_each_round(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The partitions of the last round may have been too much for a worker, which caches none of them."""
+    """A worker is not assigned the partitions of the last round again, since they may have been too large for it."""
     homes = list[object]()
 
     class Recorded(Scheduler):

@@ -99,7 +99,7 @@ def test_calibration_measures_one_run_of_a_sample_on_the_cpu():
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 def test_gpu_cycles_are_predicted_without_a_gpu():
-    """The cycles are those of the parts that a search on the GPU would run."""
+    """The predicted cycles are summed over the parts that a search on the GPU would run."""
     rng = np.random.default_rng(3)
     lengths = np.sort(rng.integers(30, 400, 300))
     offsets = np.concatenate(([0], np.cumsum(lengths)))
