@@ -91,7 +91,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "fuzz/test_result_tables.py::test_corrupt_result_tables_give_results_or_clear_errors",
     ),
     "| a stopped run in it |": (
-        "engine/command_line/test_resume.py::test_resume_refuses_a_run_without_checkpoint",
+        "engine/command_line/test_resume.py::test_resume_rejects_a_run_without_checkpoint",
         "engine/command_line/test_resume.py::test_resume_records_actual_inputs_despite_forged_project",
         "engine/command_line/test_resume.py::test_untrusted_project_cannot_resume_run_of_another_project",
         "engine/command_line/test_resume.py::test_moved_project_writes_no_file_outside_its_folder_on_resume",
@@ -198,7 +198,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/test_shared_folders.py::test_atomic_path_does_not_follow_planted_links",
         "engine/test_shared_folders.py::test_atomic_path_stays_in_the_folder_if_that_is_replaced_by_a_link",
         "engine/test_shared_folders.py::test_project_changes_no_files_outside_if_its_folders_are_replaced_by_links",
-        "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
+        "engine/test_shared_folders.py::test_atomic_file_rejects_a_link_of_another_user",
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),
     "The database of a project is opened by its name": ("engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",),

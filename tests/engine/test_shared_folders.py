@@ -215,7 +215,7 @@ def test_write_certificates_rejects_folder_others_can_change(shared: Path, victi
 
 
 @two_users
-def test_atomic_file_refuses_link_of_another_user(shared: Path, victim: Path) -> None:
+def test_atomic_file_rejects_a_link_of_another_user(shared: Path, victim: Path) -> None:
     link = shared / "public" / "x.tsv"
     link.symlink_to(victim / "thesis.txt")
     write_text(link)  # a link of this user
@@ -228,7 +228,7 @@ def test_atomic_file_refuses_link_of_another_user(shared: Path, victim: Path) ->
 
 
 @two_users
-def test_real_path_refuses_folder_link_of_another_user(shared: Path, victim: Path) -> None:
+def test_real_path_rejects_a_folder_link_of_another_user(shared: Path, victim: Path) -> None:
     link = shared / "public" / "out"
     link.symlink_to(victim)
     assert real_path(link / "x.tsv") == victim / "x.tsv"

@@ -99,7 +99,7 @@ def test_cuda_fragment_index_equals_cpu_for_more_hits_than_candidates():
 
 
 @pytest.mark.parametrize("n_hits", [8, 32])
-def test_cuda_fragment_index_equals_cpu_for_more_candidates_than_a_block_holds(n_hits):
+def test_cuda_fragment_index_equals_cpu_if_candidates_exceed_a_block(n_hits):
     inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
     work = fragment_inputs((*inputs[:4], inputs[4]._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5, n_hits=n_hits)

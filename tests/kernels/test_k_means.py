@@ -110,7 +110,7 @@ def test_k_means_assigns_points_of_any_magnitude_to_the_nearest_centroid(device,
 
 @needs_compiler
 @pytest.mark.parametrize("d", [3, 40])
-def test_gpu_k_means_equals_cpu_for_more_centroids_than_shared_memory_holds(d):
+def test_gpu_k_means_equals_cpu_if_centroids_exceed_shared_memory(d):
     rng = np.random.default_rng(50)
     points, k = random_points(rng, 400, d), 2500
     centroids = rng.integers(-(1 << 30), 1 << 30, (k, d)).astype(np.float64)

@@ -225,7 +225,7 @@ def test_wrong_options_are_rejected_before_the_run(case, refused, work):
         (b"fixed_modifications = 3", "fixed_modifications = 3"),
     ],
 )
-def test_invalid_preset_file_is_named(content, reason, work, refused):
+def test_error_names_the_invalid_preset_file(content, reason, work, refused):
     (work / "mine.toml").write_bytes(content)
     message = refused("good.mgf", "good.fasta", "--preset", str(work / "mine.toml"))
     assert str(work / "mine.toml") in message

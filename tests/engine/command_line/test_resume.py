@@ -51,7 +51,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     return errors.removeprefix("proteoscope: ").strip()
 
 
-def test_resumed_run_gives_the_tables_of_an_unstopped_run(project: Path, stopped: str, tmp_path: Path) -> None:
+def test_resumed_run_has_the_same_tables_as_an_uninterrupted_run(project: Path, stopped: str, tmp_path: Path) -> None:
     assert not list((project / "results").iterdir()) and len(list_checkpoints()) == 1
     assert main(["resume", str(project), "--threads", "1", "--quiet"]) == 0
     summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
@@ -97,7 +97,7 @@ def test_runs_delete_removes_results_and_checkpoint(project: Path, stopped: str,
     assert "holds no run 'align-0001'" in refusal(capsys, "runs", project, "--delete", stopped)
 
 
-def test_resume_refuses_finished_run(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_rejects_a_finished_run(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["resume", str(project), "--quiet"]) == 0
     assert "is finished" in refusal(capsys, "resume", project, "--run", stopped)
     assert tables(project, stopped)
@@ -112,14 +112,16 @@ def test_resume_error_names_changed_input_file(project: Path, stopped: str, tmp_
     assert Project.open(project).resumable() == {stopped}, "and it can still be restored"
 
 
-def test_resume_refuses_run_of_another_version(
+def test_resume_rejects_a_run_of_another_version(
     project: Path, stopped: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(resumption, "VERSION", "99.0")
     assert "and this is 99.0; do the search anew" in refusal(capsys, "resume", project)
 
 
-def test_resume_refuses_run_active_in_another_process(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_rejects_a_run_if_another_process_writes_the_project(
+    project: Path, stopped: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     lock = FileLock(project / "project.lock")
     assert lock.acquire(f"run {stopped}")
     try:
@@ -143,7 +145,7 @@ def test_resumed_run_can_be_stopped_and_resumed_again(project: Path, stopped: st
     assert tables(project, stopped) == tables(tmp_path / "other", summary.run_id)
 
 
-def test_resume_refuses_a_run_without_checkpoint(
+def test_resume_rejects_a_run_without_checkpoint(
     project: Path, stopped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "another user's"))
@@ -268,7 +270,7 @@ def test_checkpoint_left_by_a_finished_run_is_removed(project: Path, stopped: st
     assert not list_checkpoints()
 
 
-def test_resume_refuses_a_run_that_is_running(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_rejects_a_run_that_is_still_running(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     lock = FileLock(project / "project.lock")
     assert lock.acquire(f"run {stopped}")
     try:
@@ -295,7 +297,7 @@ def test_search_warns_once_when_cache_is_not_writable(project: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("change", ["cut", "damaged", "swapped", "empty"])
-def test_resume_with_damaged_checkpoint_gives_same_tables(
+def test_run_resumed_from_a_damaged_checkpoint_has_the_same_tables(
     project: Path, tmp_path: Path, change: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped, other = stop_a_search(project, tmp_path), stop_a_search(project, tmp_path, gap_open=12)
@@ -340,7 +342,7 @@ def test_resume_writes_output_file_only_if_its_folder_exists(project: Path, tmp_
     assert not folder.exists()
 
 
-def test_resume_continues_moved_project(project: Path, stopped: str, tmp_path: Path) -> None:
+def test_resume_continues_a_run_of_a_moved_project(project: Path, stopped: str, tmp_path: Path) -> None:
     project.rename(tmp_path / "moved")
     assert main(["resume", str(tmp_path / "moved"), "--quiet"]) == 0
     assert tables(tmp_path / "moved", stopped) and not project.exists()
@@ -427,7 +429,7 @@ def test_run_killed_during_checkpoint_removal_has_complete_results(project: Path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals differ there")
-def test_resume_refuses_a_run_resumed_by_another_process(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_rejects_a_run_that_another_process_resumed(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     program = (
         "from proteoscope.engine.project.checkpoint_file import CheckpointFile\n"
         "rows = CheckpointFile.rows\n"

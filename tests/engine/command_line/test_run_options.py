@@ -44,7 +44,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
     return error
 
 
-def test_run_name_gives_predictable_paths(folder: Path) -> None:
+def test_run_name_determines_the_paths_of_results(folder: Path) -> None:
     assert align("--run-name", "sample_1", "--quiet") == 0
     assert runs() == [("sample_1", "done")]
     assert (folder / "p" / "results" / "sample_1" / "hits.parquet").is_file()
@@ -127,7 +127,7 @@ def test_error_for_wrong_run_options_is_one_sentence(
     assert not list(folder.iterdir())
 
 
-def test_run_name_without_a_project_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_name_without_a_project_is_rejected(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*ALIGN, "--out", "h.tsv", "--run-name", "a", "--quiet"]) == 2
     assert "name the folder of a project, too" in said(capsys) and not list(folder.iterdir())
 

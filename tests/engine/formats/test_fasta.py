@@ -115,7 +115,7 @@ def test_broken_fasta_is_rejected_with_a_reason(written: Callable[..., Path], co
 
 
 @pytest.mark.parametrize("content", ["MKVLAARND\n", "Dear reader,\nthis is a note.\n", "1 2 3\n4 5\n", "<html></html>", "a\0b"])
-def test_error_of_sequence_search_suggests_only_fasta(written: Callable[..., Path], content: str) -> None:
+def test_error_for_a_sequence_search_file_suggests_only_fasta(written: Callable[..., Path], content: str) -> None:
     with pytest.raises(InputError) as raised:
         read_proteins([written(content)], every_record=True)
     assert raised.value.remedy == "Give a FASTA file: begin each sequence with a line > and a name"

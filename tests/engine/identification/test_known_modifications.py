@@ -99,7 +99,7 @@ def test_tables_name_known_modifications_by_protein_residue(projects: tuple[Path
     assert "known_modifications" in header.split("\t") and any(f"N{at} Deamidated" in line for line in lines)
 
 
-def test_variable_and_known_modification_of_a_residue_give_one_peptidoform(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_variable_modification_at_a_known_site_counts_as_known(databases: tuple[Path, Path], tmp_path: Path) -> None:
     settings = parameters(variable_modifications=("Deamidated (N)",))
     identify([SAMPLES / "BSA1.mzML.gz"], [databases[1]], tmp_path / "project", settings, threads=2)
     rows = {row["peptide"]: row for row in rows_of(tmp_path / "project", "psms") if row["rank"] == 1}

@@ -110,7 +110,7 @@ def test_peptideshaker_psms_are_assigned_by_spectrum_title(shared_data, tmp_path
     assert sorted(row["matched_ions"] / (len(row["sequence"]) - 1) for row in rows)[len(rows) // 2] > 0.5
 
 
-def test_import_rejects_spectrum_file_other_than_the_searched_file(shared_data, tmp_path):
+def test_import_rejects_a_spectrum_file_that_was_not_searched(shared_data, tmp_path):
     folder = shared_data / "spectra"
     with pytest.raises(InputError, match="none of its 44 matches can be taken; of the first, its spectrum is in none of the files"):
         import_results([folder / "bsa_ltq" / "BSA1_OMSSA.idXML"], [folder / "Ecoli_MS2_small.mzML"], tmp_path / "p")

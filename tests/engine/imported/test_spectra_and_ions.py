@@ -41,7 +41,7 @@ def test_import_spectra_option_accepts_lists_and_repeats(flags, tmp_path):
     assert list(map(str, recorded)) == list(map(str, spectra))
 
 
-def test_script_that_imports_one_search_lists_imported_runs(tmp_path):
+def test_script_that_imports_only_one_search_module_lists_imported_runs(tmp_path):
     folder = tmp_path / "p"
     import_results([write_results("sage", tmp_path)], [write_spectra(tmp_path / "run.mgf")], folder)
     script = (

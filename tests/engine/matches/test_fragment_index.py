@@ -240,7 +240,7 @@ def test_fragment_index_is_used_only_for_many_candidates(shewanella: Database, s
     assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search.n_candidates)
 
 
-def test_fragment_index_choice_counts_no_forms_for_narrow_windows(
+def test_fragment_index_choice_skips_counting_for_narrow_windows(
     shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FragmentIndexSearch, "_count_forms", lambda *_: pytest.fail("the forms were counted"))

@@ -47,7 +47,7 @@ def test_command_line_lists_and_writes_a_new_export(identified_sample, tmp_path,
     assert (tmp_path / "list.peptides").read_text().splitlines() == expected and expected
 
 
-def test_new_export_refuses_to_overwrite_an_input(identified_sample, entry):
+def test_new_export_does_not_overwrite_an_input(identified_sample, entry):
     project = Project.open(identified_sample)
     spectra = next(source.path for source in project.inputs("identify-0001") if source.kind == "spectra")
     with pytest.raises(Exception, match="is read and would be written over"):

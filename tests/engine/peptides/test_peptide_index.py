@@ -204,7 +204,7 @@ def test_peptide_index_of_mass_windows_has_only_peptides_near_windows(tmp_path: 
     assert len(build(tmp_path / "none", proteins, how, memory=memory, windows=distant)) == 0
 
 
-def test_peptide_index_of_all_proteins_selected_is_the_whole_index(tmp_path: Path) -> None:
+def test_peptide_index_with_all_proteins_selected_is_the_complete_index(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     whole = build(tmp_path / "a", proteins, digestion())
     same = build(tmp_path / "b", proteins, digestion(), selected=np.arange(len(proteins)))

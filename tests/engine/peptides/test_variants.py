@@ -217,7 +217,7 @@ def test_variant_peptides_of_selected_proteins_are_unchanged(annotated, tmp_path
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "shuffle"])
-def test_variant_peptides_are_located_in_whole_proteins(annotated, tmp_path: Path, decoys: str) -> None:
+def test_variant_peptides_are_located_in_complete_proteins(annotated, tmp_path: Path, decoys: str) -> None:
     database, sequences, variants = annotated
     proteins = built(tmp_path / "index", database, parameters(decoys=decoys)).proteins
     expected = {f"{name}:{old}{first}{new or 'del'}": (name, first, old, new) for name in sequences for first, old, new in variants[name]}

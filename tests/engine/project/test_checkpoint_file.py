@@ -179,7 +179,7 @@ def test_checkpoint_file_is_limited_in_size(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("what", ["folder", "text", "empty", "other database"])
-def test_checkpoint_open_rejects_files_other_than_checkpoints(tmp_path: Path, what: str) -> None:
+def test_checkpoint_open_rejects_files_that_are_not_checkpoints(tmp_path: Path, what: str) -> None:
     path = tmp_path / "a.sqlite"
     if what == "folder":
         path.mkdir()

@@ -67,7 +67,7 @@ def test_checkpoint_is_found_when_project_is_opened_through_a_link(project: Proj
     assert place(project) == place(linked) == "here"
 
 
-def test_checkpoint_is_found_by_moved_project_but_not_by_copy(project: Project, tmp_path: Path) -> None:
+def test_checkpoint_is_found_from_a_moved_project_but_not_from_a_copy(project: Project, tmp_path: Path) -> None:
     store(project)
     shutil.copytree(project.folder, tmp_path / "copy")
     assert place(Project.open(tmp_path / "copy")) == "copied"

@@ -110,7 +110,7 @@ def test_read_structure_separates_pdb_models_without_endmdl(tmp_path: Path) -> N
     assert lengths(read(tmp_path, lines, models="all")) == {"A": 8, "A_2": 8}
 
 
-def test_read_structure_continues_pdb_chain_after_ter_record(tmp_path: Path) -> None:
+def test_read_structure_adds_pdb_residues_after_ter_record_to_their_chain(tmp_path: Path) -> None:
     lines = records(A)
     ligand = lines[0].replace("ATOM  ", "HETATM").replace("   1    ", " 900    ")
     structures = read(tmp_path, [*lines[:9], "TER", *lines[9:], "TER", ligand])

@@ -18,7 +18,7 @@ def match_numbers(*runs: Mapping[str, str]) -> Sequence[Mapping[str, int]]:
     return match_files([list(run) for run in runs], [{name: digest for name, digest in run.items() if digest} for run in runs]).numbers
 
 
-def test_match_files_matches_equal_digests_of_any_name() -> None:
+def test_match_files_matches_files_of_equal_digest_and_any_name() -> None:
     first, second = match_numbers({"a.mzML": "1", "b.mzML": "2"}, {"copy.mzML": "2"})
     assert second["copy.mzML"] == first["b.mzML"] != first["a.mzML"]
 

@@ -141,7 +141,7 @@ def test_quality_figures_have_a_mark_for_each_run(project: Project) -> None:
 @pytest.mark.parametrize(
     ("kind", "column", "unshifted", "shifted"), [("modified", "shift_kind", "none", "named"), ("library", "mass_difference", -0.001, 15.99)]
 )
-def test_shifted_psms_of_other_searches_count_without_mass_error(
+def test_experiment_quality_counts_shifted_psms_but_not_their_mass_errors(
     made: tuple[Path, list[Identification]], tmp_path: Path, kind: str, column: str, unshifted: Any, shifted: Any
 ) -> None:
     project, (results, _, _) = Project.create_or_open(tmp_path / "p"), made[1]

@@ -24,7 +24,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project_with_results(tmp_path_factory.mktemp("marked") / "p")[0]
 
 
-def test_row_marks_are_columns_to_sort_and_filter_by(project: Project) -> None:
+def test_row_marks_are_columns_that_can_be_sorted_and_filtered(project: Project) -> None:
     run_id = project.latest() or ""
     n = len(rows_of(project, "psms"))
     wanted = {3: RowMark(True, "nice y series"), 7: RowMark(comment="doubtful"), n - 1: RowMark(True)}

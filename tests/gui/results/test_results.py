@@ -465,7 +465,7 @@ def test_identification_and_hits_views_can_be_drawn_in_every_theme_and_scale(
         assert all(picture.stat().st_size > 20_000 for picture in pictures)
 
 
-def test_shown_spectrum_is_that_of_the_selected_psm(shared_results: Opener, qtbot: QtBot) -> None:
+def test_spectrum_view_shows_the_spectrum_of_the_selected_psm(shared_results: Opener, qtbot: QtBot) -> None:
     view, _ = shared_results()
     click_row(view.peptides, 0, qtbot)
     settle(view, qtbot)

@@ -42,7 +42,7 @@ def test_read_only_arrays_are_read_only_after_unpack() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), np.array([object()]), {"a": {1, 2}}, np.array([[], None], object)])
-def test_pack_rejects_objects_other_than_plain_data(value: object) -> None:
+def test_pack_rejects_objects_that_are_not_plain_data(value: object) -> None:
     with pytest.raises(TypeError):
         pack(value)
 

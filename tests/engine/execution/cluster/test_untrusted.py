@@ -117,7 +117,7 @@ def test_worker_with_an_invalid_answer_is_rejected(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("digest", ["../../secret", "/etc/passwd", "", "A" * 64, "0" * 63, "0" * 64 + "/"])
-def test_workers_reject_file_names_other_than_digests(digest: str, own_cache: Path) -> None:
+def test_workers_reject_file_names_that_are_not_digests(digest: str, own_cache: Path) -> None:
     workload = RemoteWorkload()
     with pytest.raises(ValueError, match="not a digest"):
         workload.receive(digest, 4, 0, b"data")

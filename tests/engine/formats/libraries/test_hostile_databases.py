@@ -93,7 +93,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_files_other_than_libraries_are_rejected_in_one_line(tmp_path: Path, name: str) -> None:
+def test_files_that_are_not_libraries_are_rejected_in_one_line(tmp_path: Path, name: str) -> None:
     then, reason = REFUSED[name]
     with pytest.raises(InputError, match=reason) as error:
         read_libraries([blib(tmp_path / "a.blib", then)])

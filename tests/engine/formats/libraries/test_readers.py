@@ -228,7 +228,7 @@ _JSON = json.dumps(
         ("a.tsv", _TRANSITIONS.format("_AC[Unheard of]DK_"), "line 3, a modification of its peptide is not known and has no mass"),
     ],
 )
-def test_unreadable_library_entry_is_named(tmp_path: Path, name: str, content: str, reason: str) -> None:
+def test_error_names_the_unreadable_library_entry(tmp_path: Path, name: str, content: str, reason: str) -> None:
     progress = RecordingProgress(Progress())
     n_read = len(read_libraries([_written(tmp_path, name, content)], progress))
     (message,) = progress.messages

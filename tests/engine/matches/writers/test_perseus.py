@@ -73,7 +73,7 @@ def test_perseus_writes_only_accepted_sites_on_request(run, tmp_path):
     assert [row["Protein"] for row in accepted] == [row["Protein"] for row in chosen]
 
 
-def test_perseus_refuses_runs_without_sites(tmp_path):
+def test_perseus_export_rejects_runs_without_sites(tmp_path):
     tables = IdentificationTables.from_folder(identification(20).write(tmp_path))
     with pytest.raises(ParameterError, match="no sites of modifications"):
         write_perseus(MatchesSource(tables), tmp_path / "sites.txt", Progress())
