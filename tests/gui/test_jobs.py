@@ -218,7 +218,7 @@ def test_job_row_shows_elapsed_and_remaining_time(dock: JobDock, queue: JobQueue
     qtbot.waitUntil(lambda: job.is_over)
 
 
-def test_queued_job_is_dragged_before_another_one(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
+def test_queued_job_can_be_dragged_before_another_job(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
     dock.resize(900, 500)
     order: list[str] = []
     running = queue.add("running", UntilCancelled())

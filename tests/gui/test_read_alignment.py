@@ -45,7 +45,7 @@ def test_fastq_files_are_recognised_plain_and_gzipped(files: tuple[Path, Path], 
 
 @pytest.mark.parametrize("block", [16, 700, 1 << 20])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_inspection_counts_reads_as_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, ending: str) -> None:
+def test_inspection_counts_as_many_reads_as_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, ending: str) -> None:
     random = np.random.default_rng(9)
     lengths = random.integers(0, 90, 60).tolist()
     reads = [(f"r{k} more", "".join(random.choice(list("ACGTNacgt"), n)), "@" * n) for k, n in enumerate(lengths)]

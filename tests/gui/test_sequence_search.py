@@ -258,7 +258,7 @@ def test_sequence_search_form_counts_dna_sequences_among_proteins(form: SearchFo
 
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 20])
-def test_inspection_counts_dna_sequences_as_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+def test_inspection_counts_as_many_dna_sequences_as_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     random = np.random.default_rng(4)
     kinds = ("ACGT", "ACGTN", "ACDEFGHIKLMNPQRSTVWY", "ACGTACGTACGTACGTACGTK")
     lengths = random.integers(30, 400, 150)
@@ -318,7 +318,7 @@ def test_inspection_classifies_short_sequences_as_one_group(
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.booleans(),
 )
-def test_inspection_counts_sequences_of_files_and_text_as_the_engine(
+def test_inspection_counts_as_many_sequences_in_files_and_text_as_the_engine(
     tmp_path_factory: pytest.TempPathFactory, records: list[tuple[str, list[str]]], ending: str, is_last_ended: bool
 ) -> None:
     text = ending.join(part for header, lines in records for part in (f">{header}", *lines)) + (ending if is_last_ended else "")
@@ -561,7 +561,7 @@ def searched_project(tmp_path: Path, project_of_both_kinds: Path) -> Path:
     return Path(shutil.copytree(project_of_both_kinds, tmp_path / "both"))
 
 
-def test_recreated_project_shows_the_new_run_and_not_the_deleted_one(
+def test_recreated_project_shows_the_new_run_and_not_the_deleted_run(
     filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     window, form = filled, filled.form

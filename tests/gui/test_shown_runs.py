@@ -183,7 +183,7 @@ def test_results_are_not_shown_after_their_run_is_deselected(opened: MainWindow,
     assert selected_runs(opened) == [NEWEST]
 
 
-def test_form_stays_when_no_run_is_selected(opened: MainWindow, qtbot: QtBot) -> None:
+def test_form_remains_visible_if_no_run_is_selected(opened: MainWindow, qtbot: QtBot) -> None:
     opened.new_search("identify")
     extend_selection(opened, NEWEST, qtbot)
     assert selected_runs(opened) == [] and opened.pages.currentWidget() is opened.form

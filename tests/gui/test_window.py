@@ -233,7 +233,7 @@ def test_project_folder_is_suggested_until_one_is_typed(window: MainWindow, samp
 
 
 @pytest.mark.parametrize("good", ["spectra", "project", "preset"])
-def test_accepted_drop_clears_the_error_of_a_rejected_one(
+def test_accepted_drop_clears_the_error_of_an_earlier_rejected_drop(
     window: MainWindow, spectra: Path, tmp_path: Path, good: str, qtbot: QtBot
 ) -> None:
     (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
@@ -295,7 +295,7 @@ def test_mixed_drop_on_another_page_fills_one_form(window: MainWindow, spectra: 
     assert " is not used" in window.message_bar.label.text() or " are not used" in window.message_bar.label.text()
 
 
-def test_selecting_a_finished_run_clears_the_error_of_a_failed_one(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_selecting_a_finished_run_clears_the_error_of_a_failed_run(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project, _ = project_with_results(tmp_path / "project")
     with pytest.raises(InputError), project.run("identify", {}):
         raise InputError("a.mzML", "is cut off")
@@ -568,7 +568,7 @@ def test_selected_failed_run_explains_missing_results(window: MainWindow, tmp_pa
     assert "no results" in window.message_bar.label.text() and "is cut off" in window.message_bar.label.text()
 
 
-def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
+def test_no_two_actions_of_the_window_have_the_same_shortcut(window: MainWindow) -> None:
     shortcuts = [action.shortcut().toString() for action in window.actions() if not action.shortcut().isEmpty()]
     assert len(shortcuts) == len(set(shortcuts)) >= 8
 

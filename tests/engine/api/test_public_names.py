@@ -29,7 +29,7 @@ def test_every_search_has_a_function_that_returns_its_result() -> None:
     assert set(RESULT_CLASSES) == {search.kind for search in SEARCHES}
 
 
-def test_every_search_has_its_parameters_in_the_package() -> None:
+def test_package_exports_the_parameters_of_every_search() -> None:
     assert {search.model.__name__ for search in SEARCHES} <= set(proteoscope.__all__)
 
 

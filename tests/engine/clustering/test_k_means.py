@@ -183,7 +183,7 @@ def test_k_means_moves_the_farthest_item_to_an_empty_cluster(sort):
 
 
 @pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.ConvergenceWarning")
-def test_k_means_fills_empty_clusters_as_scikit_learn():
+def test_k_means_fills_empty_clusters_like_scikit_learn():
     rng = np.random.default_rng(8)
     values = rng.normal(0, 1, (800, 3))
     first = np.concatenate([values[:10], np.full((3, 3), 100.0) * np.arange(1, 4)[:, None]])

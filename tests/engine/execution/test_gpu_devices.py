@@ -172,7 +172,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     gpus.cache_clear()
 
 
-def test_auto_selects_all_usable_gpus_and_cuda_the_first_usable_gpu(machine: Callable[..., None]) -> None:
+def test_device_auto_selects_all_usable_gpus_and_cuda_the_first_usable_gpu(machine: Callable[..., None]) -> None:
     machine(gpu(0, usable=False, reason="a test kernel does not run"), gpu(1), gpu(2))
     assert resolve_device("auto").name == "cuda:1+cuda:2"
     assert resolve_device("auto").numbers == (1, 2)
@@ -184,7 +184,7 @@ def test_auto_selects_all_usable_gpus_and_cuda_the_first_usable_gpu(machine: Cal
     assert devices()[2].driver == "580.1"
 
 
-def test_all_selects_every_usable_gpu_and_the_cpu(machine: Callable[..., None]) -> None:
+def test_device_all_selects_every_usable_gpu_and_the_cpu(machine: Callable[..., None]) -> None:
     machine(gpu(0), gpu(1, usable=False, reason="broken"), gpu(2))
     chosen = resolve_device("all")
     assert chosen.numbers == (0, 2)

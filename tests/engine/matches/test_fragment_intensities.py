@@ -270,7 +270,7 @@ def load_error(folder: Path, arrays: dict[str, NDArray]) -> str:
 
 
 @pytest.mark.parametrize("name", list(network_shapes()))
-def test_load_network_rejects_invalid_weights_by_name(name: str, tmp_path: Path) -> None:
+def test_load_network_error_names_the_invalid_weights(name: str, tmp_path: Path) -> None:
     good = shipped()
     corrupt_arrays = [
         good[name][..., :-1],

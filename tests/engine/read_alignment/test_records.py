@@ -113,7 +113,7 @@ def test_htslib_reads_sorted_sam(tmp_path):
     assert len({record.query_name for record in mapped}) == len(records)
 
 
-def test_sam_tags_count_unknown_bases_as_samtools_calmd(tmp_path):
+def test_sam_tags_count_unknown_bases_like_samtools_calmd(tmp_path):
     """N against N is a mismatch, R against R is not; each read covers some of both."""
     pysam = pytest.importorskip("pysam", reason="pysam is not installed")
     bases = np.random.default_rng(3).choice(list("ACGT"), 400)

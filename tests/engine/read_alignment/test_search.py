@@ -238,7 +238,7 @@ def test_read_alignment_rejects_unequal_pairs_and_large_scores(tmp_path):
         ReadAlignmentParameters().changed(recurrence="published", mode="local")
 
 
-def test_reads_too_long_for_vector_lanes_align_like_others(tmp_path, monkeypatch):
+def test_reads_too_long_for_vector_lanes_have_the_same_alignments(tmp_path, monkeypatch):
     from proteoscope.kernels.cpu import gapsmis  # here: only this test changes the limit
 
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGT" * 10]), fasta(tmp_path / "p.fa", ["ACG" * 9, "ACGTACTACGT", "TTT"])

@@ -37,7 +37,7 @@ def test_align_error_names_file_without_proteins(searched, fasta, tmp_path, text
     assert code == 2 and complaint.startswith(f"proteoscope: {other}") and complaint.endswith(".")
 
 
-def test_align_gives_empty_records_score_zero_and_counts_them(searched, fasta, random_protein):
+def test_align_scores_empty_records_zero_and_reports_their_number(searched, fasta, random_protein):
     protein = random_protein(1, 90)
     query, database = fasta("q.fasta", [("none", ""), ("some", protein)]), fasta("d.fasta", [("a", protein), ("b", ""), ("c", "")])
     code, rows, scores, said = searched(query, database)

@@ -207,7 +207,7 @@ def test_structure_search_error_on_missing_chain_lists_chains(shared_data, folde
         find_structures([tmp_path / "empty"], [folder], None, parameters, device="cpu")
 
 
-def test_structure_search_skips_corrupt_files_of_folders_but_rejects_given_ones(folder, tmp_path):
+def test_structure_search_skips_corrupt_files_in_folders_but_rejects_named_files(folder, tmp_path):
     (folder / "broken.pdb").write_bytes(b"no structure at all\n" * 3)
     query = folder / "1bvyf.pdb"
     summary = find_structures([query], [folder], tmp_path / "hits.tsv", without_skipping(hits_per_query=3))

@@ -51,7 +51,7 @@ def by_definition(values: list[Any], descends: bool) -> list[int]:
 
 @pytest.mark.parametrize("name", ["score", "q_value", "charge", "peptide", "scan", "ksdp", "delta_score", "is_decoy"])
 @pytest.mark.parametrize("descends", [False, True])
-def test_table_rows_are_sorted_as_by_python(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
+def test_table_rows_have_the_same_order_as_sorted_by_python(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
     assert source.rows(order=[(name, descends)]).tolist() == by_definition(psms[name].to_pylist(), descends)
 
 

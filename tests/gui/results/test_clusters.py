@@ -186,7 +186,7 @@ def test_cleared_cluster_view_shows_no_results(own_view: ClusterView) -> None:
     assert own_view.text.startswith("No results yet. Run a clustering") and own_view.mirror.spectra is None
 
 
-def test_mirrored_cluster_spectrum_is_the_selected_one(view: ClusterView, qtbot: QtBot) -> None:
+def test_mirror_plot_of_a_cluster_shows_the_selected_spectrum(view: ClusterView, qtbot: QtBot) -> None:
     assert view.mirror.spectra is not None and view.mirror.spectra.upper.name == "scan=100"
     view.filters.text.setText("scan=103")
     view.filters.text.returnPressed.emit()

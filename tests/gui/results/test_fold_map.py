@@ -113,7 +113,7 @@ def test_fold_map_is_hidden_for_a_search_of_queries(window: MainWindow, view: St
     assert view.fold_map.drawing is None and pair_of(view)[0] == "query"
 
 
-def test_all_chains_are_compared_from_the_form(window: MainWindow, tmp_path: Path, hand: Hand, qtbot: QtBot) -> None:
+def test_structure_form_can_compare_all_chains_with_each_other(window: MainWindow, tmp_path: Path, hand: Hand, qtbot: QtBot) -> None:
     query, searched = write_structures(tmp_path / "files", n_unrelated=2)
     window.menus.new["structures"].trigger()
     form = window.form

@@ -210,7 +210,7 @@ def test_selected_query_shows_its_hits_bars_and_scores(shared_hits: Opener, qtbo
     assert view.scores.histogram is not None and view.scores.histogram.title == "Scores of Q2"
 
 
-def test_hits_table_lists_hits_of_all_queries_or_of_one(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_hits_table_lists_hits_of_all_queries_or_of_the_selected_query(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     qtbot.mouseClick(view.hits.all_button, Qt.MouseButton.LeftButton)
     settle(view, qtbot)

@@ -207,7 +207,7 @@ def test_structure_hit_is_saved_superposed_on_the_query(view: StructureView, tmp
     assert row["cigar"] == hit["cigar"] and float(row["rmsd"]) == pytest.approx(hit["rmsd"], abs=1e-3)
 
 
-def test_copied_structure_alignment_equals_the_shown_one(view: StructureView) -> None:
+def test_copied_structure_alignment_equals_the_shown_alignment(view: StructureView) -> None:
     view.alignment.copy_button.click()
     text = QGuiApplication.clipboard().text()
     assert text == pair_of(view).text() and "H" * 8 in text and "TM-score" in text

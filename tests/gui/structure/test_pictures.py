@@ -77,7 +77,7 @@ def test_structure_image_has_the_width_of_a_journal_column_at_300_dpi(canvas: St
     assert dialog.size_box.currentData().width is None and dialog.picture_size.width() == 777
 
 
-def test_exported_image_shows_the_scene_when_it_was_requested(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_exported_image_shows_the_scene_at_the_time_of_the_request(canvas: StructureCanvas, tmp_path: Path) -> None:
     tasks = [PictureTask(SceneSnapshot.from_canvas(canvas, has_text=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
     tasks[0].run(Progress())
     canvas.scene.hits[0].is_shown = False
@@ -172,7 +172,7 @@ def test_cancelled_turntable_animation_leaves_no_file(canvas: StructureCanvas, t
     assert not list(tmp_path.iterdir())
 
 
-def test_copied_structure_image_is_the_visible_one(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copied_structure_image_equals_the_visible_image(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NO_OPENGL, "1")
     said: list[str] = []
     panel = StructurePanel(lambda kind, function, done, failed: done(function()))

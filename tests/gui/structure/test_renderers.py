@@ -121,7 +121,7 @@ def test_opengl_renderer_frees_buffers_of_hidden_meshes(opengl: OpenGLRenderer) 
     assert opengl.n_buffers == 0
 
 
-def test_opengl_renderer_draws_recoloured_meshes_as_new_ones(opengl: OpenGLRenderer) -> None:
+def test_opengl_renderer_draws_recoloured_meshes_like_new_meshes(opengl: OpenGLRenderer) -> None:
     scene = scene_of(3)
     before = drawn(opengl, scene, is_smooth=False)
     uploaded = {key: body.points for key, body in opengl._uploaded.items()}
