@@ -26,11 +26,11 @@ __all__ = [
 BLOCK, TILE = 256, 16
 """Number of threads of a block; side of the tiles of a matrix product."""
 OPERATIONS = ("integer", "packed", "bytes", "float", "lookup", "atomic", "cached")
-"""Inner operations: a maximum of sums of whole numbers, of two in a word (DPX from compute capability 9.0 on), a choice of bytes, a fused
-multiply-add, a look into shared memory, an addition there, a word of global memory that the cache of the whole device holds. Those of
-`rate`, in the order of their numbers in analyses.cu."""
+"""Inner operations measured by `rate`, in the order of their numbers in analyses.cu: a maximum of integer sums, the same for two sums in a
+word (DPX from compute capability 9.0 on), a selection of bytes, a fused multiply-add, a read from shared memory, an addition in shared
+memory, and a read of a word of global memory that is in the cache of the whole device."""
 TOGETHER = 8
-"""Number of operations of a thread per step of its loop, which do not depend on each other."""
+"""Number of independent operations of a thread per step of its loop."""
 _WARP = 32
 _TREE = 9  # levels of the binary tree over the 2 * BLOCK values of a block
 
@@ -43,7 +43,7 @@ class Round(NamedTuple):
     memory_blocks
         Number q of memory blocks of 32 words that all thread blocks together read from or write to global memory.
     cached_blocks
-        Number of these memory blocks that are already in the device's cache, which the thesis does not distinguish.
+        Number of these memory blocks that are already in the device's cache; the thesis does not distinguish them.
     words_in, words_out
         Words of 4 bytes that are copied from and to the host, in the given number of transfers.
     """
@@ -73,7 +73,7 @@ class Spent(NamedTuple):
 
 
 def addition_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of adding two vectors of n words: one round that transfers two vectors in and one out, 3 n words."""
+    """Return the rounds of adding two vectors of n words: one round that transfers 3 n words, two vectors in and one out."""
     return (Round(-(-n // BLOCK), 1, 3 * n / _WARP, 0, 2 * n, n, 2, 1),)
 
 

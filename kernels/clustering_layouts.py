@@ -100,7 +100,7 @@ class VectorTerms(NamedTuple):
 
 
 class VectorSums(NamedTuple):
-    """Sums of the sparse vectors of each of k clusters; divided by the counts they are the centroids.
+    """Sums of the sparse vectors of each of k clusters; the centroids are the sums divided by the counts.
 
     Attributes
     ----------

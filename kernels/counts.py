@@ -1,7 +1,7 @@
 """Numbers of operations of a search, computed from the size of its input.
 
 `OperationCounts` are the operations of a GPU in terms of the ATGPU model (Carroll & Wong 2017, "An improved abstract GPU model with data
-transfer"); tests compare them with counts of running kernels. The other functions return nanoseconds of one CPU thread, by which the
+transfer"); tests compare them with counts of running kernels. The other functions return nanoseconds of one CPU thread. With these the
 engine chooses between scoring every candidate and searching a fragment-ion index, and divides the queries. The choice changes the last
 digits of results; therefore the constants are fixed here and not measured on each machine. Only their ratios matter.
 """
@@ -43,10 +43,13 @@ NANOSECONDS_OF_PARTITION = 1e8
 TIMES_LONGER = 2.0
 """Minimum ratio of the times of exhaustive scoring and of index search at which an index is built.
 
-An index needs memory and CPU time, in which a GPU would have scored all candidates of a narrow window.
+An index needs memory and CPU time; in this time a GPU would have scored all candidates of a narrow window.
 """
 CROWDING = 20.0
-"""Factor by which ions are denser where peaks are: in a tenth of each dalton, and at the few masses of the smallest fragments."""
+"""Ratio of the density of ions at peaks to their mean density.
+
+Peaks are in a tenth of each dalton, and at the few masses of the smallest fragments.
+"""
 
 # Nanoseconds of one thread, measured on one core of an EPYC 9005 with benchmarks/open_search.py. Only their ratios matter.
 _PER_ION = 6.0  # scoring every candidate: one look-up of an ion in the bit table of peaks
@@ -125,7 +128,7 @@ class OperationCounts(NamedTuple):
     words_in, words_out
         Number of words of 4 bytes copied from and to the host.
     transfers
-        Number of copies, if it is large enough to matter.
+        Number of copies; 0 if too few to matter.
     shared_bytes
         Maximum dynamic shared memory of a block, bytes.
     """
@@ -248,7 +251,7 @@ def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, loo
     ----------
     looked_at
         Number of residues visited from all start positions. With non-specific digestion, these are the residues of the longest peptide that
-                begins at each position.
+        begins at each position.
     """
     in_bytes = residues + 8 * (proteins + 1) + 8 * (shares + 1) + 26 * 26 + 8 * (26 + 12)
     return OperationCounts(rounds, looked_at, residues // _BLOCK + looked_at // _BLOCK, -(-in_bytes // _WORD), shares * buckets, 0, 6)

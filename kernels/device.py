@@ -67,7 +67,7 @@ class Device(Protocol):
     kernels
         Name of the device's subpackage of `proteoscope.kernels`, "cpu" or "cuda"; '' for a device of another machine.
     is_processor
-        True for the CPU, which uses the memory and threads that the caller needs too.
+        True for the CPU, whose memory and threads the caller needs too.
     """
 
     name: str

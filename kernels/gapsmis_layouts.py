@@ -4,9 +4,10 @@ Definition. An alignment of a read with a reference pairs bases in order. Consec
 in both count separately. The score is the sum of the matrix over pairs, minus ``gap_open + k * gap_extend`` for each gap of k bases. The
 optimum is the highest score of all alignments that the mode allows with at most `maximum_gaps` gaps.
 
-Ties are resolved identically on every device: by the alignment that ends first in the reference, then first in the read (mode LOCAL), then
-by the fewest gaps, then by tracing back from the end, where each step is the first of these that preserves the score: start of the
-alignment, a pair, an unpaired base of the read, an unpaired base of the reference. A gap ends as soon as that preserves the score.
+Ties are resolved identically on every device. The preferred alignment is the one that ends first in the reference, then first in the read
+(mode LOCAL), then the one with the fewest gaps. If several remain, the alignment is traced back from its end, and each step is the first of
+these that preserves the score: start of the alignment, a pair, an unpaired base of the read, an unpaired base of the reference. A gap ends
+as soon as ending it preserves the score.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class GapRules(NamedTuple):
         Number of symbols at the start of the read that must match without a gap. In mode LOCAL the alignment then starts at the start of
         the read.
     is_published
-        True for the recurrence as published by Carroll, in mode PREFIX only: gaps only lead away from the main diagonal. An alignment that
-        has consumed more symbols of the reference than of the read (or vice versa) thus does so to its end.
+        True for the recurrence as published by Carroll, in mode PREFIX only: gaps only lead away from the main diagonal. If an alignment
+        has consumed more symbols of the reference than of the read (or fewer), this remains so to its end.
     """
 
     matrix: NDArray[np.int32]

@@ -79,7 +79,7 @@ def _nothing(kind: type[np.generic], *shape: int) -> NDArray:
 class PeptideArrays(NamedTuple):
     """Distinct peptides sorted by mass (dalton, including fixed modifications), and the residues to which they refer.
 
-    `letters` has bit k set if the k-th capital occurs, which suffices to exclude most peptides that cannot carry a modification.
+    `letters` has bit k set if the k-th capital occurs. This suffices to exclude most peptides that cannot carry a modification.
 
     A peptide may have known modifications at its residues, which its mass includes: `known` (n,) uint32 is its row of `known_site` and
     `known_modification` (k, s) uint8, or 0; it is empty if no peptide has any. A row lists at most s sites (0 N-terminus, 1..length,

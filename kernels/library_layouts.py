@@ -23,7 +23,7 @@ UNITS = 100_000
 MOST_PEAKS = 256
 """Maximum number of peaks of a spectrum."""
 COSINE_LENGTH = 16_384
-"""Length to which spectra are scaled for cosines: the sum of their squared weights is about the square of it."""
+"""Length to which spectra are scaled for cosines: the sum of their squared weights is about the square of this length."""
 ENTROPY_TOTAL = 32_768
 """Sum of the weights of a spectrum for spectral entropy."""
 ENTROPY_SCALE = 16_384

@@ -54,7 +54,7 @@ class MassLists(NamedTuple):
 
 
 class MassRows(NamedTuple):
-    """Occurring masses in order, which assign row numbers to masses, so that masses of no candidate need no memory.
+    """Masses that occur, in ascending order. Their ranks are row numbers, so that masses of no candidate need no memory.
 
     Attributes
     ----------

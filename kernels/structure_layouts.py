@@ -89,8 +89,9 @@ class Rewards(NamedTuple):
 
     `shifts` (k,) int64, first bit of each alphabet in use; `tables` (k, 32, 32) int32, rewards by the codes of the query's and the other
     residue; row and column `PADDING` of the first table are `FORBIDDEN`. `of_length` (`LENGTH_STEPS`,) and `of_angle` (`ANGLE_STEPS`,)
-    int32, rewards by difference; empty if not in use. A gap of k residues costs ``gap_first + (k - 1) * gap_next``, one of k elements the
-    same with those of elements, in `ELEMENT_UNITS`. The product of the query's length and the largest reward is below 2^30.
+    int32, rewards by difference; empty if not in use. A gap of k residues costs ``gap_first + (k - 1) * gap_next``; a gap of k elements is
+    computed in the same way from the costs for elements, in `ELEMENT_UNITS`. The product of the query's length and the largest reward is
+    below 2^30.
     """
 
     shifts: NDArray[np.int64]
@@ -200,7 +201,7 @@ class SearchSteps(NamedTuple):
     n_searched
         Number of the best sparse refinements that are aligned and searched fully.
     n_refined
-        Number of starts, including other ones, that are refined once.
+        Number of starting points of all kinds that are refined once.
     n_finished
         Number of the best of these refinements that are refined to convergence.
     coarse_halvings

@@ -45,7 +45,8 @@ def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
     path
         Path of the folder.
     may_be_sticky : bool
-        True if others may also write to the folder itself if it has the sticky bit: they can add files, but not replace this user's.
+        True if a folder with the sticky bit is trusted even if others may write to it: they can add files, but not replace this user's
+        files.
 
     Returns
     -------

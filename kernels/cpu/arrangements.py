@@ -1,7 +1,7 @@
 """Enumeration, without storing them, of the arrangements of variable modifications on the sites of a peptide.
 
-Functions in inner loops are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the references
-to each array in every call took ten times as long as the computation.
+Functions in inner loops are compiled without Numba's reference counting (``_nrt=False``). They do not own arrays, and counting the
+references to each array in every call took ten times as long as the computation.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def gather_backbone(atom_offsets, name, alternative, occupancy, element, positio
                 atom = _O
             if atom < 0 or not _is_place(position[a], least, most):
                 continue
-            # The same location goes before none, and none before another; O before the last O; the first before later ones.
+            # Order of preference: the same location, no location, another location; O before OXT; earlier atoms before later ones.
             result = 0 if alternative[a] == symbol else 1 if alternative[a] == 0 else 2
             if name[a] == _NAME_OXT:
                 result = 3

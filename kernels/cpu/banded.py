@@ -2,8 +2,8 @@
 
 The recurrence is that of `proteoscope.kernels.cpu.gapsmis`, mode WITHIN, with its layers and tie rule. The reference is longer by a few
 bases, so that an ungapped alignment is on one of a few diagonals. If an alignment leaves these diagonals by more than the slack, more bases
-of the read than the slack are unpaired, which costs a gap and the scores of their pairs. If the best score in the band exceeds the maximum
-score of such an alignment, it is the optimum.
+of the read than the slack are unpaired. This costs a gap and the scores of the missing pairs. If the best score in the band exceeds the
+maximum score of such an alignment, the best score is the optimum.
 
 ::
 

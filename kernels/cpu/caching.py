@@ -127,7 +127,7 @@ def guard_cache() -> None:
         """Cache files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with sizes and checksums."""
 
         def __init__(self, py_func: Any) -> None:
-            """Find the cache of a function; a kernel is also compiled again if a module that it imports has changed, unlike in Numba."""
+            """Find the cache of a function; unlike in Numba, a kernel is also compiled again if a module that it imports has changed."""
             super().__init__(py_func)
             if py_func.__module__.startswith(_OWN):
                 self._cache_file._source_stamp = (self._cache_file._source_stamp, _sources_digest(py_func.__module__))

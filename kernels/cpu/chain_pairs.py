@@ -90,7 +90,7 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
         for column in range(3):
             moves[k, 3 * row + column] = move[3 * column + row] if is_turned else move[3 * row + column]
     for row in range(3):
-        # Of centred chains y = R x + t; turned, x and y have changed places.
+        # For centred chains y = R x + t; if `turned`, x and y are exchanged.
         moved = fixed[:, row].sum() / len(fixed) + (0.0 if is_turned else move[9 + row])
         for column in range(3):
             centre = mobile[:, column].sum() / len(mobile)

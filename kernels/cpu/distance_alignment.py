@@ -7,7 +7,7 @@ extending it costs nothing (TM-align, Zhang & Skolnick, Nucleic Acids Research 3
 
 Cells of an antidiagonal are independent: a register of them is computed in parallel, in integers. The residues of x are divided into strips
 of two registers, whose cells stay in registers from one antidiagonal to the next; the last row of a strip is stored for the next strip.
-The way of a cell is two bits, so that the ways of most pairs of chains fit in the first cache.
+The direction of a cell (its way) has two bits, so that the ways of most pairs of chains fit in the first-level cache.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class AlignmentWorkspace(NamedTuple):
     """Workspace of alignments, int32 and aligned; the shorter chain is x, the longer chain is y.
 
     Residue i of x is at index `_place_of` (i), where the residues of a register are in reverse order; residue j of y is at ``STRIP + j``.
-    So both ascend along an antidiagonal, and the first lane of a register has the last row. The last row of the strip before, at residue j
-    of y, is at ``STRIP + j`` of `edge_best` and `edge_after`. An antidiagonal of a strip has `_WAYS` sets of bits in `ways`: the lanes of
-    both registers that end in a gap, and the lanes whose gap would skip a residue of x.
+    Therefore both indices ascend along an antidiagonal, and the first lane of a register has the last row. The last row of the previous
+    strip, at residue j of y, is at ``STRIP + j`` of `edge_best` and `edge_after`. An antidiagonal of a strip has `_WAYS` sets of bits in
+    `ways`: the lanes of both registers that end in a gap, and the lanes whose gap would skip a residue of x.
     """
 
     x: NDArray[np.int32]

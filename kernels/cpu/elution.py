@@ -26,8 +26,8 @@ __all__ = [
 
 AREA, APEX, TIME, BEGIN, END, WIDTH, POINTS, AGREEMENT = range(8)
 N_VALUES = 8
-"""Columns of the measurement of an ion: area (intensity x s), maximum intensity, its time (s), start and end (s), width at half height (s),
-number of MS1 spectra with the ion, and cosine between the isotopes' areas and the pattern."""
+"""Columns of the measurement of an ion: area (intensity x s), maximum intensity and its time (s), start and end (s), width at half height
+(s), number of MS1 spectra with the ion, and cosine between the areas of the isotopes and the pattern."""
 
 
 class Traces(NamedTuple):

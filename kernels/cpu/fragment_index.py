@@ -62,7 +62,7 @@ class FragmentSearch:
     Attributes
     ----------
     nanoseconds_of_partition
-        Time of one thread between two steps of progress, ns.
+        Time of one thread between two progress reports, ns.
     """
 
     nanoseconds_of_partition = NANOSECONDS_OF_PARTITION

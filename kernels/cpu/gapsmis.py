@@ -1,7 +1,7 @@
 """Alignment of reads with references with a bounded number of gaps (the problem of GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
 
 Layer q contains the best scores with at most q gaps. Within a layer a gap is extended; it is opened from the layer below. The maximum over
-all gap lengths thus needs two sums and a comparison, as in Gotoh's recurrence. With the cost o of a gap and the cost x of each of its
+all gap lengths thus needs only two sums and a comparison, as in Gotoh's recurrence. With the cost o of a gap and the cost x of each of its
 bases::
 
     G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])

@@ -8,9 +8,9 @@ computed in float32, for sixteen centroids per vector register. With u = 2^-24 a
 
     E(s) = u ((d + 8) s + 5 |x| sqrt(s)) + 8 u² |x|²
 
-of the exact value: rounding x and c to float32 changes a difference by u (|x_i| + |c_i|), by Cauchy and Schwarz the sum by
-2 u sqrt(s) (|x| + |c|) with |c| <= |x| + sqrt(s), and each of the d subtractions, products and additions by u of its result. If several
-centroids may be nearest by this bound, they are compared in float64. Labels thus do not depend on a machine's vector width.
+of the exact value: rounding x and c to float32 changes a difference by u (|x_i| + |c_i|), and therefore the sum by 2 u sqrt(s) (|x| + |c|)
+with |c| <= |x| + sqrt(s) (Cauchy and Schwarz). Each of the d subtractions, products and additions changes its result by a share of u. If
+several centroids may be nearest by this bound, they are compared in float64. Labels thus do not depend on a machine's vector width.
 
 Vectors are sparse. The nearest centroid S/n maximises 2 x.S/n - |S|²/n². For each bin there is a list of clusters with non-zero sums; each
 element of a vector contributes to the products with these clusters only. All products are integers below 2^53, exact in float64.

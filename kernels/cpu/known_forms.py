@@ -1,4 +1,4 @@
-"""Peptidoforms with modifications that a database lists at residues; they are added to the peptide dictionary.
+"""Peptidoforms with modifications that a database lists at residues, for the peptide dictionary.
 
 A peptide may carry the listed modifications of all its positions in proteins, at most one per residue and terminus.
 """
@@ -25,8 +25,8 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
     """List the peptidoforms of the peptides `first:last` with known modifications and `lightest` <= mass < `heaviest` (dalton).
 
     Peptidoforms with one modification are listed first, then those with two, and so on, each in order of sites and modifications,
-    up to `KnownFormRules.maximum_forms` per peptide. Masses of modifications are added in order of their sites. Peptidoforms that the
-    variable modifications of the search also produce are excluded.
+    up to `KnownFormRules.maximum_forms` per peptide. Masses of modifications are added in order of their sites. Peptidoforms that also
+    result from the variable modifications of the search are excluded.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Smith-Waterman with affine gaps, one query against as many subjects as a vector has lanes (Rognes 2011, BMC Bioinformatics 12:221).
 
 Four columns are computed in one pass along the query, so that values passed between rows stay in registers. A cell needs nine instructions.
-Six of them, the maxima and one saturated difference, have two ports on Intel CPUs with AVX2, and one with AVX-512; wrapping sums and
-differences have one port more, and on AMD CPUs twice as many as saturated ones. Scores are therefore signed and wrap, except E, which
-stays non-negative. H is then non-negative too, which replaces the ``max(0, ...)`` of the recurrence. A sum can wrap only if H is so close
-to the maximum that the pair is scored again anyway.
+Six of them, the maxima and one saturated difference, can use two ports on Intel CPUs with AVX2, and one with AVX-512. Wrapping sums and
+differences can use one more port, and on AMD CPUs twice as many ports as saturated ones. Scores are therefore signed and wrap, except E,
+which stays non-negative. H is then non-negative too, which replaces the ``max(0, ...)`` of the recurrence. A sum can wrap only if H is so
+close to the maximum that the pair is scored again anyway.
 
 Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend``::
 

@@ -134,7 +134,7 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
         if here < 0 and there < 0:
             continue
         matched += 1
-        free, most = np.int64(0), np.int64(0)  # of the path: without the query's peak that is here, and in all
+        free, most = np.int64(0), np.int64(0)  # sums of the path: without the peak of the query at this position, and overall
         with_here = np.int64(0)
         if here >= 0:
             if stamp[here - low] == mark:

@@ -1,14 +1,14 @@
 """Localisation of variable modifications in peptides: evidence of fragment ions for each arrangement, and probabilities of all sites.
 
-A fragment's mass depends on the number of modifications of each type before its bond only. The evidence for an arrangement is therefore a
-sum over bonds of a term that depends on these numbers (the state of the bond), and the sums over all arrangements (perhaps thousands) are
-computed residue by residue, as in a hidden Markov model (forward and backward sums). Bonds with one possible state add the same term to all
-arrangements, so that only site-determining ions count.
+The mass of a fragment depends only on the number of modifications of each type before its bond. The evidence for an arrangement is
+therefore a sum over bonds of a term that depends on these numbers (the state of the bond), and the sums over all arrangements (perhaps
+thousands) are computed residue by residue, as in a hidden Markov model (forward and backward sums). Bonds with one possible state add the
+same term to all arrangements, so that only site-determining ions count.
 
 The term of a state is a sum over its ions of log(P / N): P is the frequency with which an ion of this series, charge and predicted
-intensity matches no peak, or a peak in a range of ranks, if the fragment is there; N is the frequency if it is not, and at least that of
-chance. Both are counted (`count_ions`) at bonds with only one possible state. A matched ion adds the log of the relative frequency of its
-mass error. Fragments with a modification that may be lost have a second ion without it.
+intensity has its outcome (no peak, or a peak in a range of ranks) if the fragment is present. N is the frequency if it is absent, and at
+least the frequency of chance matches. Both are counted (`count_ions`) at bonds with only one possible state. A matched ion adds the log of
+the relative frequency of its mass error. Fragments with a modification that may be lost have a second ion without it.
 
 There is no GPU version, since matches are few; each match is independent of others, so that results do not depend on threads.
 """
@@ -317,7 +317,7 @@ def _is_allowed(bits, t, with_decoys):
 
 @njit(nogil=True, cache=True)
 def _sum_forward(row, states, matches, with_decoys, with_evidence, workspace):
-    """Write for each site and state the log of the sum over arrangements up to the site that end in the state."""
+    """Write for each site and state the log of the sum over the arrangements up to the site that end in this state."""
     forward, stride, n_types = workspace.forward, workspace.stride, matches.counts.shape[1]
     length = matches.offsets[row + 1] - matches.offsets[row]
     first = matches.offsets[row] + 2 * row
@@ -336,7 +336,7 @@ def _sum_forward(row, states, matches, with_decoys, with_evidence, workspace):
 
 @njit(nogil=True, cache=True)
 def _sum_backward(row, states, matches, with_decoys, with_evidence, workspace):
-    """Write for each site and state the log of the sum over the rest of the arrangements that are in the state after the site."""
+    """Write for each site and state the log of the sum over the continuations, after the site, of arrangements in this state."""
     backward, stride, n_types = workspace.backward, workspace.stride, matches.counts.shape[1]
     length = matches.offsets[row + 1] - matches.offsets[row]
     first = matches.offsets[row] + 2 * row
@@ -361,7 +361,7 @@ def _sum_backward(row, states, matches, with_decoys, with_evidence, workspace):
 
 @njit(nogil=True, cache=True)
 def _sum_at(row, site, t, states, matches, workspace):
-    """Return the logs of the sums over arrangements with a modification of type `t` at a site, and without.
+    """Return the logs of two sums: over the arrangements with a modification of type `t` at a site, and over those without it.
 
     All other modifications are at target sites.
     """
@@ -423,8 +423,8 @@ def localise_sites(spectra, matches, settings, evidence, first, last, probabilit
     probability : (r + 2 n, t) float32
         Output: probability of each type at each target site; sums over sites are the numbers of modifications. 0 for decoy sites.
     score : (r + 2 n, t) float32
-        Output: log10 of the odds of each site against arrangements of target sites only, so that decoy sites do not change the score of
-        others; infinite without such arrangements.
+        Output: log10 of the odds of each site. The alternatives are arrangements of target sites only, so that decoy sites do not change
+        the scores of other sites; infinite without such alternatives.
     stop
         (1,) uint8; a non-zero value stops between rows.
     """

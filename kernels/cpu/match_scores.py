@@ -1,15 +1,15 @@
 """Match scores of spectra on the CPU: best candidates of each query, found with an index of masses.
 
 The index of Carroll's thesis (Algorithms 9 and 10) lists, for each mass, the candidates that have it; the lists of a query's masses are
-visited. The thesis builds the lists again for each shift; here, a second set of lists, by mass below the precursor, serves all queries.
-With n masses of a query and m of each of r candidates, methods without an index (`proteoscope.kernels.cpu.match_score_variants`) need r (n
-+ m) or r m steps. The index needs n p steps, where p is the mean number of candidates per mass, which is far less than r. The index is
-built as soon as searching with bit vectors would have taken as long as building it.
+visited. The thesis builds the lists again for each shift. Here, a second set of lists, by the difference from the precursor mass, serves
+all shifts and queries. With n masses of a query and m of each of r candidates, methods without an index
+(`proteoscope.kernels.cpu.match_score_variants`) need r (n + m) or r m steps. The index needs n p steps; p, the mean number of candidates
+per mass, is far less than r. The index is built as soon as searching with bit vectors would have taken as long as building it.
 
 Candidates with adjacent masses form a chunk with separate lists, so that its counters stay in the cache of a core while queries visit it.
 Adjacent occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring
-mass (counted up from zero and down from precursors) in each chunk of 65,536 candidates. If the latter is larger (masses so fine that hardly
-two are equal), no index is built, and queries are searched as bit vectors.
+mass (counted up from zero and down from precursors) in each chunk of 65,536 candidates. If the masses have so high a resolution that hardly
+two are equal, the second number becomes too large; then no index is built, and queries are searched as bit vectors.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _count(index, chunk, ranges, q, begin, end, counter):
 
 @njit(nogil=True, cache=True)
 def _whole_groups(n):
-    """Return n rounded up to a multiple of the group size of `_keep`."""
+    """Return n, rounded up to a multiple of the group size of `_keep`."""
     return -(-n // _GROUP) * _GROUP
 
 
@@ -312,7 +312,9 @@ class MatchScores:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Find the candidates with the highest match scores of each of the queries `first:last`, the best first, equal ones by index.
+        """Find the candidates with the highest match scores for each of the queries `first:last`.
+
+        The best candidate comes first; candidates with equal scores are sorted by index.
 
         Parameters
         ----------

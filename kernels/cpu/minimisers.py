@@ -199,7 +199,7 @@ def _fill_starts(keys, starts, shift):
 def build_index(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
     """Return the index of minimisers that are given in the order of their positions."""
     bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
-    # Sort by the low bits, which are uniform. The high bits are not, since a minimiser is the minimum among its neighbours.
+    # Sort by the low bits, which are uniformly distributed. The high bits are not, since a minimiser is the minimum among its neighbours.
     keys = (hashes & np.uint64((1 << bits) - 1)) << np.uint64(2 * k - bits) | hashes >> np.uint64(bits)
     order = np.argsort(keys, kind="stable")
     keys, starts = keys[order], np.zeros((1 << bits) + 1, np.int64)

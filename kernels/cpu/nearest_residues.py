@@ -1,8 +1,8 @@
 """Table of the residues of a chain that are nearest to the points of a lattice, and scores of superpositions on the chain by this table.
 
-Cells are cubes of 3 Å, or larger if the chain would need more than `MAXIMUM_CELLS`. The distance to the residue that is nearest to the
-centre of a cell is exact; only that residue may not be the nearest for all points of the cell. (GTalign ranks superpositions by such an
-index: Margelevičius, Nature Communications 15, 2024, 7305.)
+Cells are cubes of 3 Å, or larger if the chain would need more than `MAXIMUM_CELLS`. Each cell has the residue that is nearest to its
+centre. The distance from a point to this residue is exact, but the residue may not be the nearest one for all points of the cell. (GTalign
+ranks superpositions by such an index: Margelevičius, Nature Communications 15, 2024, 7305.)
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from proteoscope.kernels.layouts import (
 __all__ = ["BIN_SHIFT", "build_chunks", "empty_index", "search_chunks"]
 
 BIN_SHIFT = 16
-"""Number of bits of a key below its bin, stored in `FragmentIndexArrays.key`: bins are an eighth of a dalton.
+"""Number of low bits of a key that its bin does not include, stored in `FragmentIndexArrays.key`: bins are an eighth of a dalton.
 
 Narrower ones are no faster.
 """

@@ -61,7 +61,7 @@ def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules
         Output; number of retained peaks.
     out_mz, out_weight, out_correlation
         Output, written at the offsets of the input. The squared weights of a spectrum sum to 1; the correlation weights are those of Comet:
-        square roots, scaled to 50 in each of ten equal windows.
+        square roots, scaled so that the maximum in each of ten equal windows is 50.
     """
     offsets, mz, intensity = peaks
     peaks_per_window, window_width, removal_width, tolerance_absolute, tolerance_relative, deisotope, transform, minimum_mz = rules

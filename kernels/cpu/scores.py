@@ -1,8 +1,8 @@
 """Scores of a peptidoform with a spectrum; theoretical ions are computed when needed and never stored.
 
 The spectral dot product is that of Li 2014 (BMC Bioinformatics 15:121): the sum over theoretical fragment ions of the weight of the
-matching peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinformatics 20:1948, equation 6), the hyperscore that of X!Tandem
-(Fenyö & Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008).
+matching peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinformatics 20:1948, equation 6), the hyperscore is that of
+X!Tandem (Fenyö & Beavis 2003), and XCorr is that of SEQUEST in its fast form (Eng 2008).
 
 Scores are bit-identical on all devices: sums have a fixed order or integer terms, and logarithms and powers are those of
 `proteoscope.kernels.cpu.elementary`. Functions are compiled without Numba's reference counting, see `proteoscope.kernels.cpu.arrangements`.
@@ -329,8 +329,8 @@ def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
 def hyperscore(count_n, count_c, dot):
     """Return ln(n! c! (1 + 100 dot)) for n N-terminal and c C-terminal matched ions, after X!Tandem (Fenyö & Beavis 2003).
 
-    The squared weights of a spectrum sum to 1, hence the factor of 100; the 1 avoids the logarithm of zero. X!Tandem uses base-10
-    logarithms and raw intensities, Sage natural logarithms and sums per series; scales therefore differ.
+    The factor of 100 is used since the squared weights of a spectrum sum to 1; the 1 avoids the logarithm of zero. X!Tandem uses base-10
+    logarithms and raw intensities, and Sage uses natural logarithms and sums per series. The scales of the scores therefore differ.
     """
     return FACTORIAL_LOG[count_n] + FACTORIAL_LOG[count_c] + logarithm(1.0 + 100.0 * dot)
 
@@ -421,7 +421,7 @@ class IonRows(NamedTuple):
 
 
 class Peptidoforms(NamedTuple):
-    """Batch of f peptidoforms; working on a batch avoids that each step waits for the previous one.
+    """Batch of f peptidoforms; with a batch, a step need not wait for the result of the previous step.
 
     Attributes
     ----------
@@ -468,7 +468,7 @@ class Scratch(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def new_scratch(settings, n_modifications, slots, with_vector, most):
-    """Return a workspace for spectra of at most `most` peaks, a limit that only KSDP needs; `with_vector` reserves XCorr's vector."""
+    """Return a workspace for spectra of at most `most` peaks (only KSDP needs this limit); `with_vector` reserves XCorr's vector."""
     absolute, relative = _reach(settings)
     n_words = np.int64((settings.maximum_mz + absolute + relative * settings.maximum_mz) / settings.bin_width) // _WORD + 2
     n_bins = np.int64(settings.maximum_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1

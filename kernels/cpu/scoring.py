@@ -48,7 +48,7 @@ class SpectrumSearch:
     Attributes
     ----------
     candidates_of_partition
-        Number of candidates that one thread scores in about a tenth of a second, the time between two steps of progress.
+        Number of candidates that one thread scores in about a tenth of a second, the time between two progress reports.
     """
 
     candidates_of_partition = CANDIDATES_OF_PARTITION

@@ -215,7 +215,7 @@ def _cpu_digest() -> str:
 def _sources() -> str:
     """Return a digest of everything that determines the compiled code.
 
-    The list, time and size of the kernels' files, and Numba's version.
+    These are the list, the times and sizes of the files of the kernels, and the version of Numba.
     """
     folders = Path(__file__).parent, Path(__file__).parents[1]
     files = sorted(

@@ -1,9 +1,10 @@
 """Local alignment of protein chains by their descriptors, in two phases (Mrozek et al. 2014, J Mol Model 20:2067, equations 7-19).
 
-Phase 1 aligns secondary structure elements. The reward of two elements of lengths a and b is s (1 - |a - b| / (a + b)), which is
-2 s min(a, b) / (a + b): s is 1 for two helices or strands, 0 for a helix with a strand, and 1/2 if one is coil. Phase 2 aligns the
-residues of the chains that pass phase 1, one chain per vector lane; four residues of every chain are computed in one pass along the query.
-Both use integers and the same recurrence (Gotoh 1982), with g the cost of the first and x of each further element of a gap::
+Phase 1 aligns secondary structure elements. The reward of two elements of lengths a and b is s (1 - |a - b| / (a + b)), which equals 2 s
+min(a, b) / (a + b). The factor s is 1 for two helices or two strands, 0 for a helix with a strand, and 1/2 if one of the elements is coil.
+Phase 2 aligns the residues of the chains that pass phase 1, one chain per vector lane; four residues of every chain are computed in one
+pass along the query. Both use integers and the same recurrence (Gotoh 1982), with g the cost of the first and x of each further element of
+a gap::
 
     H[i, j] = max(0, H[i-1, j-1] + reward, E[i, j], F[i, j])
     E[i, j+1] = max(E[i, j] - x, H[i, j] - g)      F[i+1, j] = max(F[i, j] - x, H[i, j] - g)

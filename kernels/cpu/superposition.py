@@ -3,8 +3,8 @@
 TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
 2302-2309): superpose fragments of an alignment, then the pairs that are close, realign by distance, and repeat. Fragments of an alignment,
 shifts of one chain along the other and fragments of both chains are superposed in batches (`proteoscope.kernels.cpu.least_squares`).
-Fragments are ranked by how many residues of x come near one of y, by a table of the nearest residue (as in GTalign, Margelevičius, Nature
-Communications 15, 2024, 7305), then by sparse alignments; of similar superpositions only the best is refined.
+Fragments are ranked by the number of residues of x that come near a residue of y, with a table of nearest residues (as in GTalign,
+Margelevičius, Nature Communications 15, 2024, 7305), then by sparse alignments. Of similar superpositions only the best is refined.
 
 Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
 `x` onto `y`. The shorter chain is x.
@@ -40,7 +40,7 @@ _MAXIMUM_FRAGMENTS = 600  # maximum number of superposed pairs of fragments of o
 _HOPELESS_START = 0.5  # fraction of the best score: starting points below it are not refined
 _SPARSE, _SPARSE_LENGTH = 4, 40  # alignments that rank fragments: maximum stride and minimum number of residues
 _SPARSE_REFINEMENTS = 2
-_SIMILAR = 3.0  # Å, root mean square: superpositions of x that are nearer to a better one are dropped
+_SIMILAR = 3.0  # Å, root mean square: superpositions of x that are nearer than this to a better one are dropped
 
 
 @njit(nogil=True, cache=True)
@@ -136,7 +136,7 @@ def _spread(x):
 
 @njit(nogil=True, cache=True)
 def _are_similar(move, other, spread):
-    """Return True if two superpositions move a chain of this spread to nearly the same place, as if it were as wide along each axis."""
+    """Return True if two superpositions move a chain of this spread, assumed equal along each axis, to nearly the same place."""
     turned, shifted = 0.0, 0.0
     for c in range(9):
         turned += (move[c] - other[c]) * (move[c] - other[c])
@@ -238,8 +238,8 @@ def _best_fragments(workspace, sparse, met, x, y, guide, near, steps, pairs):
 def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_pairs):
     """Find the alignment of two chains and its superposition with the highest TM-score; x is no longer than y.
 
-    Coordinates are those of `shorter_and_longer`. The superposition, optimal for the TM-score by the shorter chain, goes to `best_move`
-    (12,), the pairs to `best_pairs` (m, 2). Return the TM-scores normalised by m and by n, and the number of pairs.
+    Coordinates are those of `shorter_and_longer`. The superposition with the highest TM-score normalised by the shorter chain is written to
+    `best_move` (12,), and its pairs to `best_pairs` (m, 2). Return the TM-scores normalised by m and by n, and the number of pairs.
     """
     m, n = x.shape[1], y.shape[1]
     workspace, scale, scale_y = search_workspace(m), tm_scale(m), tm_scale(n)

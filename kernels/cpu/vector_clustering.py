@@ -1,9 +1,10 @@
 """Clustering of similar sparse vectors by DBSCAN, complete or average linkage; each vector is compared with a window of following vectors.
 
-The similarity of two vectors is their cosine: dot / sqrt(square · square), of integers in one expression of doubles, bit-identical on all
-devices. Vectors that must not be compared have similarity 0; empty vectors form single clusters. A tile of as many vectors as a register
-has lanes is entered into a table of bins; the vectors in their windows then read one row per element. Threads divide the windows of several
-islands (ranges that no window crosses) among them; the component trees of the threads are merged.
+The similarity of two vectors is their cosine: dot / sqrt(square · square). It is computed from integers in one expression of doubles, and
+is bit-identical on all devices. Vectors that must not be compared have similarity 0; empty vectors form single clusters. A tile, which has
+as many vectors as a register has lanes, is entered into a table of bins. The vectors in the windows of the tile then read one row per
+element. Threads divide the windows of several islands (ranges that no window crosses) among them; the component trees of the threads are
+merged.
 
 SINGLE: a vector with enough neighbours is a core point; neighbouring core points are in the same cluster; any other vector is in the
 cluster of its most similar core neighbour (of equal ones, the smallest), or in none (Ester et al. 1996, KDD-96, 226-231).
@@ -265,7 +266,7 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, positions, ch
     A chain starts at the smallest remaining cluster (identified by its smallest member) and proceeds to the nearest cluster; of equally
     near ones, to the previous cluster in the chain, otherwise to the smallest. Clusters that are nearest to each other are merged, and the
     chain continues before them. If the nearest cluster is not similar enough, which occurs only at the start of a chain, the cluster is
-    finished: no other merger can bring it nearer.
+    finished, since later mergers cannot make any cluster more similar to it.
 
     Parameters
     ----------

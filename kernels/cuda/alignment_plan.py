@@ -162,7 +162,7 @@ class _Shapes:
     def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
         """Return the cycles of scoring `Subjects` with each launch shape (last dimension).
 
-        The result is the mean per multiprocessor or that of the longest subject, whichever is larger.
+        The result is the mean per multiprocessor, or the cycles of the longest subject if these are more.
 
         `multiprocessors` is a number, or an array of alternatives, which is then the second last dimension.
         """

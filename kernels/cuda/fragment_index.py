@@ -143,9 +143,9 @@ class FragmentSearch:
     share_of_queries
         Fraction of that memory for queries.
     forms_of_chunk
-        Number of peptidoforms per chunk, whose counters fit a block: a multiple of 128 up to 32,768; 0 selects it for the GPU.
+        Number of peptidoforms per chunk, a multiple of 128 up to 32,768; their counters fit a block. 0 selects it for the GPU.
     bin_shift
-        Number of bits of a key below its bin, at most 16; 0 selects it by the tolerance.
+        Number of low bits of a key that its bin does not include, at most 16; 0 selects it by the tolerance.
     threads
         Number of threads per block, a multiple of 32 from 64 to 1,024.
     pairs_of_batch
@@ -561,7 +561,7 @@ def _forms_that_suit(gpu: Gpu) -> int:
 
 
 def _bins_that_suit(settings: ScoringSettings) -> int:
-    """Return the number of bits of a key below its bin.
+    """Return the number of low bits of a key that its bin does not include.
 
     Bins are about half as wide as the range of keys of a peak of medium mass.
     """

@@ -7,13 +7,14 @@ references, a first pass finds the end of the alignment, and a second one traces
 ATGPU analysis, for k pairs of a read of m bases with a reference of n, at most z gaps, strips of w columns (a word has 4 bytes);
 `ReadSearch._work` counts it:
 
-* rounds: a launch for each block of pairs; with tracing two for as many pairs as directions fit, and one more for long references;
-* words in: (n + m) / 4 of each reference and read once, 2 for their starts; 4 k, and k more if lengths differ; out: 2 k, and with
-  tracing 6 k + (2 z + 1) k;
+* rounds: a launch for each block of pairs; with tracing, two launches for as many pairs as have space for their directions, and one more
+  for long references;
+* words in: once (n + m) / 4 for each reference and read, and 2 for their starts; 4 k for the pairs, and k more if lengths differ; words
+  out: 2 k, and with tracing another 6 k + (2 z + 1) k;
 * operations: k m n (z + 1) cells, n rounded up to whole strips; two of them take 5 instructions, and 1 in the lowest layer;
 * memory blocks: n / 32 and m / 32 of each pair, (2 z + 1) / 8 in and out for each row between two strips; with tracing z m n / 2 bytes
   and one block for each step back;
-* shared memory: 128 bytes of scores, 4 KB for many symbols, with one reference per block 2 bytes for each column and symbol.
+* shared memory: 128 bytes of scores; 4 KB for many symbols; with one reference per block, 2 bytes for each column and symbol.
 
 Directions need at most `direction_bytes`, or half of the free memory.
 """

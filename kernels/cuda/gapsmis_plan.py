@@ -4,12 +4,11 @@ Carroll's thesis (2018, chapter 5) compares four plans, which differ in where re
 implemented here:
 
 * MANY_TEXTS: each group of lanes has its own reference. For references with at most eight symbols, the scores of a base of the read are the
-bytes of one word, from which the base of each column selects; otherwise scores are in a table in shared memory.
+  bytes of one word, and the base of each column selects a byte; otherwise scores are in a table in shared memory.
 * ONE_TEXT: a block has one reference, whose scores with each read symbol are stored in shared memory once. It suits references that fit in
   one strip, with several reads each.
 * Alignments are traced on the GPU, from directions in its memory; or on the host, which gets the ends of the alignments and aligns the
-  sections
-before them again.
+  sections before them again.
 
 A prediction counts the instructions of the inner loop in gapsmis.cu per column and row of a lane, times the rows, divided by the issue rate
 of the multiprocessors, and the bytes of directions. For small tasks the time of one warp determines the result. All constants that are not
@@ -48,7 +47,7 @@ __all__ = [
 ]
 
 CELLS_OF_LAUNCH = 1e11
-"""Number of cells of all layers between two checks for cancellation, which take 20 to 50 ms on an H200."""
+"""Number of cells of all layers that are computed between two checks for cancellation, 20 to 50 ms on an H200."""
 MANY_TEXTS, ONE_TEXT = "many texts", "one text"
 NARROW, WIDE = 1, 2
 """Number types: two pairs per 32-bit word, or one."""

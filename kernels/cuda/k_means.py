@@ -7,19 +7,19 @@ back.
 
 ATGPU analysis, a word has 4 bytes; `point_analysis` and `vector_analysis` count it. For n points of d dimensions, k centroids and r rounds:
 
-* rounds: r, each of three launches (nearest, sums, centroids), the last of two;
-* words in: n d once, n labels and 2 k d of centroids; out: 2 (k + 1) in each round, at the end n + 4 k d;
-* operations: n k d in each round, of a subtraction and a fused multiply-add; 5 more for each of n k;
-* memory blocks: n d / 8 twice in each round, of centroids k d / 8 for each block of points, which are cached;
-* shared memory: 32 KB of centroids; 9 KB of tiles; for sums 8 k d + 4 k, as many dimensions together as fit.
+* rounds: r, each with three launches (nearest, sums, centroids), the last one with two;
+* words in: once n d for points, n for labels and 2 k d for centroids; words out: 2 (k + 1) in each round, and n + 4 k d at the end;
+* operations: n k d in each round, each a subtraction and a fused multiply-add; 5 more for each of the n k distances;
+* memory blocks: n d / 8 twice in each round for points; for centroids k d / 8 for each block of points, which are cached;
+* shared memory: 32 KB for centroids; 9 KB for tiles; 8 k d + 4 k bytes for sums, where d is the number of dimensions that fit together.
 
 For vectors of m elements in b bins:
 
-* rounds: r, each of four launches (labels, counts, sums, terms);
-* words in: 3 m of the vectors, by vector and by bin, 2 (n + b); out: 2 (k + 1) in each round;
-* operations: for each element the clusters in the list of its bin: all in the first two rounds, then those that moved, or all for a
-  vector whose own centroid moved;
-* memory blocks: 12 / 32 for each of them, which are cached, and 16 k / 32 of terms for each vector;
+* rounds: r, each with four launches (labels, counts, sums, terms);
+* words in: 3 m for the vectors, by vector and by bin, and 2 (n + b) for their starts; words out: 2 (k + 1) in each round;
+* operations: one for each element and each cluster in the list of its bin. These are all clusters in the first two rounds; later only the
+  clusters that moved, but all clusters for a vector if its own centroid moved;
+* memory blocks: 12 / 32 for each of these operations, which are cached, and 16 k / 32 for the terms of each vector;
 * shared memory: 32 KB of products.
 """
 

@@ -6,10 +6,10 @@ ATGPU analysis, a word has 4 bytes, counted by `search_analysis`. For q queries 
 peaks:
 
 * rounds: one for each batch of queries;
-* words in: 1.5 (r m) and 3 r of r references, once; 1.5 q n and 3 q of queries, and 4 q for each range; out: 5 q;
-* operations: p m peaks of references, twice that with shifted fragments;
-* memory blocks: for each pair 1.5 m words and their position, which each thread reads separately;
-* shared memory: the query's peaks and the best of each thread, 5 KB.
+* words in: once 1.5 (r m) and 3 r for r references; 1.5 q n and 3 q for queries, and 4 q for each range; words out: 5 q;
+* operations: p m peaks of references (twice as many with shifted fragments);
+* memory blocks: for each pair 1.5 m words and their position; each thread reads its own;
+* shared memory: 5 KB, for the peaks of the query and the best result of each thread.
 
 References stay on the device. If they do not fit, ranges of them are searched one after the other, and the best result is returned.
 """

@@ -9,14 +9,14 @@ ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` co
 in c chunks, and an average of p candidates per mass:
 
 * rounds: one for each chunk, and four that build the lists;
-* words in: r m and 3 r of candidates, q n and 7 q of queries; out: 2 q top;
+* words in: r m and 3 r for candidates, q n and 7 q for queries; words out: 2 q top;
 * operations: 4 r m to build postings, 2 r m to set bits; in a search 2 q n p counted postings, or 2 q n r / 32 words of bits;
 * memory blocks: 2 q n p / 16 of postings, which are cached for the queries of a chunk, and 2 q n c of their starts, or
   2 q n r / 256 of bits;
 * shared memory: the counters of a chunk, 64 KB (32 KB if there is less), and 4 KB.
 
-Device memory: 4 bytes per candidate mass, another 4 while postings are built, and 4 for each occurring mass, counted up from zero and down
-from precursors, in each chunk; bits take one per candidate and occurring mass.
+Device memory: 4 bytes per candidate mass, another 4 while postings are built, and 4 in each chunk for each mass that occurs, counted up
+from zero or down from precursors. Rows of bits need one bit per candidate and mass that occurs.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class _Senders:
 
 
 class _CudaErrors:
-    """Context manager that converts errors of CuPy to those of this module, with little overhead, since short searches use it often."""
+    """Context manager that converts errors of CuPy to errors of this module, with little overhead, since short searches use it often."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""Speeds of a GPU, used by plans and batch sizes: measured, or those of the GPU to which constants were fitted."""
+"""Speeds of a GPU, used by plans and batch sizes: measured speeds, or the speeds of the GPU to which constants were fitted."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ USUAL_RATES = GpuRates(1.615e13, 3.081e13, 7.556e12, 3.187e12, 1.317e-5)
 
 
 def between_looks(n: float, rate: float, usual: float) -> int:
-    """Return the number of operations between two checks for cancellation: as many as take the usual time of `n`, from 1 to `n`."""
+    """Return the number of operations between two checks for cancellation, 1 to `n`: as many as take the time of `n` on the usual GPU."""
     return max(1, int(n * min(1.0, rate / usual)))

@@ -9,10 +9,10 @@ Operations are counted by `proteoscope.kernels.counts.spectrum_search`.
 
 If 32 queries with adjacent masses (a tile) have enough candidates in common, they are searched together by the kernel for dense windows.
 For each (peptide, modification combination) in the union of the tile's windows, it computes the ions of each modification state,
-(length - 1) x series x charges x about half of the states, instead of those of every arrangement; each arrangement then needs a few
-additions and a logarithm. For each ion, a lane reads from shared memory for which of the 32 queries it may match; a look-up of such a match
-reads two bytes of a 64 KB table per query, which stays in the L2 cache. The kernel uses 80 registers, so that a block of 24 warps fits on a
-multiprocessor.
+(length - 1) x series x charges x about half of the states, instead of the ions of every arrangement. Each arrangement then needs only a few
+additions and a logarithm. For each ion, a lane reads from shared memory which of the 32 queries it may match. The look-up of such a match
+reads two bytes of the query's table of 64 KB, which stays in the L2 cache. The kernel uses 80 registers, so that a block of 24 warps fits
+on a multiprocessor.
 """
 
 from __future__ import annotations

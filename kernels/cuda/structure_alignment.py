@@ -2,19 +2,19 @@
 
 Counterpart of `proteoscope.kernels.cpu.structure_alignment`.
 
-The database stays on the device if it fits; otherwise its chains are sent in batches. Both phases run on the device without the host, which
-regains control between ranges of chains.
+The database stays on the device if it fits; otherwise its chains are sent in batches. The device runs both phases for a range of chains
+before it returns control to the host.
 
 ATGPU analysis, for a query of m residues and s elements against n chains of r residues and t elements in total (a word has 4 bytes);
 `analysis` counts it:
 
-* rounds: the batches of the database, one if memory suffices; in each, for each run of chains, one launch of phase 1 and one of
-  phase 2 for each strip of the query;
-* words in: 2 r + 2 (n + 1) and 5 t / 4 + 2 (n + 1), once if the database stays; 2 m, 5 s / 4, 2 n and the tables with each query;
-  out: 2 n;
-* operations: s t cells of phase 1, at most m r of phase 2, each about 12 operations and 5 for each term of a reward;
-* memory blocks: two words of a residue in each strip, and four more of its border in each but the first and the last; four for each
-  cell of phase 1, which are cached;
+* rounds: one per batch of the database (one batch if memory suffices); for each range of chains in a batch, one launch of phase 1, and one
+  of phase 2 for each strip of the query;
+* words in: 2 r + 2 (n + 1) and 5 t / 4 + 2 (n + 1), only once if the database stays on the device; 2 m, 5 s / 4, 2 n and the tables with
+  each query; words out: 2 n;
+* operations: s t cells of phase 1 and at most m r cells of phase 2; each cell takes about 12 operations, and 5 for each term of a reward;
+* memory blocks: two words per residue in each strip, and four more for its border in each strip except the first and the last; four words
+  for each cell of phase 1, which are cached;
 * shared memory: if the rewards fit 16 bits, 64 bytes for each alphabet and code and each column of a lane; otherwise the tables, 4 KB an
   alphabet and 40 KB if lengths and angles are compared.
 """
@@ -107,7 +107,8 @@ def _profile_bytes(rewards: Rewards, columns: int) -> int:
 def _lowest_rewards(rewards: Rewards) -> NDArray[np.int32]:
     """Return the lowest value of each table for residues, (k,), or none if sums of rewards do not fit the halves of a word.
 
-    That of the first table also replaces `FORBIDDEN`: it makes every reward of padding negative, so that no score increases there.
+    The lowest value of the first table also replaces `FORBIDDEN`: it makes every reward of padding negative, so that no score increases
+    there.
     """
     none = np.zeros(0, np.int32)
     if len(rewards.of_length):

@@ -6,11 +6,11 @@ in which each block processes one pair after another.
 ATGPU analysis, for n pairs of chains of r residues in total, m of them in the shorter chains and k in initial alignments (a word has 4
 bytes); `analysis` counts it:
 
-* rounds: a launch for each run of pairs, with two runs in progress;
+* rounds: a launch for each range of pairs, with two ranges in progress;
 * words in: 6 r + r / 4 for the r residues of all chains, each sent once, 2 k + 24 n; out: 2 m + 33 n;
-* operations: cells of alignments, each of some 15 operations. The number per pair depends on its search: at least those that rank its
-  fragments, at most those and all possible realignments;
-* memory blocks: two bits of direction per cell, and one word per residue of the trace-back;
+* operations: about 15 for each cell of an alignment. The number of cells per pair depends on its search: at least the cells of the
+  alignments that rank fragments, at most these and the cells of all possible realignments;
+* memory blocks: two direction bits per cell, and one word per residue of the trace-back;
 * shared memory: 8.6 KB a warp for the superpositions of a batch, and 16 bytes a residue of the longer chain if they fit.
 """
 

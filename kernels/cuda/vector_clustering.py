@@ -9,11 +9,12 @@ as many matrices as fit, and merges each in a separate block, with groups of dif
 ATGPU analysis, for n vectors of m elements in total, p pairs in windows, and g groups of k members in total, with c cells and q pairs
 (a word has 4 bytes); `analysis` counts it:
 
-* rounds: the batches; in each a launch for the squares, one of names, one or three passes, and for linkage one of a pass and up to four
-  of merging;
-* words in: 3 n + 3 m / 2 + 2 and the tiles; of the passes 2 n or more for DBSCAN; for linkage 4 k + 4 g + 1 and the tiles; out: n, and k;
-* operations: p pairs in a pass and q in that of linkage, each of about as many steps as the vectors have common elements;
-  for each member of a group about three searches of a row, and a merger;
+* rounds: one per batch; in each, one launch for squares, one for names, one or three passes, and for linkage one more pass and up to four
+  launches for merging;
+* words in: 3 n + 3 m / 2 + 2 and the tiles; for DBSCAN 2 n or more in the passes; for linkage 4 k + 4 g + 1 and the tiles; words out: n,
+  and k for linkage;
+* operations: p pairs in a pass and q pairs in the pass of linkage; each pair needs about as many steps as the vectors have common elements.
+  Each member of a group needs about three searches of a row, and one merger;
 * memory blocks: the elements of a vector once for each tile of 32 whose window contains it; a row of the matrix for each search, and a
   row and a column for each merger;
 * shared memory: the table of a tile, 64 bytes for each row of up to `rows`, and 6 for each of its slots.
