@@ -1,4 +1,4 @@
-// Smith-Waterman scores with affine gaps of queries against all sequences of a database: those of kernels/cpu/alignment.py.
+// Smith-Waterman scores with affine gaps of queries against all sequences of a database, equal to those of kernels/cpu/alignment.py.
 //
 // Recurrence (Gotoh 1982), a gap of k residues costing gap_open + k * gap_extend; opening = gap_open + gap_extend:
 //
@@ -8,28 +8,29 @@
 //
 // Division of labour. A query is cut into strips of kLanes * kColumns columns; a launch computes one strip against all subjects. kLanes
 // neighbouring lanes of a warp share a subject, as in CUDASW++ 4.0 (Schmidt et al. 2024, BMC Bioinformatics 25:342): each keeps kColumns
-// columns of H and E in registers, and the rows pass from lane to lane, two in a step, each lane one step after its left neighbour. What
-// leaves a strip on its right, H and F of each row, is stored in device memory for the next strip. Warps fetch subjects from a common
-// counter, the longest first. Blocks are independent; a block has one barrier, after computing the table of scores.
+// columns of H and E in registers, and the rows pass from lane to lane, two in a step, each lane one step after its left neighbour. H and F
+// of each row at the right edge of a strip are stored in device memory for the next strip. Warps fetch subjects from a common counter, the
+// longest first. Blocks are independent; a block has one barrier, after computing the table of scores.
 //
-// The few longest subjects would keep one warp busy long after all others. More lanes than a warp has (kWarps > 1) shorten this: the warps
-// of a subject are two phases of 32 steps apart, and pass on the rows of a phase in a ring in shared memory, with a barrier before each
+// The few longest subjects would keep a warp busy long after all others. This is shortened if several warps share a subject (kWarps > 1).
+// These warps are two phases of 32 steps apart, and pass on the rows of a phase in a ring in shared memory, with a barrier before each
 // phase. The warps of a block then take subjects together, some subjects per group of kWarps warps.
 //
 // A word of 32 bits holds two alignments of 16 bits: two queries against one subject (kSubjects 1), or two subjects against one query
 // (kSubjects 2). Scores of pairs of residues come from a table in shared memory with a row for each residue, made of the queries of the
-// launch. A lane reads those of its columns in loads of 16 bytes. The lanes of a quarter of a warp, which are served together, read 16
-// bytes each whose addresses differ modulo 128, whatever their residues are: there are no bank conflicts.
+// launch. A lane reads the scores of its columns in loads of 16 bytes. The lanes of a quarter of a warp are served together. Their
+// addresses differ modulo 128 for all residues, so that there are no bank conflicts.
 //
-// H is stored as H - opening only, which E, F and, with the opening added to each score of the table, the diagonal need.
+// Only H - opening is stored. E and F need this value, and so does the diagonal, since the opening is added to each score of the table.
 //
 // Numbers (NUMBERS):
-// * 1: integers of 16 bits with DPX (compute capability 9.0 and later). Zero is represented by kZero, large enough for H - opening and
-//   F - extending never to be negative: sums of whole words then neither borrow nor carry between the halves. Such a sum is written as
-//   a multiplication by `one`, whose value the compiler does not know: it goes to the multiplier's pipe, while maxima keep the other
-//   busy. In addition to these pipes, the number of registers that its instructions read bounds the loop: all constants are compiled in.
+// * 1: integers of 16 bits with DPX (compute capability 9.0 and later). Zero is represented by kZero, which is so large that H - opening
+//   and F - extending are never negative. Sums of whole words then neither borrow nor carry between the halves. Such a sum is written as a
+//   multiplication by `one`, whose value the compiler does not know, so that it uses the pipe of the multiplier while maxima use the other
+//   one. The speed of the loop is also limited by the number of registers that its instructions read. Therefore all constants are compiled
+//   in.
 // * 2: half-precision floating point (8.x), exact up to 2,048.
-// * 3: integers of 32 bits, one alignment in a word (7.5; everywhere for pairs whose score passes what 16 bits hold).
+// * 3: integers of 32 bits, one alignment in a word (7.5; on every device for pairs whose score exceeds 16 bits).
 
 // Macros of a launch, set by kernels/cuda/alignment.py. The values here are those of one of its shapes.
 #ifndef NUMBERS
@@ -227,8 +228,8 @@ __device__ __forceinline__ void advance_rows(Columns& columns, const Rows& mine,
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// The strip of a query: n of its residues; its scores by subject (null if this half of the words is unused); and a flag that is set to 1 if
-// a score exceeds `most`.
+// The strip of a query: n residues of the query; its scores by subject (null if this half of the words is unused); and a flag that is set
+// to 1 if a score exceeds `most`.
 struct Strip {
     const signed char* residues;
     int* scores;
@@ -236,8 +237,8 @@ struct Strip {
     int n;
 };
 
-// Strips in the low and the high half of the words. continued: ones in the halves that continue a strip. most: largest score that cannot
-// have overflowed.
+// Strips in the low and the high half of the words. continued: 1 in each half that continues a strip. most: largest score that cannot have
+// overflowed.
 struct Strips {
     Strip low, high;
     Word continued;
@@ -412,7 +413,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                                 (from_left.w & continued) | fresh_f};
                 }
                 if (kWarps > 1) {
-                    // After its last row, the preceding warp provides nothing. All lanes read, since a branch costs more.
+                    // The preceding warp provides no values after its last row. All lanes read anyway, since a branch costs more.
                     const bool is_there = step + kLanesOfWarp - 1 < steps, takes = place == 0 && warp > 0;
                     left.upper = takes ? (is_there ? from_ring.x : nothing) : left.upper;
                     left.upper_f = takes ? (is_there ? from_ring.y : kZero) : left.upper_f;

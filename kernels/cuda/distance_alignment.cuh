@@ -1,10 +1,11 @@
-// Global alignment of two chains by how near their residues lie, or by their secondary structure: that of
-// kernels/cpu/distance_alignment.py, bit for bit (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309):
+// Global alignment of two chains by the distances of their residues, or by their secondary structure, bit-identical to
+// kernels/cpu/distance_alignment.py (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309):
 //
-//     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap where the first was the greatest, else H[i, j]
+//     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap if the first was the largest, else H[i, j]
 //
-// A warp aligns a pair of chains. Each lane has some consecutive residues of x in registers, a strip of 32 such groups at a time, and
-// passes their last row to the next lane, which is one residue of y behind: lanes wait neither for memory nor for a barrier.
+// A warp aligns a pair of chains, strip by strip. Each lane has some consecutive residues of x in registers; a strip consists of the
+// residues of 32 lanes. A lane passes its last row to the next lane, which is one residue of y behind, so that lanes wait neither for
+// memory nor for a barrier.
 #pragma once
 
 #include "warp.cuh"
@@ -26,7 +27,7 @@ struct Edge {
     int best, after;
 };
 
-// Weights of an alignment: what an open gap costs, 0 or less, and of both terms, in whole numbers of `kUnit`.
+// Weights of an alignment, in integer units of 1 / `kUnit`: score of opening a gap (0 or less), and weights of both terms.
 struct Weights {
     int gap, by_states;
     float by_distance;
@@ -36,8 +37,8 @@ struct Weights {
           by_distance(static_cast<float>(by_distance * kUnit)) {}
 };
 
-// Chains to align: every n-th residue of x, and space for them when moved; residues of y from `place_y`; states may be null if they have
-// no weight.
+// Chains to align: every n-th residue of x, and space for these residues after moving; residues of y from `place_y`. States may be null if
+// they have no weight.
 struct ToAlign {
     Columns x;
     Residue* moved;
@@ -48,15 +49,16 @@ struct ToAlign {
 
 constexpr int kMostRows = 8;  // residues of x in a lane
 
-// The number of residues of x in a lane, from 2 on: strips are equal, and most lanes have some of the m.
+// The number of residues of x in a lane, at least 2, such that strips are equal and most lanes have some of the m residues.
 __device__ inline int rows_of_lane(int m) {
     const int n_strips = (m + 32 * kMostRows - 1) / (32 * kMostRows), rows = (m + 32 * n_strips - 1) / (32 * n_strips);
     return rows > 2 ? rows : 2;
 }
 
-// Return unit / total, correctly rounded, where unit is a power of two or 0. One step of Newton from a reciprocal that is wrong by at most
-// one unit in the last place gives the rounded reciprocal; only for a `total` just below a power of two may it be one unit too low, which
-// is the next power of two and thus has the same whole part (Markstein, IBM Journal of Research and Development 34, 1990, 111-119).
+// Return unit / total, correctly rounded, where unit is a power of two or 0. One step of Newton's method, from a reciprocal that is wrong
+// by at most one unit in the last place, gives the rounded reciprocal (Markstein, IBM Journal of Research and Development 34, 1990,
+// 111-119). Only for a `total` just below a power of two may the result be one unit too low; it is then the next power of two and thus has
+// the same whole part.
 __device__ __forceinline__ float part_of_unit(float unit, float total) {
 #ifdef __CUDACC__
     float rough;
@@ -67,7 +69,7 @@ __device__ __forceinline__ float part_of_unit(float unit, float total) {
 #endif
 }
 
-// Write the residues of x, moved, and zeros up to `n` to `chains.moved`. The warp synchronises after.
+// Write the moved residues of x, and zeros up to `n`, to `chains.moved`. The warp synchronises afterwards.
 __device__ __noinline__ void place_x(const ToAlign& chains, int n, const double* move, double scale) {
     const double inverse = 1.0 / scale;
 #pragma unroll 1
@@ -87,7 +89,7 @@ __device__ __noinline__ void place_x(const ToAlign& chains, int n, const double*
     __syncwarp();
 }
 
-// The residues of y. The block synchronises before and after.
+// Write the residues of y. The block synchronises before and after.
 __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
     const double inverse = 1.0 / scale;
     __syncthreads();
@@ -99,8 +101,9 @@ __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
 }
 
 // Align chains, x from `place_x`, and return the score of the best alignment in units of 1 / `kUnit`. With `kTraced`, the ways into the
-// cells of a lane's rows go to `ways`: strip by strip, n + 31 steps, 32 lanes; of a word, bit r is set if row r ends in a gap there, bit
-// kMostRows + r if this gap would skip a residue of x. edges: n, if x has several strips. The warp synchronises before and after.
+// cells of a lane's rows are written to `ways`: strip by strip, n + 31 steps, 32 lanes. In a word, bit r is set if row r ends in a gap
+// there, and bit kMostRows + r if this gap would skip a residue of x. edges: n, if x has several strips. The warp synchronises before and
+// after.
 template <int kRows, bool kTraced, bool kHasStates>
 __device__ __noinline__ int align_strips(
     const ToAlign& chains, const Weights& weights, unsigned short* ways, Edge* edges) {
@@ -148,7 +151,7 @@ __device__ __noinline__ int align_strips(
                     int reward = static_cast<int>(part_of_unit(weights.by_distance, total));
                     if (kHasStates && states[r] == state) reward += weights.by_states;
                     const int straight = diagonal + reward, from_y = after[r];
-                    // `from_x` comes last, from the row above: what depends on it is short.
+                    // `from_x`, from the row above, is available last; only few operations depend on it.
                     const bool is_gapped = (from_y > straight) | (from_x > straight);
                     const int gapped = from_x > from_y ? from_x : from_y;
                     if (kTraced && is_gapped) word |= 1u << r;
@@ -189,9 +192,10 @@ __device__ int align(const ToAlign& chains, const double* move, double scale, co
     }
 }
 
-// The pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. For one warp.
+// Write the pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. For one warp.
 //
-// The ways come for the rows of a lane at up to 32 residues of y, one of which each lane holds: one wait for memory for all of them.
+// The ways are read for the rows of one lane at up to 32 residues of y, one residue per lane, so that all of them need only one wait for
+// memory.
 __device__ __noinline__ int trace(const unsigned short* ways, int m, int n, Pair* pairs) {
     const int lane = threadIdx.x & 31, rows = rows_of_lane(m), n_steps = n + 31;
     int i = m, j = n, place = m;

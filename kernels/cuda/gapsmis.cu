@@ -24,8 +24,8 @@
 //
 // Directions (kTraces): scores are multiplied by four, and the last two bits rank steps with equal scores: 3 to start here, 2 a pair, 1 a
 // symbol of the pattern only, 0 a symbol of the text only; for a gap, 2 to leave it. The maximum is then the selected step, and its last
-// bits are the direction. Four bits per cell and layer are written to device memory: these two, and whether the gap in the text, and the
-// gap in the pattern, is left here. A second kernel follows the directions, one thread per pair.
+// bits are the direction. Four bits per cell and layer are written to device memory: these two, and one bit each that shows whether the gap
+// in the text or in the pattern ends here. A second kernel follows the directions, one thread per pair.
 
 // Macros of a launch, set by kernels/cuda/gapsmis.py. The values here are those of one of its plans.
 #ifndef GAPS
@@ -106,7 +106,7 @@ __device__ __forceinline__ Word signed_bytes(Word a, Word b, Word places) {
 #endif
 __device__ __forceinline__ Word opened(Word below, Word one) { return below * one + kMinusOpening; }
 __device__ __forceinline__ Word clean(Word value) { return kTraces ? value & kClean : value; }
-// F has the last bit 1, by which it is preferred to E.
+// F has the last bit 1, so that it is preferred to E.
 __device__ __forceinline__ Word clean_pattern_gap(Word value) { return kTraces ? (value & kClean) | both_bits(1) : value; }
 __device__ __forceinline__ int half_of(Word word, int half) { return kNarrow ? static_cast<int>(word >> 16 * half & 0xffffu) : static_cast<int>(word); }
 __device__ __forceinline__ Word in_half(int value, int half) { return static_cast<Word>(value) << (kNarrow ? 16 * half : 0); }

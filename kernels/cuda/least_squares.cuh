@@ -1,9 +1,9 @@
 // Least-squares superpositions in batches of sixteen, and the distances of pairs under them, bit-identical to kernels/cpu/least_squares.py.
 //
-// Kabsch's rotation (Acta Crystallographica A32, 1976, 922-923) as a quaternion (Horn, Journal of the Optical Society of America A 4, 1987,
-// 629-642), its eigenvalue by Newton's method (Theobald, Acta Crystallographica A61, 2005, 478-480). Coordinates lie on a grid on which
-// every sum of products is exact, and shares are whole parts of 2^-32: sums are the same in any order, so that lanes may add as they like.
-// All else is rounded as on the CPU: the same operations in the same order, none of them fused.
+// Kabsch's rotation (Acta Crystallographica A32, 1976, 922-923) is computed as a quaternion (Horn, Journal of the Optical Society of
+// America A 4, 1987, 629-642), its eigenvalue by Newton's method (Theobald, Acta Crystallographica A61, 2005, 478-480). Coordinates are on
+// a grid on which every sum of products is exact, and shares are multiples of 2^-32. Sums are therefore the same in any order, so that
+// lanes may add in any order. Everything else is rounded as on the CPU: the same operations in the same order, none of them fused.
 #pragma once
 
 #include "warp.cuh"
@@ -14,9 +14,9 @@ constexpr int kMove = 12;     // a superposition: the rotation row by row, then 
 constexpr int kNewtonSteps = 9;
 constexpr double kFarthest = 1e6;               // Å
 constexpr double kShareUnits = 1048576.0;       // adding and subtracting this rounds to multiples of 2^-32
-constexpr int kLanesOfRun = 32 / kBatch;        // lanes that add up a run of pairs, where there are sixteen of them
+constexpr int kLanesOfRun = 32 / kBatch;        // lanes that add up a run of pairs if there are sixteen runs
 
-// A batch of runs of pairs, in shared memory, which a warp superposes: the k-th of lengths[k] pairs, unused where that is 0. Moves and
+// A batch of runs of pairs in shared memory, which a warp superposes. Run k has lengths[k] pairs, and is unused if this is 0. Moves and
 // moments are ordered by element.
 struct Runs {
     double sums[kMoments][kBatch];
@@ -26,7 +26,8 @@ struct Runs {
     int first_x[kBatch], first_y[kBatch], lengths[kBatch];
 };
 
-// Coordinates of a chain, or of pairs of two: axis by axis, `stride` from one axis to the next; every so manieth residue counts.
+// Coordinates of a chain, or of pairs of two chains: axis by axis, with `stride` from one axis to the next; only every n-th residue is
+// used.
 struct Columns {
     const double* at;
     int stride, every;
@@ -228,8 +229,8 @@ __device__ __noinline__ void superpositions(Runs& runs) {
     __syncwarp();
 }
 
-// The run that a lane adds up with its neighbours, none where it is negative; its place among them, and how many they are. The fewer runs
-// have pairs, the more lanes each has. counts: of pairs of each run.
+// The run that a lane adds up together with its neighbours (negative: none), the index of the lane among them, and the number of these
+// lanes. The fewer runs have pairs, the more lanes each run has. counts: number of pairs of each run.
 struct Share {
     int run, lane, lanes;
 };
@@ -246,7 +247,7 @@ __device__ Share share_of_work(const int* counts) {
     return Share{has_run ? __ffs(static_cast<int>(wanted)) - 1 : -1, at % lanes, lanes};
 }
 
-// Moments of pairs in the making, by the lanes of a run.
+// Partial moments of pairs, in each lane of a run.
 struct Moments {
     double of[kMoments] = {};
 
@@ -258,7 +259,7 @@ struct Moments {
         of[15] += a * a + b * b + c * c + d * d + e * e + f * f, of[16] += 1.0;
     }
 
-    // The sums of all lanes of the run, in each of them.
+    // Replace the sums in each lane of a run by the sums over all lanes of the run.
     __device__ void join(int lanes) {
 #pragma unroll 1
         for (int step = lanes / 2; step > 0; step >>= 1) {
@@ -273,8 +274,8 @@ struct Moments {
     }
 };
 
-// Moments of runs: the k-th of counts[k] pairs, from first_x[k] of x and first_y[k] of y on; others are unchanged. The warp synchronises
-// at the end.
+// Compute the moments of runs: run k has counts[k] pairs, from first_x[k] of x and first_y[k] of y on. Other moments are unchanged. The
+// warp synchronises at the end.
 __device__ __noinline__ void moments(
     Runs& runs, const Columns& x, const Columns& y, const int* first_x, const int* first_y, const int* counts) {
     const Share share = share_of_work(counts);
@@ -291,8 +292,8 @@ __device__ __noinline__ void moments(
     __syncwarp();
 }
 
-// Evaluate each superposition on its run: the sums of 1 / (1 + (d / scale)^2) go to `totals`, the moments of the pairs nearer than
-// limits[k], which grows by half an Å until it takes in three, to `sums`. The warp synchronises at the end.
+// Evaluate each superposition on its run: write the sums of 1 / (1 + (d / scale)^2) to `totals`, and the moments of the pairs nearer than
+// limits[k] to `sums`. This limit grows by half an Å until it includes three pairs. The warp synchronises at the end.
 __device__ __noinline__ void near_moments(Runs& runs, const Columns& x, const Columns& y, double scale) {
     const double inverse = 1.0 / (scale * scale);
     const Share share = share_of_work(runs.lengths);

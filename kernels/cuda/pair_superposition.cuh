@@ -1,5 +1,5 @@
-// A block of superposition.cu at work on a pair of chains, and its search for the superposition of given pairs of residues that has the
-// greatest TM-score: kernels/cpu/pair_superposition.py, bit for bit.
+// State of a block of superposition.cu that processes a pair of chains, and its search for the superposition of given residue pairs with
+// the highest TM-score, bit-identical to kernels/cpu/pair_superposition.py.
 //
 // A warp superposes fragments in batches of sixteen (least_squares.cuh), then the pairs that are near, and repeats this.
 
@@ -9,7 +9,8 @@
 #include "distance_alignment.cuh"
 
 constexpr int kWarps = THREADS / 32;
-constexpr int kRounds = 20, kHalvings = 6, kMinimumPiece = 4;  // as kernels/cpu/superposition.py explains them, and all that follow
+// kernels/cpu/superposition.py explains these constants.
+constexpr int kRounds = 20, kHalvings = 6, kMinimumPiece = 4;
 constexpr int kCoarse = 40;
 constexpr int kHopelessRounds = 2;
 constexpr double kHopeless = 0.9, kWider = 0.8, kGap = -0.6, kMinimumGain = 1e-4, kHopelessStart = 0.5;
@@ -17,7 +18,7 @@ constexpr int kMaximumRefinements = 12, kSparseRefinements = 2;
 constexpr int kTable = 1024, kProbes = 16, kMaximumFragments = 600, kSparse = 4, kSparseLength = 40;
 constexpr int kMostKept = 16, kMostSparse = 64;  // maximum numbers of stored starts, and of sparsely refined fragments
 constexpr int kMostTasks = 32;                   // starts of a stage
-constexpr int kStripRows = 32 * kMostRows;       // most residues of x in a strip of an alignment
+constexpr int kStripRows = 32 * kMostRows;       // maximum number of residues of x in a strip of an alignment
 constexpr double kSimilar = 3.0, kCell = 3.0, kReach = 8.0, kGrowth = 1.25;
 constexpr int kMaximumCells = 1 << 15;
 constexpr Long kNoResidue = ~0ull;
@@ -26,8 +27,8 @@ constexpr Long kNoResidue = ~0ull;
 struct Item {
     long long x, y, start, out;
     int m, n, n_start, is_aligned;
-    double scale_x, scale_y, limit;  // d0 by m and by n; Å beyond which residues are not paired in the result
-    double units;                    // of the grid of coordinates, per Å
+    double scale_x, scale_y, limit;  // d0 by m and by n; maximum distance (Å) of residue pairs in the result
+    double units;                    // units of the coordinate grid per Å
 };
 
 // Extent of a search (`SearchSteps`).
@@ -35,7 +36,7 @@ struct Steps {
     int n_fragments, n_sparse, n_searched, n_refined, n_finished, coarse_halvings, last_step;
 };
 
-// All chains: coordinates axis by axis, chain after chain, and a third as many states; initial alignments of the pairs.
+// All chains: coordinates axis by axis, chain after chain; one state for each three coordinates; initial alignments of the pairs.
 struct Chains {
     const Item* items;
     const double* position;
@@ -59,7 +60,7 @@ struct Team {
     Runs runs;
     double move[kMove], best_move[kMove];
     double best;              // score of the best alignment of this warp, in `best_pairs`
-    int best_order, n_best;   // number of the start that found it, in the order of the CPU; its pairs
+    int best_order, n_best;   // number of the start that found it, in the order of the CPU; number of its pairs
     int begin[kBatch], fresh[kBatch];  // pairs of new fragments; 0 for other fragments
     Word seen[kTable];
 };
@@ -76,7 +77,7 @@ struct Shared {
 };
 static_assert(sizeof(Team) == 8592 && sizeof(Shared) <= 5376, "kernels/cuda/superposition.py divides the shared memory");
 
-// A block at work on a pair of chains, and its workspace in device memory, some of it of each warp.
+// State of a block that processes a pair of chains, and its workspace in device memory, which each warp has in part for itself.
 struct Block {
     Shared& shared;
     Team& team;
@@ -91,7 +92,7 @@ struct Block {
     int* ranked = nullptr;             // (n_fragments)
     double* totals = nullptr;          // (2, kMaximumFragments)
     double* fragment_moves = nullptr;  // (2, kMaximumFragments, 12)
-    double* kept_scores = nullptr;     // (n_fragments): of the fragments that fit best
+    double* kept_scores = nullptr;     // (n_fragments): of the best fragments
     double* kept_moves = nullptr;      // (n_fragments, 12)
     double* best_scores = nullptr;     // (n_fragments)
     double* refined = nullptr;         // (n_fragments, 12)
@@ -109,13 +110,13 @@ __device__ void copy(double* to, const double* from) {
     for (int c = 0; c < kMove; ++c) to[c] = from[c];
 }
 
-// The lanes of a warp copy a superposition; those of it see it after its next barrier.
+// The lanes of a warp copy a superposition; they see the copy after the next barrier of the warp.
 __device__ void copy_by_lanes(double* to, const double* from) {
     const int lane = threadIdx.x & 31;
     if (lane < kMove) to[lane] = from[lane];
 }
 
-// The next start for a warp. All lanes get the same.
+// Return the next start for a warp, the same in all lanes.
 __device__ int next_task(Shared& shared) {
     int task = 0;
     if ((threadIdx.x & 31) == 0) task = atomicAdd(&shared.next_task, 1);
@@ -145,8 +146,8 @@ __device__ bool is_new(Word mark, Word* seen) {
     return true;
 }
 
-// The superposition of the first n pairs that were gathered with the greatest sum of scores, to `best`; the sum is returned. All of it as
-// `search` of kernels/cpu/pair_superposition.py; the warp synchronises before and after. Lane k < 16 decides on run k.
+// Write the superposition of the first n gathered pairs with the highest sum of scores to `best`, and return the sum, like `search` in
+// kernels/cpu/pair_superposition.py. The warp synchronises before and after. Lane k < 16 decides on run k.
 __device__ __noinline__ double search(
     Block& block, int n, double scale, double near, int step, int halvings, double hopeless, double* best) {
     Team& team = block.team;
@@ -191,7 +192,7 @@ __device__ __noinline__ double search(
         if (__any_sync(kEveryLane, fresh > 0)) moments(runs, x, y, team.begin, team.begin, team.fresh);
         superpositions(runs);
         near_moments(runs, x, y, scale);
-        // The greatest sum so far, in the order of the runs; the first run that has it gives the superposition.
+        // The highest sum so far; the superposition is that of the first run with this sum.
         const double total = is_running ? runs.totals[lane] : -1.0, before = greatest;
         double so_far = total;
         for (int distance = 1; distance < kBatch; distance <<= 1) {
@@ -209,7 +210,7 @@ __device__ __noinline__ double search(
         Word mark = 0;
         if (is_running) {
             runs.limits[lane] = near + 1.0;
-            // Of the same pairs the sums are the same to the last bit.
+            // The same pairs have bit-identical sums.
             const Long bits = static_cast<Long>(__double_as_longlong(runs.sums[6][lane]))
                 ^ static_cast<Long>(__double_as_longlong(runs.sums[15][lane])) << 1;
             mark = static_cast<Word>(bits ^ bits >> 32) | 1;
@@ -227,7 +228,8 @@ __device__ __noinline__ double search(
     return greatest;
 }
 
-// The coordinates of pairs of every n-th residue, gathered for a search by a warp. The warp synchronises before; a search does after.
+// Gather the coordinates of pairs of every n-th residue for a search by a warp. The warp synchronises before; the search synchronises
+// afterwards.
 __device__ void gather(Block& block, const Pair* pairs, int n, int every) {
     __syncwarp();
     for (int k = threadIdx.x & 31; k < n; k += 32) {

@@ -26,7 +26,7 @@ __device__ double reach(const Peaks& peaks, double mz) {
     return peaks.absolute * widened + (peaks.relative * widened + kRounding) * mz;
 }
 
-// The bit table extends to the last peak of this spectrum. If its bins do not fit, they are wider, which only means more comparisons.
+// The bit table extends to the last peak of this spectrum. If its bins do not fit, they are wider; this only causes more comparisons.
 __device__ void fit_table(Peaks& peaks, double bin_width, int maximum_words) {
     double last = 0.0;
     if (peaks.n > 0) last = peaks.mz[peaks.n - 1] + reach(peaks, peaks.mz[peaks.n - 1]);

@@ -1,8 +1,8 @@
 // Construction of the fragment-ion index of fragments.cuh: the postings of kernels/cpu/postings.py, in another order within a bin.
 //
 // The postings of a chunk are sorted by the bins of their keys (counting sort: count the ions of each bin, sum, place). Within a bin they
-// are not sorted. A bin is narrower than the range of 16 bits, so that the low bits decide for the postings in the first and last bin of a
-// range of keys; all postings of the bins between are in the range.
+// are not sorted. A bin is narrower than the range of 16 bits. In the first and last bin of a range of keys, the low bits therefore show
+// whether a posting is in the range; all postings of the bins between are in the range.
 //
 // Masses are summed in the order of the CPU's kernel. Compile with --fmad=false: a fused multiply-add rounds differently.
 

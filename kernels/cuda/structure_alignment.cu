@@ -4,8 +4,8 @@
 // Recurrence (Gotoh 1982) of both phases; a gap of k positions costs first + (k - 1) * next:
 //
 //     H[i, j] = max(0, H[i-1, j-1] + reward, E[i, j], F[i, j])
-//     E[i+1, j] = max(E[i, j] - next, H[i, j] - first)        rows i: places of the chain
-//     F[i, j+1] = max(F[i, j] - next, H[i, j] - first)        columns j: places of the query
+//     E[i+1, j] = max(E[i, j] - next, H[i, j] - first)        rows i: positions in the chain
+//     F[i, j+1] = max(F[i, j] - next, H[i, j] - first)        columns j: positions in the query
 //
 // Phase 1, secondary structure elements: a thread aligns a chain. Its row of the matrix is in device memory, with the elements of
 // neighbouring threads adjacent, since neighbouring chains have nearly the same length.

@@ -1,11 +1,11 @@
-// Fragments of both chains of a pair, superposed in batches and ranked by a table of nearest residues (kernels/cpu/nearest_residues.py), and
-// the choice of superpositions that differ: the parts of kernels/cpu/superposition.py of the same names, bit for bit.
+// Fragments of both chains of a pair, superposed in batches and ranked by a table of nearest residues (kernels/cpu/nearest_residues.py),
+// and the selection of different superpositions, bit-identical to the functions of the same names in kernels/cpu/superposition.py.
 
 #pragma once
 
 #include "pair_superposition.cuh"
 
-// Return the rank of the k-th of n numbers: the number of greater ones, and of equal ones before it.
+// Return the rank of the k-th of n numbers: the number of larger ones, plus the number of equal ones before it.
 __device__ int rank_of(const double* values, int n, int k) {
     const double own = values[k];
     int rank = 0;
@@ -13,7 +13,7 @@ __device__ int rank_of(const double* values, int n, int k) {
     return rank;
 }
 
-// Short (0) or long (1) fragments of both chains: their length, the distance between their starts, and their numbers.
+// Short (0) or long (1) fragments of both chains: their length, the distance between their starts, and how many there are.
 struct Fragments {
     int length, jump, n_y, n;
 };
@@ -29,7 +29,7 @@ __device__ Fragments fragments_of(int kind, int m, int n) {
     return Fragments{length, jump, places_y, places_x * places_y};
 }
 
-// Write the table of the residues of y that are nearest to the cells of a lattice: kernels/cpu/nearest_residues.py explains it. The block
+// Write the table of the residues of y that are nearest to the cells of a lattice (see kernels/cpu/nearest_residues.py). The block
 // synchronises before and after.
 __device__ void find_nearest(Block& block) {
     Shared& shared = block.shared;
@@ -84,7 +84,7 @@ __device__ void find_nearest(Block& block) {
     __syncthreads();
 }
 
-// The nearness of every n-th residue of x, moved by a run of the warp, to y. All lanes get it.
+// Return the nearness of every n-th residue of x, moved by a run of the warp, to y; the same in all lanes.
 __device__ double nearness(Block& block, int run, double scale) {
     const Shared& shared = block.shared;
     const double inverse = 1.0 / (scale * scale), cell = shared.cell;
@@ -110,7 +110,7 @@ __device__ double nearness(Block& block, int run, double scale) {
     return total;
 }
 
-// Superpose the fragments of a kind from `begin` on, a batch of them, by a warp.
+// A warp superposes a batch of fragments of a kind, from `begin` on.
 __device__ __noinline__ void superpose_fragments(Block& block, int kind, int begin, double scale) {
     Runs& runs = block.team.runs;
     const int k = threadIdx.x & 31;
@@ -163,7 +163,7 @@ __device__ bool are_similar(const double* move, const double* other, double spre
 }
 
 // Write the numbers of up to n fragments with the highest scores above 0, none of them similar to a better one, to `shared.order`, and how
-// many they are to `shared.n_chosen`. The block synchronises before and after.
+// many there are to `shared.n_chosen`. The block synchronises before and after.
 __device__ void choose_different(Block& block, const double* scores, const double* moves, int n) {
     Shared& shared = block.shared;
     const int n_fragments = block.steps.n_fragments, lane = threadIdx.x & 31;

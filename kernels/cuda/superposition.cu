@@ -1,11 +1,11 @@
-// The superposition of pairs of chains that has the greatest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710): the search of
-// kernels/cpu/superposition.py, bit for bit, which follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
+// Superposition of pairs of chains with the highest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710). The search is bit-identical to
+// that of kernels/cpu/superposition.py, which follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
 //
-// Superpose fragments of an alignment, then the pairs that are near, realign by the distances, repeat. A block takes pairs of chains from a
-// common counter, the costliest first, independently of other blocks. The starts of a pair do not depend on each other: each warp of the
-// block takes one after another, aligns (distance_alignment.cuh), superposes in batches of sixteen (least_squares.cuh) and writes what it
-// found to the place of the start. Between the stages of a pair, thread 0 puts the results in order, as the CPU does. x is the shorter
-// chain, or as long as y.
+// The search superposes fragments of an alignment, then the pairs that are near, realigns by the distances, and repeats this. A block takes
+// pairs of chains from a common counter, the costliest first, independently of other blocks. The starts of a pair do not depend on each
+// other: each warp of the block takes one after another, aligns (distance_alignment.cuh), superposes in batches of sixteen
+// (least_squares.cuh) and writes the result to the position of the start. Between the stages of a pair, thread 0 puts the results in order,
+// as the CPU does. x is the shorter chain, or as long as y.
 
 // Macros of a launch, set by kernels/cuda/superposition.py.
 #ifndef THREADS
@@ -15,7 +15,7 @@
 
 #include "superposed_fragments.cuh"
 
-// The best shift of one chain along the other without gaps, found by a warp: pairs at the end of `pairs`; return their number.
+// A warp finds the best shift of one chain along the other without gaps, and writes its pairs to the end of `pairs`; return their number.
 __device__ __noinline__ int thread_chains(Block& block, double scale, double near) {
     Runs& runs = block.team.runs;
     const int m = block.m, n = block.n, k = threadIdx.x & 31;
@@ -56,7 +56,7 @@ __device__ __noinline__ int thread_chains(Block& block, double scale, double nea
     return last - first;
 }
 
-// Insert a superposition among the best, which are sorted, unless one with the same score is there. For one thread.
+// Insert a superposition into the sorted list of the best, unless one with the same score is present. For one thread.
 __device__ __noinline__ void keep(double found, const double* move, double* scores, double (*moves)[kMove], int n) {
     for (int k = 0; k < n; ++k) {
         if (fabs(scores[k] - found) < 1e-6) return;
@@ -72,8 +72,8 @@ __device__ __noinline__ void keep(double found, const double* move, double* scor
     copy(moves[place], move);
 }
 
-// A warp aligns anew under a superposition, searches what is aligned, and replaces `move` by what is found. The sum of scores is returned;
-// the pairs, `count` of them, are at the end of those of the m residues. For every n-th residue.
+// A warp realigns every n-th residue under a superposition, searches the superposition of the aligned pairs, and replaces `move` by the
+// result. Returns the sum of scores; the `count` pairs are at the end of the space for m pairs.
 template <bool kHasStates>
 __device__ __noinline__ double realigned(
     Block& block, double* move, int every, double guide, double near, const Weights& weights, int* count) {
@@ -87,7 +87,8 @@ __device__ __noinline__ double realigned(
     return search(block, *count, guide, near, kCoarse, block.steps.coarse_halvings, kHopeless, move);
 }
 
-// Take the alignment of a warp, at the end of its pairs, as its best so far, if it is. order: what the CPU tries earlier is lower.
+// Store the alignment of a warp, at the end of its pairs, if it is the best of the warp so far. order: lower for starts that the CPU tries
+// earlier.
 __device__ __noinline__ void take(Block& block, double found, int order, const double* move, const Pair* pairs, int count) {
     Team& team = block.team;
     if (!(found > team.best || (found == team.best && order < team.best_order))) return;
@@ -98,7 +99,7 @@ __device__ __noinline__ void take(Block& block, double found, int order, const d
     __syncwarp();
 }
 
-// Choose the best alignment of all warps, the first of equals. The block synchronises before and after.
+// Choose the best alignment of all warps, the first of several with equal scores. The block synchronises before and after.
 __device__ void choose(Block& block, Team* teams) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -113,7 +114,7 @@ __device__ void choose(Block& block, Team* teams) {
 }
 
 // Rank fragments of both chains by sparse alignments, refine the best, and write the numbers of the best results to `shared.order` and the
-// superpositions to `refined`; return how many they are. The block synchronises.
+// superpositions to `refined`; return their number. The block synchronises.
 __device__ int best_fragments(Block& block, double guide, double near) {
     Shared& shared = block.shared;
     const Steps steps = block.steps;
@@ -151,14 +152,14 @@ __device__ int best_fragments(Block& block, double guide, double near) {
     return shared.n_chosen;
 }
 
-// Note the result of a start for the end of its stage. The warp synchronises before.
+// Record the result of a start until the end of its stage. The warp synchronises before.
 __device__ void note(Shared& shared, int task, double found, const double* move) {
     __syncwarp();
     if ((threadIdx.x & 31) == 0) shared.found[task] = found;
     copy_by_lanes(shared.moves[task], move);
 }
 
-// Put the results of a stage into the list of the best. The block synchronises before and after.
+// Insert the results of a stage into the list of the best. The block synchronises before and after.
 __device__ void keep_results(Block& block, int n_tasks) {
     Shared& shared = block.shared;
     __syncthreads();
@@ -170,7 +171,7 @@ __device__ void keep_results(Block& block, int n_tasks) {
     __syncthreads();
 }
 
-// The starts and their refinement: the best alignment of each warp is in its `best_pairs`, the warp in `shared.best_warp`.
+// Try and refine the starts. The best alignment of each warp is in its `best_pairs`, and the number of the best warp in `shared.best_warp`.
 __device__ void align_by_distance(Block& block, Team* teams, double start_score, double guide, double near) {
     Shared& shared = block.shared;
     Team& team = block.team;
@@ -205,7 +206,7 @@ __device__ void align_by_distance(Block& block, Team* teams, double start_score,
     }
     keep_results(block, n_starts);
     choose(block, teams);
-    // Each is refined once; secondary structure with distances is aligned under the best.
+    // Refine each start once, and align by secondary structure and distances under the best.
     const double best_start = teams[shared.best_warp].best;
     for (int i = threadIdx.x; i < steps.n_refined * kMove; i += THREADS) {
         shared.moves[i / kMove][i % kMove] = shared.kept[i / kMove][i % kMove];
@@ -228,7 +229,7 @@ __device__ void align_by_distance(Block& block, Team* teams, double start_score,
     if (threadIdx.x < kMostKept) shared.scores[threadIdx.x] = -1.0;
     keep_results(block, n_short);
     choose(block, teams);
-    // The best are refined until nothing is gained, with gaps that cost and with free ones.
+    // Refine the best until the score no longer rises, with and without gap costs.
     const double best_short = teams[shared.best_warp].best;
     begin_stage(shared);
     const int n_long = 2 * (steps.n_finished < steps.n_refined ? steps.n_finished : steps.n_refined);
@@ -290,7 +291,7 @@ __device__ void refine_best(Block& block, Team* teams, double scale, double near
     choose(block, teams);
 }
 
-// Keep the pairs under a superposition that lie within `limit`, in place; return their number. For one warp.
+// Retain, in place, the pairs that are within `limit` under a superposition; return their number. For one warp.
 __device__ int near_enough(Block& block, Pair* pairs, int n, const double* move, double limit) {
     const int lane = threadIdx.x & 31;
     double r[kMove];
@@ -314,7 +315,7 @@ __device__ int near_enough(Block& block, Pair* pairs, int n, const double* move,
     return kept;
 }
 
-// The part of a workspace for `n` values, which ends where the next part begins.
+// Return the section of a workspace for `n` values, and advance to the next section.
 template <class Value>
 __device__ Value* part(unsigned char*& place, long long n) {
     Value* const values = reinterpret_cast<Value*>(place);
@@ -322,7 +323,7 @@ __device__ Value* part(unsigned char*& place, long long n) {
     return values;
 }
 
-// Give a block, and a warp of it, their parts of a workspace from `place` on.
+// Assign sections of a workspace, from `place` on, to a block and to one of its warps.
 __device__ void divide_workspace(Block& block, unsigned char* place, int warp) {
     const int m = block.m, n = block.n, n_strips = (m + kStripRows - 1) / kStripRows;
     const Steps steps = block.steps;
@@ -407,7 +408,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         } else {
             choose(block, teams);
         }
-        // Finally, more fragments; and pairs that are far apart are removed. Two warps score what remains by m and by n.
+        // Finally, search with more fragments, and remove distant pairs. Two warps score the remaining pairs by m and by n.
         const Team& best = teams[shared.best_warp];
         Pair* const pairs = all_best + static_cast<long long>(m) * shared.best_warp;
         double* const move = block.team.move;

@@ -1,4 +1,4 @@
-// Clusters of similar sparse vectors, compared within windows of following vectors; bit-identical to kernels/cpu/vector_clustering.py.
+// Clustering of similar sparse vectors, compared within windows of following vectors; bit-identical to kernels/cpu/vector_clustering.py.
 //
 // Pairs. A block processes a tile of up to 32 consecutive vectors, one per lane, and builds a table of their elements in shared memory: a
 // hash table of the bins that occur in them, and for each bin a row with the weights of all lanes. The following vectors are streamed past
