@@ -21,7 +21,7 @@ from proteoscope.gui.window import MainWindow
 
 
 def set_locale() -> None:
-    """Use British English if the system has no language (locale C), whose numbers would have no thousands separators."""
+    """Use British English if the system has no language (locale C), since numbers would otherwise have no thousands separators."""
     if QLocale().language() == QLocale.Language.C:
         QLocale.setDefault(QLocale(QLocale.Language.English, QLocale.Country.UnitedKingdom))
 

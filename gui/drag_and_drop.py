@@ -80,7 +80,7 @@ class DropHandler(QObject):
         self._searches, self._inspector, self._bar = searches, inspector, bar
 
     def take(self, paths: Sequence[Path], n_others: int, target: QWidget | None) -> None:
-        """Inspect dropped files and folders, and use those that a form accepts, presets, and projects.
+        """Inspect dropped files and folders; use presets, projects, and the files that a form accepts.
 
         Parameters
         ----------
@@ -156,7 +156,8 @@ class DropHandler(QObject):
 def _taker(searches: list[SearchPages], contents: set[FileContent]) -> SearchPages | None:
     """Return the search that gets dropped files of these types, or None if no search accepts any of them.
 
-    This is the search whose form is visible if it accepts some of the files, or else the first one that accepts all of them, or some.
+    If the search with the visible form accepts some of the files, it gets them; otherwise the first search that accepts all files or, if
+    there is none, the first that accepts some.
     """
     some = [search for search in searches if contents & search.search.contents]
     seen = (search for search in some if search.made_form is not None and search.made_form.isVisible())

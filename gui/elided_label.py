@@ -11,7 +11,7 @@ from proteoscope.gui.labels import set_bold, tip_text
 
 
 class ElidedLabel(QLabel):
-    """Line of faint text that never requires more width than available; the tooltip of a shortened text shows it completely."""
+    """Line of faint text that is elided if space is short; the tooltip then shows the whole text."""
 
     def __init__(self, parent: QWidget | None = None, *, role: QPalette.ColorRole = QPalette.ColorRole.PlaceholderText) -> None:
         super().__init__(parent)

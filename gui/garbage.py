@@ -19,7 +19,7 @@ _MOST_YOUNG = 60_000
 
 
 class GarbageCollector(QObject):
-    """Collector of garbage: young objects a few times a second, all objects when that is due and `may_pause` returns True."""
+    """Collector of garbage: collects young objects a few times a second, and all objects when this is due and `may_pause` returns True."""
 
     def __init__(self, may_pause: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
@@ -27,7 +27,7 @@ class GarbageCollector(QObject):
         self._n_young = 0
         """Upper bound on the number of objects in the second generation."""
         self._n_early = 0
-        """Number of early collections of the second generation since the last full one. They do not make the next full one due sooner."""
+        """Number of early collections of the second generation since the last full one; they do not make the next full one due sooner."""
         self._timer = repeated(self, self.collect_if_due, _INTERVAL_MS)
         self._timer.start()
         gc.disable()

@@ -16,7 +16,7 @@ from proteoscope.gui.theme import colours
 
 _Tone = Literal["faint", "wrong", "attention", "good"]
 _ROLES: dict[_Tone, QPalette.ColorRole] = {"faint": QPalette.ColorRole.PlaceholderText, "wrong": QPalette.ColorRole.BrightText}
-"""Palette roles of tones. Labels in these tones follow a theme change without being updated individually."""
+"""Palette roles of tones. Labels in these tones follow a theme change without an individual update."""
 _TIP_WIDTH, _TIP_LINES = 100, 30
 _Widget = TypeVar("_Widget", bound=QWidget)
 _Bold = QWidget | QListWidgetItem
@@ -56,9 +56,9 @@ def set_bold(widget: _Bold, is_bold: bool = True) -> None:
 
 
 class _TonedLabel(QLabel):
-    """Label in a tone that has no palette role, so that its colour is set after each theme change; while it is hidden, when it is shown.
+    """Label in a tone that has no palette role; its colour is set after each theme change or, if it is hidden then, when it is next shown.
 
-    Most of them are hidden, and setting all colours at once would block the window.
+    Most of these labels are hidden, and setting the colours of all of them at once would block the window.
     """
 
     def __init__(self, text: str, tone: _Tone) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QScrollArea, QTa
 from proteoscope.gui.tabs import PageTabs
 
 STRETCH = 1
-"""Item that takes the remaining space; a multiple takes a larger part of it."""
+"""Item that takes the remaining space; multiply it to take a larger part of the space."""
 Item = QWidget | QLayout | int | tuple
 """Widget, layout or stretch. A tuple has the stretch factor and the alignment of a widget or layout as further values."""
 _Layout = TypeVar("_Layout", bound=QBoxLayout)
@@ -57,7 +57,7 @@ def widget_with(layout: QLayout) -> QWidget:
 
 
 def make_scroll_area(content: QWidget, *, is_vertical: bool = False) -> QScrollArea:
-    """Return a scroll area without a frame, whose content has its width; it scrolls only vertically if `is_vertical`."""
+    """Return a scroll area without a frame, with content as wide as the area; it scrolls only vertically if `is_vertical`."""
     area = QScrollArea(widgetResizable=True)
     area.setWidget(content)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -82,7 +82,7 @@ def make_tabs(*pages: tuple[QWidget, str, str]) -> PageTabs:
 
 
 def hide_in_place(widget: QWidget) -> None:
-    """Hide a widget, whose space in the layout remains empty."""
+    """Hide a widget and leave its space in the layout empty."""
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)

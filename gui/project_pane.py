@@ -56,7 +56,7 @@ _RUN, _IS_RESUMABLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 _MARGIN = 6
 _EDGE, _MINIMUM_WIDTH = 8, 200
 _MADE_AT_ONCE = 20
-"""Number of run titles that are computed immediately, about as many as are visible."""
+"""Number of run titles that are computed immediately: about the number of visible runs."""
 
 
 class ProjectPane(QWidget):
@@ -75,7 +75,7 @@ class ProjectPane(QWidget):
     resume_requested
         Record of a stopped run to resume.
     about_requested, discard_requested
-        Record of the run whose details page the user requests (`about_requested`), or which is to be deleted (`discard_requested`).
+        Record of a run: the user requests its details page (`about_requested`), or wants to delete it (`discard_requested`).
     """
 
     MANUAL = "projects"

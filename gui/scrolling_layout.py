@@ -21,9 +21,9 @@ def scaled_pixels(widget: QWidget, pixels: int) -> int:
 
 
 class PaneBar(NamedTuple):
-    """Bar of a content widget that its pane uses too; it is the attribute `pane_bar` of the content.
+    """Bar of a content widget that its pane also uses; it is the attribute `pane_bar` of the content widget.
 
-    `start` is the layout for the arrow, `end` that for the other buttons, and `title` the label with the title, or None.
+    `start` is the layout for the arrow, `end` is the layout for the other buttons, and `title` is the label with the title, or None.
     """
 
     start: QHBoxLayout
@@ -127,7 +127,7 @@ class FoldingBar(QWidget):
         return sum(widths) + margins.left() + margins.right()
 
     def want(self, width: int) -> None:
-        """Set the minimum width, in pixels, of the first group next to the second; if less is available, the second group moves below."""
+        """Set the minimum width (pixels) that the first group keeps in one line; without space for this, the second group moves below."""
         self._wanted = width
 
     def minimumSizeHint(self) -> QSize:

@@ -12,7 +12,9 @@ from proteoscope.gui.layouts import STRETCH, in_column, in_row, make_scroll_area
 
 
 class SelectionPage(QWidget):
-    """Titles of the selected runs, with a button that compares them; results of one run would not belong to the selection.
+    """Titles of the selected runs, with a button that compares them.
+
+    Results of a single run are not shown, since they would not match the selection.
 
     Parameters
     ----------

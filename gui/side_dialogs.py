@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SideDialogs(QObject):
-    """Opener of dialogs, at most one of each kind, whose tasks it queues.
+    """Opener of dialogs, at most one of each kind; it also queues their tasks.
 
     Parameters
     ----------

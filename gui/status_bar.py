@@ -1,4 +1,4 @@
-"""Status bar, in which a long transient message is elided and its tooltip shows the whole message."""
+"""Status bar that elides a long transient message and shows the whole message as tooltip."""
 # ruff: noqa: N802 - Qt gives these names
 
 from PySide6.QtCore import QEvent, QRect, Qt
@@ -33,7 +33,7 @@ class StatusBar(QStatusBar):
         return self.fontMetrics().elidedText(self.currentMessage(), Qt.TextElideMode.ElideRight, self.message_place.width())
 
     def event(self, event: QEvent) -> bool:
-        """Show the whole message as the tooltip of an elided one."""
+        """Show the whole message as tooltip if the message is elided."""
         is_elided = self.shown_message() != self.currentMessage()
         if isinstance(event, QHelpEvent) and is_elided and self.message_place.contains(event.pos()):
             return answer_tooltip(event, self, lambda _: self.currentMessage())

@@ -1,4 +1,4 @@
-"""Raised cards with rounded corners, which a palette cannot define.
+"""Raised cards with rounded corners, which cannot be defined with a Qt palette.
 
 The cards are painted by the program: a style sheet of the whole application would make the creation of every widget several times slower,
 and a theme change would take seconds.

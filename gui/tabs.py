@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QProxyStyle, QStyle, QStyleOption, Q
 from proteoscope.gui.labels import tip_text
 
 _SPACE = 8
-"""Horizontal space of a tab in addition to its title, in pixels; Fusion has three times as much."""
+"""Horizontal space of a tab in addition to its title, in pixels; Fusion uses three times as much."""
 _SHORT_TITLES = {
     "Chromatogram": "Chrom.",
     "Differences": "Shifts",
@@ -43,7 +43,7 @@ class PageTabs(QTabWidget):
     def __init__(self, *, has_frame: bool = True) -> None:
         super().__init__()
         self._full_width: int | None = None
-        """Width in pixels of the tabs with their usual titles, while they have short ones."""
+        """Width in pixels that the tabs have with their usual titles; used while they have short titles."""
         self.setTabBar(_Bar())
         self.setDocumentMode(not has_frame)
         self.tabBar().setStyle(_narrow_style())

@@ -1,4 +1,4 @@
-"""Opening or creating of the project of a search, and a dialog for its new location if the folder is missing."""
+"""Opening or creating the project of a search, with a dialog for its new location if its folder is missing."""
 
 from collections.abc import Callable
 from functools import partial

@@ -88,7 +88,7 @@ class SearchTask:
         return replace(self.request, inputs=inputs, options={**self.request.options, **made, **later})
 
     def advice(self, summary: Any) -> AdviceTask | None:
-        """Return the task that looks for causes of few identifications in the finished run, or None if there are enough."""
+        """Return the task that looks for causes of few identifications in the finished run; None for a run with enough of them."""
         if self.search.advise_later is None or not getattr(summary, "has_low_yield", False):
             return None
         return AdviceTask(self, summary.run_id)
@@ -188,7 +188,7 @@ class AdviceTask(WritingTask):
 
 @dataclass(frozen=True)
 class ExperimentTask(WritingTask):
-    """Task that searches those runs of an experiment that are not finished, each alone.
+    """Task that searches the unfinished runs of an experiment, each as a separate search.
 
     Attributes
     ----------

@@ -129,7 +129,7 @@ def scale_font(application: QApplication, percent: int) -> None:
 
 
 class Theme(QObject):
-    """Theme of the application, which is that of the system unless the user has selected another.
+    """Theme of the application: the system's theme unless the user has selected another.
 
     Signals
     -------
@@ -313,7 +313,7 @@ def _palette_of_scroll_bars(chosen: Colours) -> QPalette:
 
 
 def _palette_of_fields(chosen: Colours) -> QPalette:
-    """Return a palette for input fields, with brighter frames: Fusion darkens them by 1.4, which hides them on a dark background."""
+    """Return a palette for input fields, with brighter frames: Fusion darkens frames by 1.4, which hides them on a dark background."""
     palette = _palette(chosen)
     frame = QColor(chosen.frame)
     value = min(255, round(frame.value() * _FRAME_DARKER))

@@ -16,7 +16,7 @@ _MAXIMUM_CHANGES = 200
 _EDITED = "editedInVisit"
 """Property of a text field: number of the visit (see `Change.join`) in which its text was last edited."""
 _MERGEABLE, _SINGLE = 1, -1
-"""Command ids for `QUndoCommand.id`: commands with id 1 may be merged with the previous command, those with -1 never."""
+"""Command ids for `QUndoCommand.id`: commands with id 1 may be merged with the previous command, commands with id -1 never are."""
 
 
 class Change(QUndoCommand):
@@ -114,7 +114,8 @@ class UndoStack(QUndoStack):
     """Changes of a window that can be undone or redone.
 
     While a text field has the keyboard focus and a text history, it handles the shortcuts of Undo and Redo itself, unless the last change
-    of the window is newer than its text: a page that is shown again gives the focus to its last field, long after the user typed there.
+    of the window is newer than the text in the field. (A page that is shown again gives the focus to its last field, possibly long after
+    the user typed there.)
 
     Signals
     -------
@@ -250,7 +251,7 @@ class UndoStack(QUndoStack):
         self.redoTextChanged.emit(self.redoText())
 
     def _action(self, name: str, keys: list[str], step: Callable[[], None], can: Any, text: Any) -> QAction:
-        """Return a menu action with the text of the next change, since Qt's own undo action would not record unfinished edits first."""
+        """Return a menu action with the text of the next change; Qt's own undo action would not record unfinished edits first."""
         action = QAction(name, self)
         action.setShortcuts([QKeySequence(key) for key in keys])
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)

@@ -144,7 +144,7 @@ class WindowFrame(QMainWindow):
         self.show_page(self.form)
 
     def show_results(self) -> None:
-        """Show the results of the current search, or the view of results shown last if the search has no results."""
+        """Show the results of the current search or, if it has no results, the results view that was shown last."""
         # Otherwise results of the previous project could be shown.
         self.deferred.finish()
         made = self.search.made_results

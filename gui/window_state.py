@@ -15,7 +15,7 @@ _FRAME = QSize(8, 36)
 """Space reserved for the title bar and borders of a window, in pixels."""
 _USUAL_SIZE, _SMALLEST_SIZE = QSize(1280, 860), QSize(830, 520)
 _MS_TO_SAVE = 700
-"""Delay in milliseconds between the last change and saving, so that resizing the window does not save continuously."""
+"""Delay in milliseconds between the last change and saving, so that the state is not saved continuously while the window is resized."""
 
 
 class WindowState(QTimer):

@@ -36,7 +36,7 @@ _HEAT_SIZE = QSizeF(520.0, 480.0)
 
 
 class _ComputedPage(QWidget):
-    """Page whose content is computed from the finished runs in a thread when it is shown, again only after `outdate`.
+    """Page whose content is computed in a thread from the finished runs when it is first shown, and again only after `outdate`.
 
     Signals
     -------
@@ -117,7 +117,7 @@ class _ComputedPage(QWidget):
 
 
 class QualityPage(_ComputedPage):
-    """Figures of the quality of the finished runs, and a table of the same numbers; a run selected in one is marked in all.
+    """Figures of the quality of the finished runs, and a table of the same numbers; a run selected in one of these is marked in all.
 
     Signals
     -------

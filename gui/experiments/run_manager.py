@@ -80,7 +80,7 @@ class RunManager(QWidget):
     results_requested
         Id of a finished run whose results are to be shown.
     add_requested, resume_requested, cancel_requested
-        The user adds runs, resumes the search of unfinished runs, or cancels it.
+        The user wants to add runs, to resume the search of unfinished runs, or to cancel it.
     search_requested
         Kind of the search whose form is to be shown for the runs.
     quantify_requested
@@ -224,7 +224,7 @@ class RunManager(QWidget):
             self._refreshing.start()
 
     def follow(self, event: ProgressEvent | None, text: str) -> None:
-        """Show the progress of the search of the experiment; without `text`, none is queued or running."""
+        """Show the progress of the search of the experiment; `text` is empty if no search is queued or running."""
         self._is_running = bool(text)
         for widget in (self.bar, self.stage, self.cancel_button):
             widget.setVisible(self._is_running)
@@ -292,7 +292,7 @@ class RunManager(QWidget):
                 page.outdate()
 
     def _show_rows(self, before: ExperimentState) -> None:
-        """Show changed rows. If only their status has changed and neither filter nor order use it, the selection remains."""
+        """Show changed rows. The selection remains if only the status has changed, and neither the filter nor the order uses it."""
         assert self._project is not None
         is_new = self._tables is None
         if self._tables is None:
@@ -362,7 +362,7 @@ class RunManager(QWidget):
             self._show_current()
 
     def _offer(self) -> None:
-        """Enable what can be done with the selected runs and in the state of the experiment."""
+        """Enable the actions that suit the selected runs and the state of the experiment."""
         runs = [run for run in self.selected_runs if run in self.state.status]
         project, counts = self._project, self.state.counts
         can_change = project is not None and not project.read_only and not self._is_running

@@ -266,7 +266,7 @@ class DesignEditor(QWidget):
         return self.model.table if self.is_used.isChecked() else None
 
     def restore(self, design: Path | DesignTable | None) -> None:
-        """Restore a design from a file or a table as soon as the files are known; None restores the state without a design."""
+        """Restore a design from a file or a table as soon as the files are known; None switches the design off."""
         self._wanted = (design,)
         if not self.is_busy:
             self._take_wanted()

@@ -40,7 +40,7 @@ class Editor(QWidget):
     Signals
     -------
     changed
-        The value, or the error of the typed text, may have changed.
+        The value, or the error about the typed text, may have changed.
     """
 
     changed = Signal()
@@ -539,6 +539,6 @@ _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
 
 
 def editor_for(description: ParameterDescription) -> Editor:
-    """Return a new editor for a parameter: the declared editor, otherwise that for its type."""
+    """Return a new editor for a parameter: the declared editor, or else the editor for its type."""
     make = _DECLARED[description.editor] if description.editor else _BY_KIND[description.kind]
     return make(description)

@@ -48,7 +48,7 @@ class EstimateLine(QWidget):
         self.estimate: Estimate | None = None
         """The shown estimate, or None."""
         self.problem = ""
-        """Why there is no estimate, or ''."""
+        """Reason why there is no estimate, or ''."""
         self.details = ""
         """Text with the details of the estimate."""
         self.headline = QLabel(textFormat=Qt.TextFormat.PlainText)

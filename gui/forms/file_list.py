@@ -208,7 +208,7 @@ class FileList(QWidget):
         return all(path in self._known for path in self.paths)
 
     def take(self, files: Iterable[FileKind]) -> None:
-        """Add those of the inspected files that this input accepts."""
+        """Add the inspected files that this input accepts."""
         self.add(file.path for file in files if file.contents & self._contents)
 
     def add(self, paths: Iterable[Path]) -> None:
@@ -340,7 +340,7 @@ class FileList(QWidget):
         self.add(self._last_files)
 
     def _while_there(self, take: Callable[[_Found], object]) -> Callable[[_Found], None]:
-        """Return a function that does nothing after a dialog with this list has been closed, while its files were inspected."""
+        """Return a function that does nothing if a dialog with this list was closed while its files were being inspected."""
 
         def take_if_there(result: _Found) -> None:
             if isValid(self):
@@ -472,7 +472,7 @@ class _Lines(QListWidget):
         super().__init__()
         self._empty_text, self._remove = empty_text, remove
         self.replacement = ""
-        """Text on what replaces the files, shown in place of the hint; or ''."""
+        """Text that names the replacement of the files, shown in place of the hint; or ''."""
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setUniformItemSizes(True)

@@ -23,7 +23,7 @@ else:
 _LARGEST_INTEGER = 2_000_000_000
 _LARGEST = 1e15
 _LARGEST_PLAIN = 1e7
-"""Whole numbers below this are shown without an exponent."""
+"""Whole numbers below this value are shown without an exponent."""
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 _WHOLE = re.compile(r"[-+]?\d+")
 _PARTS_OF_NUMBERS = re.compile(r"[-+\d.,eE\s]*")
@@ -133,8 +133,8 @@ class IntegerBox(_InvalidTextBox, QSpinBox):
 class NumberBox(_InvalidTextBox, QDoubleSpinBox):
     """Box for a real number, shown with all its decimals. Limits are the same as those of `IntegerBox`.
 
-    It accepts numbers in the user's locale and, since users copy numbers from papers, numbers with a decimal point in every locale. In
-    locales in which a point separates thousands, ``1.500`` is ambiguous and rejected.
+    It accepts numbers in the user's locale. Since users copy numbers from papers, it also accepts numbers with a decimal point in every
+    locale. In locales in which a point separates thousands, ``1.500`` is ambiguous and rejected.
     """
 
     def __init__(

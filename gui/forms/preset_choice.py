@@ -154,7 +154,7 @@ class PresetChoice(QWidget):
         self.forget_replaced()
 
     def undo(self) -> None:
-        """Restore the values before the last preset or reset; Redo also restores edits made after it."""
+        """Restore the values before the last preset or reset; Redo also restores edits that were made after this preset or reset."""
         take_back_last(self)
 
     def forget_replaced(self) -> None:

@@ -79,7 +79,7 @@ class ProjectChoice(QWidget):
 
     @property
     def chosen(self) -> Path | None:
-        """Folder if the user entered it, or None."""
+        """Folder that the user entered, or None."""
         return self.folder() if self._was_typed and not self.is_empty else None
 
     def reset(self) -> None:

@@ -116,7 +116,7 @@ class SearchForm(QWidget):
         self.project.setParent(self)
         self.project.setVisible(self.given_project is None)
         self.experiment = QCheckBox("Search the runs of the experiment")
-        """Check box that searches each run of the experiment of the project alone, instead of the files of the form."""
+        """Check box: search each run of the project's experiment separately, instead of the files of the form."""
         self.experiment.setToolTip("Each run that is not finished is searched alone, with these settings; its results are in the project")
         self.experiment.setParent(self)
         self.experiment.hide()
@@ -133,7 +133,7 @@ class SearchForm(QWidget):
         """Button that fills in the files and settings of the previous search."""
         self._last: FormPrefill | None = None
         self._suited: dict[str, dict[str, Any]] = {}
-        """Values of dependent parameters that were last set for a parameter, by its name; see `_suit_followers`."""
+        """Values last set for the parameters that depend on another one, by the name of the latter; see `_suit_followers`."""
         # Several changes at once, such as a preset that sets every field, lead to one check only.
         self._checking = QTimer(self, singleShot=True)
         self._lay_out()
@@ -177,7 +177,7 @@ class SearchForm(QWidget):
         return {**self.folders, **self.given_files, **self.projects}
 
     def _replacement(self, spec: Input) -> str:
-        """Return what replaces the files of an input: the results of the selected project, or all chains; '' if nothing does."""
+        """Return what replaces the files of an input: the results of the selected project, or all chains; '' if they are not replaced."""
         if spec.instead in self.options:
             return spec.instead if self.options[spec.instead].isChecked() else ""
         line = self._used_projects.get(spec.instead)
@@ -314,7 +314,7 @@ class SearchForm(QWidget):
                 field.files.offer_last(content.inputs.get(name, ()))
 
     def remember(self, values: SearchSettings) -> None:
-        """Store those settings in `values` that persist between program starts."""
+        """Store in `values` the settings that persist between program starts."""
         last = self._last if self._last is not None and not self.is_touched else self.content()
         values.preset = last.preset
         values.preset_folder = self.presets.start_folder
@@ -353,7 +353,7 @@ class SearchForm(QWidget):
         self.project.set_folder(folder)
 
     def offer_project(self, folder: Path) -> None:
-        """Set the open project: an unchanged form selects it, a changed form retains its project."""
+        """Set the open project. If the form is unchanged, it selects this project; otherwise it retains its own."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return

@@ -61,7 +61,7 @@ class WheelAfterFocus(_Widget):
 
 
 class ChoiceBox(WheelAfterFocus, QComboBox):
-    """Combo box that is protected from accidental use of the wheel, and elides a text without space.
+    """Combo box that is protected from accidental use of the wheel, and elides a text that does not fit.
 
     Without another tooltip, the tooltip of an elided text is the whole text.
 

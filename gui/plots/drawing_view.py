@@ -219,7 +219,7 @@ class DrawingView(QWidget):
             self.handleReleased.emit(handle.name, self._setting(handle, event.position()))
 
     def _setting(self, handle: Handle, position: QPointF) -> float:
-        """Return the value of a handle's setting at a position, by the handle's axis in the current drawing, which may have changed."""
+        """Return the value of a handle's setting at a position, from its axis in the current drawing, which may have changed."""
         drawn = () if self._drawing is None else self._drawing.handles
         handle = next((other for other in drawn if other.name == handle.name), handle)
         return handle.value(position.x() if handle.is_upright else position.y())

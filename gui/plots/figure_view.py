@@ -302,7 +302,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return () if self._zoomed is None else tuple(smallest for smallest in self._zoomed.smallest if smallest is not None)
 
     def _standing(self, top: float) -> Range:
-        """Return the visible y range up to `top`: from the lower end of the axis, or from -top if the axis is mirrored."""
+        """Return the visible y range up to `top`, which starts at the lower end of the axis, or at -top if the axis is mirrored."""
         assert self._zoomed is not None
         return (-top if self._zoomed.y.is_mirrored else self._zoomed.y.low), top
 

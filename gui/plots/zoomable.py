@@ -40,7 +40,7 @@ class Zoomable:
         self.show_range(self._home())
 
     def show_range(self, ranges: Ranges) -> None:
-        """Show ranges, clipped to the complete ranges and widened to the minimum widths."""
+        """Show the given ranges, clipped to the complete ranges and widened to the minimum widths."""
         fitted = []
         for (low, high), (least, most), smallest in zip(ranges, self._whole(), self._smallest(), strict=False):
             width = min(max(high - low, smallest), most - least)
@@ -54,7 +54,7 @@ class Zoomable:
         self._zoom(ZOOM**steps, tuple((low + high) / 2 for low, high in self._ranges))
 
     def bring_into_sight(self, *values: float) -> None:
-        """Centre the visible range of each axis on the given value if that is outside the range."""
+        """Centre the visible range of an axis on its given value if the value is outside the range."""
         moves = [
             0.0 if low <= value <= high else value - (low + high) / 2 for (low, high), value in zip(self._ranges, values, strict=False)
         ]

@@ -72,7 +72,7 @@ class ComparisonView(PaneView):
         self._opener, self._computer, self._reader = TableWorker(None, self), TableWorker(None, self), TableWorker(None, self)
         self._pair: tuple[int, int] | None = None
         self._dot: int | None = None
-        """Row of the spectrum of the dot clicked in the scores, until the table of spectra has been filtered; otherwise None."""
+        """Row of the spectrum whose dot was clicked in the scores, until the table of spectra has been filtered; otherwise None."""
         self.panels: dict[str, TablePanel] = {}
         """Tables of the levels shown so far, by name of the level."""
         self.overlaps = DrawingView("Overlaps of the runs", _OVERLAPS)
@@ -324,7 +324,7 @@ class ComparisonView(PaneView):
             self.panel.show_rows(scope=scope, scope_text=f"only in {comparison.names_of(runs)}")
 
     def _show_spectrum_of_dot(self, row: int) -> None:
-        """Select the spectrum of the clicked dot in the table of spectra; if the filter hides it there, only show it."""
+        """Select the spectrum of the clicked dot in the table of spectra; if the filter hides it there, show it without selecting it."""
         self._pair = self.pair_box.currentData()
         spectra = next(index for index, level in enumerate(LEVELS) if level.name == "spectra")
         if self.level_box.currentIndex() != spectra:

@@ -154,7 +154,7 @@ class EvidenceView(WithStructures, RunView):
     def show_all(self, name: str) -> None:
         """Show all rows of the selected protein in the table `name`.
 
-        If these are shown already or no protein is selected, show all rows of the run.
+        If these rows are shown already, or no protein is selected, show all rows of the run.
         """
         if name in _OF_PROTEIN and self._protein is not None and self.panels[name].scope != tuple(refers_to_protein(self._protein.row)):
             self._scope(name)

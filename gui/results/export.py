@@ -127,7 +127,7 @@ def _name_filter(export: Export) -> str:
 
 
 def _without_ending(name: str, exports: Sequence[Export]) -> str:
-    """Return a name without the extension of an export format, or without a part of it.
+    """Return a name without the extension of an export format, or without an incomplete extension.
 
     Qt replaces only the text after the last dot, which can leave a part of an extension such as .pep.xml.
     """

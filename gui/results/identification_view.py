@@ -105,7 +105,7 @@ class IdentificationView(SpectraRunView):
         """Row of the PSM of the selected PSM site, and the values of the site."""
         self._linked: LinkedSite | None = None
         self._other_below: Below = "site"
-        """Choice of the lower spectrum for the page of sites, or, while this page is shown, for the other lists."""
+        """Stored choice of the lower spectrum: that of the page of sites or, while this page is shown, that of the other lists."""
         self._shows_sites = False
         self._add_spectra(self.lists, self.tabs)
         if PROTEIN_SITES.name in {table.name for table in search.all_tables}:
@@ -325,7 +325,7 @@ class IdentificationView(SpectraRunView):
         self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
 
     def _show_psms_of_protein(self) -> None:
-        """Show the PSMs of the selected protein, or all, after the selected peptide is deselected."""
+        """After the selected peptide is deselected, show the PSMs of the selected protein, or all PSMs."""
         self.coverage.mark(None)
         takes_first = self.psms.view.chosen is None
         self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=takes_first)

@@ -48,13 +48,13 @@ class ReadFilterBar(FilterBar):
         self._reset_quietly()
 
     def choose_gaps(self, number: int) -> None:
-        """Show only alignments with this number of gaps; if the filter is set to it already, remove the filter."""
+        """Show only alignments with this number of gaps; if the filter already has this number, remove the filter."""
         self._choose((self.minimum_gaps, self.maximum_gaps), (number, number))
 
     def choose_identity(self, low: float, high: float | None) -> None:
         """Show only alignments with an identity in per cent from `low` to below `high` (None: to 100).
 
-        Remove the filter if it is set already.
+        If the filter already has these limits, remove the filter.
         """
         self._choose((self.minimum_identity, self.below_identity), (low, high))
 

@@ -44,7 +44,7 @@ from proteoscope.gui.results.summary_header import SummaryNumber
 class ReadsView(RunView):
     """View of a finished read alignment.
 
-    The depth counts the alignments on one reference that meet the filter: the selected reference, or that of the selected row.
+    The depth counts the alignments that meet the filter on one reference: the selected reference, or the reference of the selected row.
     """
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:

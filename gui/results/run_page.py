@@ -43,7 +43,7 @@ class RunPage(QWidget):
     noted
         The user edited the title or the note; emitted with a `RunNote`.
     results_requested, again_requested, report_requested, folder_requested, delete_requested
-        The user requests on the shown run: its results, the same search again, a report, its folder, or its deletion.
+        The user requests the results of the shown run, the same search again, a report, the folder of the run, or its deletion.
     compare_requested
         The user requests a comparison; emitted with the `RunRecord` of the other run.
     message

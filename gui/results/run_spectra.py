@@ -1,4 +1,4 @@
-"""List, chromatogram and LC-MS map of all spectra of a run, which are read when one of these is first visible."""
+"""List, chromatogram and LC-MS map of all spectra of a run; the spectra are read when one of these views is first visible."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

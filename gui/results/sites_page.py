@@ -23,7 +23,7 @@ _PARTS = (3, 2)
 
 _NARROW = 15
 _FIRST = "position", "residue", "site_probability", "localisation_q_value"
-"""Columns that follow the first one, since they must fit into a narrow window."""
+"""Columns that are placed directly after the first one, so that they are visible in a narrow window."""
 _SITE_VALUES = "best_psm", "protein", "position", "residue", "modification"
 _PSM_SITE_VALUES = "psm", "peptide", "modification", "position", "site_probability", "possible_positions", "probabilities"
 """Columns that `SitesPage.siteChosen` and `SitesPage.psmSiteChosen` include, shown or not."""
@@ -77,7 +77,7 @@ class SiteFilterBar(FilterBar):
 
 
 class SitesPage(QWidget):
-    """Tables of protein sites and PSM sites, or a text on why a run has none."""
+    """Tables of protein sites and PSM sites, or a text with the reason why a run has none."""
 
     siteChosen = Signal(object)
     """A protein site was selected; emitted with the values of its row."""
@@ -155,7 +155,7 @@ class SitesPage(QWidget):
 
 
 def _ordered(table: Table) -> tuple[Column, ...]:
-    """Return the columns of a table, after its first column those of `_FIRST`."""
+    """Return the columns of a table, with those of `_FIRST` directly after its first column."""
     first, *others = table.columns
     ranks = {name: rank for rank, name in enumerate(_FIRST)}
     return (replace(first, width=_NARROW), *sorted(others, key=lambda column: ranks.get(column.name, len(ranks))))

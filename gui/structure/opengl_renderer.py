@@ -196,7 +196,7 @@ class OpenGLRenderer:
     def _drawn_whole(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
         """Return an antialiased picture: multisampled, or of twice the size, to be scaled down.
 
-        Software takes long to resolve its first multisampled picture, since it then compiles code for reading such pictures.
+        Software rendering takes long to resolve its first multisampled picture, since it then compiles code for reading such pictures.
         """
         is_doubled = self._is_software and max(seen.size.width(), seen.size.height()) <= _LARGEST_DOUBLED
         if is_doubled:
@@ -356,7 +356,7 @@ class OpenGLRenderer:
 
 
 def offscreen_surface() -> QOffscreenSurface:
-    """Return the surface of all renderers. Its creation loads the OpenGL driver, which takes longer than to make a renderer.
+    """Return the surface that all renderers share. Creating it loads the OpenGL driver, which takes longer than creating a renderer.
 
     Raises
     ------

@@ -19,9 +19,9 @@ _WIDEST_LEGEND, _HIGHEST_LEGEND = 0.4, 0.4
 
 
 CORNERS = ((False, True), (True, True), (False, False), (True, False))
-"""Corners for the legend in order of preference: True if it is right, and True if it is low."""
+"""Corners for the legend in order of preference, each as two flags: True for right, and True for bottom."""
 _GAIN = 0.02
-"""Minimum share of all Cα that another corner must leave uncovered, for the legend to move there."""
+"""The legend moves to another corner only if it covers fewer Cα there; this is the minimum difference, as a share of all Cα."""
 
 
 @dataclass

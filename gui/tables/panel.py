@@ -77,7 +77,7 @@ class TablePanel(QWidget):
         self.view.rowChosen.connect(self._take_choice)
         self.view.choiceLost.connect(self._lose_choice)
         self.error = ""
-        """Message on why the table cannot be read, or ''."""
+        """Reason why the table cannot be read, or ''."""
         self.total = 0
         """Number of rows of the table without scope and filter."""
 

@@ -49,7 +49,7 @@ _ROWS_AT_LEAST = 2
 
 
 class _Cells(QStyledItemDelegate):
-    """Delegate that reads the data of a cell with one call, whereas Qt's default delegate makes seven; this makes scrolling smooth."""
+    """Delegate that reads the data of a cell with one call, so that scrolling is smooth; Qt's default delegate makes seven calls."""
 
     def __init__(self, model: ParquetTableModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -89,7 +89,7 @@ class TableView(QTableView):
     """The user has cleared the selection."""
     columnsChanged = Signal()
     message = Signal(str)
-    """Text for the status bar on copied or saved rows, or why nothing was copied."""
+    """Text for the status bar: copied or saved rows, or the reason why nothing was copied."""
     failed = Signal(str)
     """The table was not saved; emitted with the reason."""
 
