@@ -7,8 +7,8 @@ measured, compiles kernels and builds the peptide index.
 
 advice
     for the repeat with the smallest ratio: `seconds` of the run (without the start of the program), seconds of the `five_steps` and of the
-    step `advice`, and `ratio` of the run to the five steps; `ratios` of all repeats; `command_seconds` of the whole process, including its
-    start; `start_seconds` of ``proteoscope --version``.
+    step `advice`, and `ratio` of the time of the run to that of the five steps. `ratios` has the ratios of all repeats, `command_seconds`
+    is the time of the whole process, including its start, and `start_seconds` is that of ``proteoscope --version``.
 """
 
 from __future__ import annotations

@@ -9,20 +9,20 @@ are divided at random into classes, and a database is written in which the pepti
 specific            between two cleavage sites
 isotope error       as specific; the precursor of the spectrum is moved by one or two isotopes
 semi-specific       after a bond that the enzyme does not cut
-known modification  an aspartate is an asparagine that the database knows to be deamidated, which weighs the same
+known modification  an aspartate becomes an asparagine that the database annotates as deamidated (same mass)
 variant             a residue is exchanged, and the database annotates the peptide's residue as a variant
 contaminant         in the contaminant file
-second pass         an aspartate is an asparagine, which only the second pass searches as deamidated
+second pass         an aspartate becomes an asparagine, which only the second pass searches as deamidated
 
-Half of the peptides of each class but the first are shuffled, so that all matches of their spectra are false; shuffles are no homologues of
-their peptides. Near-isobaric members are added: for a quarter of the peptides in the database, a peptide with a residue or pair of residues
-exchanged by one whose mass differs by 0.015 or 0.021 Da, or by 0.019 Da from that of an isotope, as semi-specific, variant or contaminant.
-600 proteins of yeast without these peptides are searched in addition. Decoys are peptides reversed between cleavage sites: a shuffled
-peptide has the mass of its spectrum, and only these decoys have it too. A match is false if its sequence (I = L) is not that of its
-spectrum; `near` counts the false matches of near-isobaric members.
+In each class except the first, half of the peptides are shuffled, so that all matches of their spectra are false; a shuffled peptide is not
+homologous to the original. Near-isobaric members are added for a quarter of the peptides in the database: peptides in which a residue or
+pair of residues is replaced by another with nearly the same mass (0.015 or 0.021 Da away, or 0.019 Da from that of an isotope). They are
+semi-specific, variant or contaminant. 600 proteins of yeast without these peptides are searched in addition. Decoys are peptides reversed
+between cleavage sites, since a shuffled peptide has the mass of its spectrum, and only such decoys have this mass too. A match is false if
+its sequence (I = L) is not that of its spectrum; `near` counts the false matches of near-isobaric members.
 
-A JSON line for each split with accepted and false PSMs by class, and one for each class with the sums of all splits. `in_one_list` are the
-matches that one list of all classes accepts at 1 %, with the same scores.
+A JSON line for each split with accepted and false PSMs by class, and one for each class with the sums of all splits. `in_one_list` has the
+matches that are accepted at 1 % with the same scores if all classes are in one list.
 """
 
 from __future__ import annotations

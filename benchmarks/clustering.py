@@ -5,10 +5,10 @@
 One JSON line each for
 
 * ``peptides``: 891 spectra of 312 peptides; the first spectrum of each peptide is a centroid, and the others are assigned to the most
-  similar centroid within 3,000 ppm and of the same charge. Settings are chosen on one half of the peptides, and evaluated on the other
-  and on all, next to the distance of Li's thesis as printed (Algorithm 4.8);
-* ``massbank``: 39,212 spectra; the largest distance is chosen on the compounds of one half (.036 incorrectly clustered at most), and
-  evaluated on the other and on all, each half clustered separately;
+  similar centroid within 3,000 ppm and of the same charge. Settings are chosen on one half of the peptides, and evaluated on the other half
+  and on all peptides, together with the distance of Li's thesis as printed (Algorithm 4.8);
+* ``massbank``: 39,212 spectra; the largest distance with at most .036 incorrectly clustered spectra is chosen on one half of the compounds,
+  and evaluated on the other half and on all compounds; each half is clustered separately;
 * ``command``: seconds of the whole command ``cluster`` on MassBank, with compiled kernels and a new project each time.
 """
 

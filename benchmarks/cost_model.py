@@ -7,15 +7,15 @@
 kernels
     The GPU is calibrated (in `calibration_s` seconds, after compiling in `compiled_s`). Then follow samples of every kind of workload, in
     five sizes over three decades that differ from those of the calibration: predicted and measured seconds of a whole workload, with all
-    transfers and the work of the host, the minimum of twelve turns (`turns_s` has all). Each turn goes through all samples of all kinds, so
-    that caches contain no more of a workload than in a single run. `gpu_error` is the error of kernels and transfers only. The predicted
-    and measured fractions of transfers, by the GPU's clock, and the problems of the thesis follow.
+    transfers and the work of the host, the minimum of twelve turns (`turns_s` has all). Each turn runs all samples of all kinds, so that
+    the caches contain no more of a workload than in a single run. `gpu_error` is the error of kernels and transfers only. The predicted and
+    measured fractions of transfers, by the GPU's clock, and the problems of the thesis follow.
 plans
     Forty shapes of tasks of the gapped alignment that were not used for fitting: seconds of each plan, and how much slower the selected
     plan is than the fastest.
 commands
-    Whole commands on synthetic files, each in a separate process. Of each command the smaller inputs are run first, to measure the speed of
-    the host; the larger ones are then predicted and run.
+    Whole commands on synthetic files, each in a separate process. The smaller inputs of each command are run first, to measure the speed of
+    the host; the larger inputs are then predicted and run.
 
 The samples are generated like those of the calibration, but with other random numbers; no constant is fitted to them.
 """

@@ -2,8 +2,8 @@
 
     python -m benchmarks.decoy_tails [--quick] [--seed 1] [--out benchmarks/results/decoy_tails.jsonl]
 
-A spectrum with an answer has a true match and competes with the best wrong candidate; other spectra have the wrong candidate only. A wrong
-match is a decoy with probability 1/2. Scores of wrong matches are independent draws from the distribution of the best of n candidates
+A spectrum with an answer has a true match, which competes with the best wrong candidate; other spectra have only the wrong candidate. A
+wrong match is a decoy with probability 1/2. Scores of wrong matches are independent draws from the distribution of the best of n candidates
 (`SHAPES`); true matches lie 3.5 +- 1.5 decades into the upper tail of the wrong ones. A third or two thirds of the spectra have an answer.
 
 Rules
@@ -13,20 +13,20 @@ plain
 plus_one
     (decoys + 1) / targets.
 median, quartile
-    the decoys expected from an exponential tail above that quantile of the decoys (`expected_decoys`). Fewer than 10 decoys: one is
-    expected everywhere.
+    the decoys expected from an exponential tail above this quantile of the decoys (`expected_decoys`). With fewer than 10 decoys, one is
+    expected at every score.
 hybrid
     the upper quartile from 40 decoys on, else the median.
 
 Levels
 ------
 larger
-    one match of each peptide. The expected decoys count where they exceed those seen, up to one more.
+    one match of each peptide. If more decoys are expected than observed, the expected number is used, but at most one more than observed.
 added
-    one match of each peptide. The expected decoys, at most 1, are added to those seen.
+    one match of each peptide. The expected decoys, at most 1, are added to the observed ones.
 replicates_larger
-    1 to 6 matches of each peptide, true or false, with nearly equal scores; as `larger`, with a tail of all decoy matches, up to the mean
-    number of matches of a decoy peptide more.
+    1 to 6 matches of each peptide, true or false, with nearly equal scores; as `larger`, with a tail of all decoy matches; the excess over
+    the observed decoys is at most the mean number of matches of a decoy peptide.
 replicates_added
     the same matches; as `added`, with a tail of the best match of each decoy peptide, times the mean number of matches of a decoy peptide.
 replicates_groups
@@ -35,9 +35,9 @@ replicates_groups
 Figures
 -------
 A line for each shape, level, number of accepted targets and nominal rate: the mean over lists of the false discovery proportion (0 if
-nothing is accepted) with its 95 % interval, and the mean number of true matches accepted. Half the shapes, with seeds of their own, serve
-to choose the rule (`choose`), the other half to confirm it (`confirm`). Summaries over shapes follow, and go to the standard error as
-tables.
+nothing is accepted) with its 95 % interval, and the mean number of true matches accepted. Half of the shapes, with separate seeds, are used
+to choose the rule (`choose`), the other half to confirm it (`confirm`). Summaries over shapes follow; they are also written to standard
+error as tables.
 """
 
 from __future__ import annotations

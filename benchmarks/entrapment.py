@@ -8,35 +8,36 @@ The parts, each over the sets and seeds:
 paired
     the sample's proteins and proteins of shuffled peptides, each peptide with one partner (Wen et al. 2025).
 copies, noisy
-    the same with five files of one run: exact copies, or the run and four copies with noise in precursors and peaks. Spectra of one peptide
-    are then many, as in replicates and fractions.
+    the same with five files of one run: exact copies, or the run and four copies with noise in precursors and peaks. A peptide then has
+    many spectra, as in replicates and fractions.
 small
-    samples of each set's spectra, so small that 20 to 60 PSMs are accepted, searched with shuffled proteins added; and searched only
-    in shuffled proteins (`small null`), where no match is right.
+    samples of the spectra of each set, so small that 20 to 60 PSMs are accepted, searched with shuffled proteins added; also searched only
+    in shuffled proteins (`small null`), so that no match is right.
 incomplete
-    as `paired`, with decoys in the database: of each protein, and of a half of them. Both should have the same counts.
+    as `paired`, with decoys in the database: of all proteins, and of half of the proteins. Both should have the same counts.
 foreign
     the sample's proteins and --foreign-ratio times as many peptides of other organisms (2 unless given), drawn anew for each seed.
 null
     spectra searched only in the proteins of another organism: number accepted at 1 %, and frequency of small E-values.
 permuted
-    half of the decoy peptides of a run, which are known to be false, are called targets at random: how many of them are accepted with and
-    without rescoring.
+    a random half of the decoy peptides of a run, which are known to be false, are labelled as targets; it is counted how many of them are
+    accepted with and without rescoring.
 peers
     Comet and X!Tandem with the databases of `paired`: PSMs by E-value and target-decoy q-value, compared with the program's at
     equal measured share.
 
 For each level (PSMs, peptides, protein groups) and reported rate: the numbers of accepted and false discoveries, by three estimators,
-pooled over sets and seeds, with intervals that hold 95 of 100 resamples of sets, then of seeds within sets; each set alone with one over
-its original spectra, and the chance that its share is not above 1 %, corrected for the number of sets. `entrapment_estimators.py` defines
-them. The tables go to the standard output, every search as JSON lines to --out; --read prints such lines again. --compare shows the
-discoveries of two examinations at equal measured share, of all sets together and of each set: whether a change gains, and whether a set
-loses. Settings chosen by some seeds are confirmed on others (--first-seed). --jobs is the number of processes; figures do not change.
+pooled over sets and seeds, with 95 % intervals from resampling the sets, then the seeds within sets. Each set is also evaluated separately,
+with an interval over its original spectra and the probability that its share is not above 1 %, corrected for the number of sets.
+`entrapment_estimators.py` defines the estimators. The tables are written to standard output, and every search as JSON lines to --out;
+--read prints such lines again. --compare shows the discoveries of two such measurements at equal measured share, for all sets together and
+for each set. It shows whether a change increases the number of discoveries, and whether it decreases that of a set. Settings that were
+chosen with some seeds are confirmed with others (--first-seed). --jobs is the number of processes, which does not change the figures.
 
-With --quick (some minutes) a little of each part is done. Shares above their bound are listed at the end; the exit code is then 1.
-`pytest -m long benchmarks/test_entrapment_judge.py` runs that.
+With --quick (some minutes) a small sample of each part is measured. Shares above their bound are listed at the end; the exit code is then
+1. `pytest -m long benchmarks/test_entrapment_judge.py` runs this.
 
-Whatever `proteoscope` can be imported is measured: with PYTHONPATH naming another checkout, that one.
+The `proteoscope` that is imported is measured. To measure another checkout, name it in PYTHONPATH.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """False discovery proportions measured by entrapment, after Wen et al. 2025 (Nature Methods 22:1454), pooled over sets and seeds.
 
-Of N_T + N_E accepted discoveries N_E are entrapped, that is, known to be false. With r entrapment peptides for each of the sample's:
+Of N_T + N_E accepted discoveries, N_E are entrapped, which means that they are known to be false. With r entrapment peptides for each
+peptide of the sample:
 
 lower     N_E / (N_T + N_E): wrong answers from the sample are not counted.
 combined  N_E (1 + 1/r) / (N_T + N_E): on average not below the truth, where a wrong answer meets either part by its size.

@@ -3,11 +3,12 @@
     python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR] [--busy N] [--first]
 
 FOLDER is the unpacked test data; the shipped samples are used too. First the CPU is calibrated, as a user would do. The first commands of
-each kind are run to measure the speed of the host; `first_error` is the error of the estimate for the very first, made without this. Then
-the other commands, with other files and sizes, are estimated and run: `error`. Each command is a separate process on two cores; the cache
-is separate too. With ``--busy`` the first commands are run twice each while N processes keep the machine busy, and once more when
-these have ended (`sort` "loaded" and "idle"): the error of the others shows whether the load still affects the estimates. ``--first``
-schedules the commands before all other processes, except those of sort "loaded", so that they run as on an idle machine (Linux, root).
+each kind are run to measure the speed of the host; `first_error` is the error of the estimate for the very first command, before any
+measurement. Then the other commands, with other files and sizes, are estimated and run; `error` is the error of these estimates. Each
+command is a separate process on two cores; the cache is separate too. With ``--busy`` each of the first commands is run twice while N
+processes keep the machine busy, and once more when these have ended (`sort` "loaded" and "idle"). The error of the other commands then
+shows whether the load still affects the estimates. ``--first`` gives all commands, except those of sort "loaded", priority over all other
+processes, so that they run as on an idle machine (Linux, root).
 """
 
 from __future__ import annotations

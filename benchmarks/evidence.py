@@ -4,9 +4,9 @@
 
     python -m benchmarks.evidence --data FOLDER [--proteins 1000] [--chains 105580] [--device cpu] [--threads N] [--out FILE]
 
-The database is that of `structures_at_scale`; the proteins are sequences of its chains with one residue in seven exchanged, and every
-second peptide of a full digestion was observed. Its files do not exist, so that neither atoms nor exposure are read. One JSON line, also
-appended to FILE; `tables` is the SHA-256 of all tables of the run, which is the same on all devices.
+The database is that of `structures_at_scale`. The proteins are sequences of its chains with one residue in seven exchanged, and every
+second peptide of a full digestion was observed. The structure files of the database do not exist, so that neither atoms nor exposure are
+read. One JSON line, also appended to FILE; `tables` is the SHA-256 of all tables of the run, which is the same on all devices.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Time until a click in one part of the evidence view shows in the other parts, for 5,000 PSMs of a protein and 20 superposed chains.
+"""Time from a click in one part of the evidence view to the update of the others, for 5,000 PSMs of a protein and 20 chains.
 
     xvfb-run -a -s "-screen 0 1920x1200x24" python -m benchmarks.evidence_links [--psms 5000] [--chains 20] [--repeats 15]
 
 One JSON line for each link, times in milliseconds from the press of the mouse to the end of the painting of coverage map, alignment and
-fold: `median` and `longest` on the clock, and medians of the CPU time of all threads (`processor_ms`, including software that draws in
-place of a GPU) and of the window's thread (`window_ms`), which other programs lengthen little. `peptide`: a row of the table of
-peptides, or a bar of the coverage map, to all three; `residue`: one of the fold, or a column of the alignment, to the PSMs over it and all
-three; `site`: a row of modified residues to all three; `psm`: a peptide requested by the table of PSMs of the identification. The chains
-are albumin's (1AO6), shaken by half an ångström.
+fold: `median` and `longest` are wall time. CPU times, which other programs hardly change, are medians for all threads (`processor_ms`,
+including software rendering) and for the window's thread (`window_ms`). `peptide`: a click on a row of the table of peptides, or on a bar
+of the coverage map, updates all three; `residue`: a click on a residue of the fold, or on a column of the alignment, shows the PSMs that
+cover it and updates all three; `site`: a click on a row of modified residues updates all three; `psm`: the table of PSMs of the
+identification requests a peptide. The chains are those of albumin (1AO6), with random displacements of half an ångström.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
     python -m benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9] [--size 1] [--workers 2]
 
-Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the kernels and through a session, in
-turn and in changing order, everything brought to the device before. Then samples of the other kinds of work, by which the cost model
-measures devices: the work's own computation, whose rows are put together, and a session. `--size` is that of these samples. One JSON line
-for each: medians of both in seconds, and the median ratio of a pair.
+Two workloads, a search of a sequence database and a search of spectra among peptides, are each scored by a plain call of the kernels and
+through a session, in turn and in changing order; all data are sent to the device before. Then the samples with which the cost model
+measures devices are run for the other types of work, by their own computation (with the rows put together) and through a session. `--size`
+is the size of these samples. One JSON line for each: medians of both in seconds, and the median ratio of a pair.
 
-With ``--workers N``, instead, each workload, and samples of other kinds of work by which the cost model measures devices, by a
-session on N local workers and by one on as many threads here, in turn and in changing order: `ratio` of seconds, `imbalance` the greatest
-of the seconds that a worker was busy over their mean. Starting the workers, and bringing the columns to them (`opening_s`), is apart.
+With ``--workers N``, the same workloads and samples are instead run by a session on N local workers and by a session on as many threads of
+this process, in turn and in changing order. `ratio` is the ratio of the seconds; `imbalance` is the longest busy time of a worker divided
+by the mean. The time to start the workers and to send the columns to them (`opening_s`) is not included.
 """
 
 from __future__ import annotations

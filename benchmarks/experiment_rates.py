@@ -5,13 +5,14 @@
     proteoscope experiment run PROJECT --database RUNS/proteins.fasta --preset high-resolution
     python -m benchmarks.experiment_rates --runs RUNS --project PROJECT [--sizes 44 11 4]
 
-With `experiment run --search modified` or `library` the same is measured for these searches.
+With `experiment run --search modified` or `--search library`, the same is measured for these searches.
 
-For each size the runs are divided into as many experiments without common runs as possible, and the counts are summed. A PSM is false if
-its peptide (I = L) is not that of the spectrum, a peptide if no run of the experiment holds it, and a protein group if none of its proteins
-is planted in a run of the experiment. The runs hold no modification, so that each peptide with a mass shift is false, except for a shift by
-which a longer peptide (class `end`) has the mass of a right one that it begins or ends with. `listed` are the accepted PSMs of peptides
-that the experiment accepts, `union` the peptides and groups that any of the runs accepts. A JSON line for each size.
+For each size, the runs are divided into as many experiments without common runs as possible, and the counts are summed. A PSM is false if
+its peptide (I = L) is not that of the spectrum. A peptide is false if no run of the experiment contains it, and a protein group if none of
+its proteins is planted in a run of the experiment. The runs contain no modification, so that each peptide with a mass shift is false. The
+exception is a longer peptide (class `end`) that begins or ends with a right one, if the shift gives it the mass of the right one. `listed`
+are the accepted PSMs of peptides that the experiment accepts; `union` are the peptides and groups that any of the runs accepts. One JSON
+line for each size.
 """
 
 from __future__ import annotations

@@ -4,19 +4,20 @@
     python -m benchmarks.experiments --experiment EXPERIMENT [--runs 40] [--finished 1000] [--kills 20] [--workers 4] [--added 200]
         [--threads N] [--device cpu]
 
-`runs` searches the first runs with one command (``proteoscope experiment run``), and again each alone in another project, all with warm
-caches. `ratio` is the time of the whole command over the sum of the five steps of the single runs, `ratio_within` over that of the runs of
-the command itself, which loads modules and kernels once. The memory (MB) is the peak during each run: that of the 2nd, the middle and the
-last run, and `memory_growth`, the median of the last quarter over that of the second one.
+`runs` searches the first runs with one command (``proteoscope experiment run``), and then each run separately in another project, all with
+warm caches. `ratio` is the time of the whole command divided by the sum of the five steps of the separate runs; `ratio_within` is the same
+with the steps of the runs within the command, which loads modules and kernels only once. Peak memory (MB) is measured during each run:
+values are those of the 2nd, the middle and the last run, and `memory_growth`, the median of the last quarter of runs divided by that of the
+second quarter.
 
-`finished` plants finished runs, all with the tables of one run, in a project, and measures commands there: ``list``, ``add`` of a file, and
-``run``, which searches this file; and the same search in a new project (`alone`). `cpu` is the CPU time of a command, which does not depend
-on other programs.
+`finished` creates a project with many finished runs, all with the tables of one run, and measures commands in it: ``list``, ``add`` for one
+file, and ``run``, which searches this file. `alone` is the same search in a new project. `cpu` is the CPU time of a command, which does not
+depend on other programs.
 
-`kills` searches all files, and again in another project, where the command is killed N times at random events before it may finish;
-`workers` searches them with ``--workers local:N``. `is_same` is true if all tables have the same bytes. These need small runs (`--small
---spectra 30` of `experiment_runs`). `added` makes finished runs with different synthetic matches and compares the bytes of the report of
-all but one, to which the last one is added, with those of a report from scratch. One JSON line each.
+`kills` searches all files twice; in the second project, the command is killed N times at random events before it may finish. `workers`
+searches them with ``--workers local:N``. `is_same` is true if all tables have the same bytes. These need small runs (`--small --spectra 30`
+of `experiment_runs`). `added` creates finished runs with different synthetic matches. A report of all runs but one, to which the last run
+is then added, must have the same bytes as a report that is created from scratch. One JSON line each.
 """
 
 from __future__ import annotations

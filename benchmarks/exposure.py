@@ -3,9 +3,9 @@
     bash tests/peers/install.sh            # for DSSP; pip install freesasa, in an environment of one's own, for the other
     python -m benchmarks.exposure --structures FOLDER [FOLDER ...] [--every 20] [--first 0] [--beside mkdssp|freesasa]
 
-One JSON line: how far the area of whole chains is from the other's (`chain_median`, `chain_95`, `chain_worst`, shares), how far that of the
-residues which water touches on 20 Å² and more is (`residue_median`, `residue_95`, shares; DSSP has whole Å²), and the share of residues
-that the two place differently if 25 % of the greatest area divides surface from inside (`elsewhere`).
+One JSON line with relative differences between both programs: of the areas of whole chains (`chain_median`, `chain_95`, `chain_worst`), and
+of the areas of residues with 20 Å² or more (`residue_median`, `residue_95`; DSSP reports whole Å²). `elsewhere` is the share of residues
+that the programs classify differently if residues with at least 25 % of their maximum area are on the surface.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     python -m benchmarks.few_peptides --data FOLDER [--peptides 20 100 1000] [--trials 200] [--short]
 
-A library has predicted spectra of peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`). Three of five have spectra, one to
-five each: predicted peaks, some missing, others' heights changed, with noise. As many spectra, one to five each of one peptide, are of
-other peptides of the proteome, whose mass is within 10 ppm of a peptide's of the library: replicates find the same false entry again and
-again. A match accepted at 1 % is false if the spectrum is not of its entry's peptide. The figure is the mean over trials of the share of
-false matches (0 if none is accepted), which is what a false discovery rate promises, with two standard errors. `--short`: peptides of 5 and
-6 residues, which have few different orders. With `single`, each peptide has one decoy, however few there are; else as many as the search
-creates. Fragments within 0.5 Da.
+A library has predicted spectra of peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`). Three of five of these peptides have
+one to five spectra each in the run: predicted peaks, some of them missing, others with changed heights, and noise. As many spectra, also
+one to five per peptide, are of other peptides of the proteome whose mass is within 10 ppm of that of a peptide in the library; replicates
+then match the same false entry repeatedly. A match accepted at 1 % is false if the spectrum is not of the peptide of its entry. The figure
+is the mean over trials of the share of false matches (0 if none is accepted), as in the definition of a false discovery rate, with two
+standard errors. `--short` uses peptides of 5 and 6 residues, which have few different orders. With `single`, each peptide has one decoy,
+even in small libraries; otherwise it has as many as the search creates. The fragment tolerance is 0.5 Da.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
     python -m benchmarks.growth cluster --data FOLDER [--sizes 300000 3000000]
     python -m benchmarks.growth reads --data FOLDER [--sizes 1000000 10000000]
 
-FOLDER is the unpacked test data. Real spectra and reads are not as many, so these are copies, and simulated:
+FOLDER is the unpacked test data. There are not enough real spectra and reads, so that spectra are copied and reads are simulated:
 
 identify
-    2,269 high-resolution spectra as often as the size says, each copy perturbed (peaks by 3 ppm, a tenth of them left out, intensities by a
-    factor of 2^N(0, 0.4), the precursor by 2 ppm), as MGF, against five proteomes with decoys; preset high-resolution.
+    2,269 high-resolution spectra, copied up to the given size, each copy perturbed (peaks by 3 ppm, a tenth of them left out, intensities
+    by a factor of 2^N(0, 0.4), the precursor by 2 ppm), as MGF, against five proteomes with decoys; preset high-resolution.
 cluster
     the same spectra, grouped with the defaults.
 reads

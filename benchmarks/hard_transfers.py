@@ -5,7 +5,8 @@
 Runs hold the peptides of one proteome; every second run also holds those of another. Each run has its own gradient (0.7 to 1.4 times the
 mean length, with nonlinear drift), mass error and amount; retention times of peptides scatter. Each run has interfering features of its
 own: isotope patterns within the MS1 tolerance of a peptide's m/z, with areas like those of peptides, three for each peptide, at random
-times. A part of the spectra is of ions that are in all runs but from no protein, with scores of wrong matches, to targets and decoys alike.
+times. Some spectra are of ions that are in all runs but from no protein; they have scores of wrong matches, equally often to targets and to
+decoys.
 
 A transfer is false if its peptide is not in the run (`absent`), or if its apex is at another time than the peptide (`misplaced`).
 `possible` is the number of peptides in runs that identified them in another run only. Settings are developed with seeds below 100 and

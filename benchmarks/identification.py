@@ -7,12 +7,13 @@ One JSON line for each figure:
 
 search
     dataset, program, version, target matches (`psms`) and distinct sequences (`peptides`) at 1 %, wall seconds and peak megabytes of the
-    whole process. For Comet and X!Tandem, `*_raw_score` says the same when spectra are ranked by XCorr or hyperscore, not by the E-value.
+    whole process. For Comet and X!Tandem, `*_raw_score` has the same numbers for spectra ranked by XCorr or hyperscore instead of the
+    E-value.
 agreement
     for spectra that all the named programs accept at 1 %, the share with the same peptide (I = L).
 entrapment
-    foreign peptides among the accepted matches of a search that holds the proteomes of organisms that are not in the sample: their share,
-    which is a lower bound of the false share, and the share corrected for the sizes of the two parts of the database.
+    foreign peptides among the accepted matches of a search whose database also has proteomes of organisms that are not in the sample: their
+    share, which is a lower bound of the share of false matches, and the share corrected for the sizes of both parts of the database.
 
 The kernels are compiled once before, on the smallest dataset. Proteoscope searches each dataset twice: without an index, then with the
 stored one.

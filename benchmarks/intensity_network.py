@@ -5,15 +5,16 @@
     TEACHER/bin/python benchmarks/intensity_network.py teach --proteomes FOLDER --out predictions.npz
     TRAINER/bin/python benchmarks/intensity_network.py train predictions.npz
 
-That takes some 4 and 12 minutes on two cores. Python 3.11: of other versions, ms2pip 4.0.0 may have no package with its models in it.
+These take about 4 and 12 minutes on two cores. Use Python 3.11, since ms2pip 4.0.0 may have no package with its models for other versions.
 
 The teacher is MS2PIP's model `HCDch2` (Gabriels 2019, Nucleic Acids Res. 47:W295; Apache-2.0), which is compiled into the package; nothing
 else is fetched. Its input is only residues and charge, with I and L alike: modifications are ignored.
 
-`teach` predicts for peptides of the FASTA files of a folder and of the same proteins reversed, in equal parts, so that nothing favours
-what exists: cut by trypsin, at most two sites missed, and every tenth cut anywhere, for other enzymes. `train` fits the network that
-`kernels/cpu/fragment_intensities.py` computes; of the peptides, one in ten is held out, in all its charges, and measures what is printed.
-The same input, seed and version of PyTorch on one kind of CPU give the same weights.
+`teach` predicts the intensities of peptides from the FASTA files of a folder and, equally many, from the same proteins reversed, so that
+the model does not favour existing sequences. Peptides are tryptic with at most two missed cleavages; every tenth is cut anywhere, for other
+enzymes. `train` fits the network that `kernels/cpu/fragment_intensities.py` computes. One peptide in ten is held out, with all its charges,
+and the printed figures are measured on these peptides. The same input, seed and version of PyTorch on one kind of CPU give the same
+weights.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Speed of ion traces on the CPU and on a GPU, and whether both are identical: one JSON line for each figure.
+"""Speed of ion traces on the CPU and on a GPU, and whether both give identical traces: one JSON line for each figure.
 
     python -m benchmarks.ion_traces [--peaks 1000000] [--ions 20000] [--threads 2] [--repeats 5] [--gpu]
 
-A synthetic run of an hour with MS1 peaks and ions of three isotopes each, extracted for two minutes around them. `seconds` are of
+A synthetic run of an hour with MS1 peaks and ions of three isotopes each, extracted for two minutes around them. `seconds` is the time of
 `proteoscope.engine.quantification.ion_traces.measured_traces`, with sorting, all transfers and the measurement of each trace; `cutting_s`
-of the kernel with its transfers. All are the best of the repeats, after one that compiles; `same` compares bytes with one thread of the
-CPU.
+is the time of the kernel with its transfers. All are the minimum of the repeats, after one that compiles; `same` is true if the bytes are
+those of one CPU thread.
 """
 
 from __future__ import annotations

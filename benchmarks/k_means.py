@@ -2,12 +2,13 @@
 
     python -m benchmarks.k_means --data FOLDER [--spectra 38252] [--centroids 3226] [--rounds 100] [--pairs 3] [--threads N]
 
-FOLDER is the unpacked test data: the spectra of FOLDER/clustering/massbank_esi_ms2.mgf, their square roots of intensities in 10,800 bins
-from 50 to 2,000 thomson, the whole scaled to the length of 1,024 and rounded; where there are too few spectra, they come again. The first
-centroids are the same spectra, chosen at random, for both; scikit-learn gets the same whole numbers as CSR in float64, `algorithm="lloyd"`,
-no tolerance. Both do the same number of rounds, or stop when no label changes. Then points: uniform, of 2, 8 and 34 dimensions.
+FOLDER is the unpacked test data. The vectors are the spectra of FOLDER/clustering/massbank_esi_ms2.mgf: square roots of intensities in
+10,800 bins from 50 to 2,000 thomson, scaled to the length 1,024 and rounded; if there are too few spectra, they are repeated. Both programs
+start with the same spectra as centroids, selected at random. scikit-learn gets the same integers as CSR in float64, `algorithm="lloyd"`,
+and no tolerance. Both compute the same number of rounds, or stop when no label changes. Then uniform random points of 2, 8 and 34
+dimensions are clustered.
 
-`seconds` is the median of the pairs, which take turns; `inertia` is in units of scikit-learn's.
+`seconds` is the median of the pairs of runs, in which the programs take turns; `inertia` is relative to that of scikit-learn.
 """
 
 from __future__ import annotations

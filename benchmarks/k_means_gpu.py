@@ -2,13 +2,13 @@
 
     python -m benchmarks.k_means_gpu [--data FOLDER | --vectors FILE.npz] [--points 4000000] [--rounds 50] [--repeats 5] [--cards 1 2]
 
-Points are uniform numbers of 30 bits: 4 million of 8 dimensions with 400 centroids, and others of 2, 8, 16 and 34. `opening_s` brings
-them to the GPU; `seconds` are of all rounds with the answers on the host, `with_opening_s` of both. Then the spectra of FOLDER, as in
-k_means.py (or `offsets`, `bins`, `weights` of FILE, below 10,800): 38,252 with 3,226 centroids and 100 rounds, by
-`proteoscope.engine.clustering.k_means` as a whole, with transfers. With `--cards 1 2` the same on the first two GPUs. All
-are the best of the repeats, after one that compiles; `kernels_ms` is the time of each kernel in all rounds by the device's clock, apart.
-`same` compares labels and sums with the CPU's: of all rounds for spectra, of two for points, and with those of the fewest GPUs where
-there are several.
+Points are uniform numbers of 30 bits: 4 million points of 8 dimensions with 400 centroids, and others of 2, 8, 16 and 34 dimensions.
+`opening_s` is the time to send them to the GPU, `seconds` the time of all rounds with the results on the host, and `with_opening_s` the sum
+of both. Then the spectra of FOLDER, as in k_means.py (or `offsets`, `bins`, `weights` of FILE, with bins below 10,800), are clustered:
+38,252 with 3,226 centroids and 100 rounds, by the whole of `proteoscope.engine.clustering.k_means`, with transfers. With `--cards 1 2` the
+same is done on the first two GPUs. All times are the minimum of the repeats, after one that compiles; `kernels_ms` is the time of each
+kernel in all rounds by the clock of the device, measured separately. `same` is true if labels and sums are those of the CPU (all rounds for
+spectra, two rounds for points); with several GPUs they are compared with those of the fewest GPUs.
 """
 
 from __future__ import annotations

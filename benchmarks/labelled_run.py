@@ -4,12 +4,12 @@
                                       [--out FILE.jsonl]
 
 The run is PXD000001 (Erwinia, TMT 6-plex, Q Exactive; 6,103 spectra). The source archive of quantms-utils 0.0.31 on PyPI
-contains it, with what Comet identified. The true proteins are the peptides that Comet accepts at 2 %, each an entry of its own.
-To them come proteins of yeast, human and Sorangium, drawn anew for each seed, with about 600 peptides for each true one. A match
-is false if its peptide is not one of the true ones (I = L).
+contains it, with what Comet identified. The true proteins are the peptides that Comet accepts at 2 %, each as a separate entry. Proteins of
+yeast, human and Sorangium are added, drawn anew for each seed, with about 600 peptides for each true one. A match is false if its peptide
+is not one of the true ones (I = L).
 
-With --sampled each search has that many spectra of the run, drawn anew for each seed. Each --checkout is searched by its own
-command line, this one if none is named, so that a change can be compared with an earlier commit.
+With --sampled each search has the given number of spectra of the run, drawn anew for each seed. Each --checkout (by default this one) runs
+the search with its own command line, so that a change can be compared with an earlier commit.
 """
 
 from __future__ import annotations

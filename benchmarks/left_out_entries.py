@@ -3,24 +3,26 @@
     python -m benchmarks.left_out_entries --data FOLDER [--sets ltq ecoli qe metaproteome velos hela nist] [--entries 20 50 100 300]
         [--trials 20] [--first 0] [--tolerance "10 ppm"] [--decoys 0] [--all] [--moved]
 
-Ion traps: `ltq`, BSA1-3 against 18 proteins and a proteome that is not there; `ecoli`. Q Exactive: `qe`, Shewanella; `metaproteome`.
+Ion traps: `ltq`, BSA1-3 against 18 proteins and an absent proteome; `ecoli`. Q Exactive: `qe`, Shewanella; `metaproteome`.
 Orbitrap Velos: `velos`, yeast; `hela`. A run is identified, and matches accepted at 1 % are assumed to be true. In each trial half of
-the peptides, by sequence, are left out; of the others up to `--entries` entries (peptidoform and charge) are chosen, each a spectrum of its
-own, which is not searched. All other identified spectra are searched in this library. An accepted match whose entry is of another peptide
-than the spectrum (I as L) is false: `left_out` of spectra whose peptide the library does not have, `others` of the rest. Of these
-`homologous` share half of the masses of their fragments with the spectrum's peptide, and in `contained` other ones the spectrum has more
-fragments of the entry's peptide, not explained by its own, than of 99 of 100 of its orders: both were isolated together. `nist`: BSA1-3
-against the entries of NIST's library of BSA, half of its peptides left out, as of spectra that were not identified. With `--all` the
-spectra that were not identified are searched too. Of these an accepted match is false, `resembling`, if the spectrum resembles an entry of
-a left out peptide more, in the library of all peptides: other false ones of them are not seen, so that their share is the least that is
-possible. `unidentified` of the accepted ones are of such spectra. `share` is pooled over trials, with a 95 % interval from drawing trials
-anew (they share their spectra, so that it is rather too narrow); `mean_share` is the mean of the trials' shares, 0 where nothing is
-accepted, which a false discovery rate promises to hold. Trials are numbered, so that others (`--first`) can confirm what some suggest.
+the peptides, by sequence, are left out; of the other peptides, up to `--entries` entries (peptidoform and charge) are chosen; each entry is
+one spectrum, which is not searched. All other identified spectra are searched in this library. An accepted match is false if the peptide of
+its entry differs from that of the spectrum (I as L): `left_out` counts false matches of spectra whose peptide is not in the library,
+`others` those of other spectra. Of the false matches, `homologous` have entries whose fragments share half of their masses with the peptide
+of the spectrum. In `contained` others, the spectrum has more fragments of the entry's peptide that its own peptide does not explain than
+for 99 of 100 other orders of the residues, so that both peptides were isolated together. `nist`: BSA1-3 are searched in the entries of
+NIST's library of BSA, with half of its peptides left out; all spectra are treated as spectra that were not identified (see below). With
+`--all`, spectra that were not identified are searched too. An accepted match of such a spectrum is false (`resembling`) if, in the library
+of all peptides, the spectrum is more similar to an entry of a left-out peptide. Other false matches of these spectra are not recognised, so
+that their share is a lower bound. `unidentified` is the number of accepted matches of such spectra. `share` is pooled over trials, with a
+95 % interval from resampling trials (it is somewhat too narrow, since trials share their spectra). `mean_share` is the mean of the shares
+of the trials, 0 for trials in which nothing is accepted, as in the definition of a false discovery rate. Trials are numbered, so that
+results of some trials can be confirmed on others (`--first`).
 
-`--moved`: are decoys like foreign peptides? All entries are the library, and the precursors of all identified spectra are moved by 7 to 19
-Th, so that each match within 3 Da is false; entries of the spectrum's own peptide and homologous ones are not counted. At each similarity,
-`targets` and `decoys_by_ratio`, decoys that win divided by decoys per target, and their `ratio`, which is 1 where decoys are like foreign
-peptides. `accepted` at 1 %. One JSON line for each figure.
+`--moved` tests whether decoys match as often as foreign peptides. The library has all entries, and the precursors of all identified spectra
+are moved by 7 to 19 Th, so that each match within 3 Da is false; entries of the spectrum's own peptide, and homologous ones, are not
+counted. For each similarity: `targets`, `decoys_by_ratio` (winning decoys divided by the number of decoys per target), and their `ratio`,
+which is 1 if decoys match as often as foreign peptides. `accepted` is the number accepted at 1 %. One JSON line for each figure.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Output: one JSON line per figure.
 
 foreign
     BSA1-3 are searched in NIST's library of BSA, joined with as many entries of absent peptides (residues exchanged, fragments shifted
-    accordingly), with several seeds. The false share is twice the share of accepted matches of absent peptides, because equally many false
-    matches have entries of BSA.
+    accordingly), with several seeds. The share of false matches is twice the share of accepted matches of absent peptides, because as many
+    false matches are expected with entries of BSA.
 molecules
     Every other MassBank spectrum of each compound is in the library, and the others are queries: the share of queries whose best match is
     the correct compound.

@@ -3,15 +3,15 @@
     python -m benchmarks.localisation --data FOLDER [--splits N] [--first-split N] [--sets known qc_shew metaproteome] [--threads N]
         [--table FILE] [--search identify|modified|library] [--second-isomer SHARE]
 
-In spectra identified without a modification, the peaks of ions with a random serine, threonine or tyrosine, and the precursor, are moved
-by the mass of phosphate (`modified_spectra.plant`); nothing is predicted. Each split draws other sites. The spectra are then searched with
-the preset `phospho` of `identify`, by `modified`, or in a library predicted from the identified peptides with phosphate at each of these
-residues. One JSON line for each set and for all of them:
+In spectra that were identified without a modification, a serine, threonine or tyrosine is selected at random; the peaks of ions that
+contain it, and the precursor, are moved by the mass of phosphate (`modified_spectra.plant`). No intensities are predicted. Each split
+selects other sites. The spectra are then searched with the preset `phospho` of `identify`, by `modified`, or in a library predicted from
+the identified peptides with phosphate at each of these residues. One JSON line for each set and for all of them:
 
-* sites: accepted matches of the planted peptide with an alternative site, and how many are at the planted residue;
+* sites: accepted matches of the planted peptide that have an alternative site, and how many of them report the planted residue;
 * flr: of the peptidoform sites accepted at a reported false localisation rate of 1 % and 5 %, the share at another residue than planted;
-* calibration: matches by site probability, the share at the planted residue, and the same with each spectrum counted once, by its mean over
-  the splits: the peaks of a spectrum that are nearer to one site by chance are in all splits;
+* calibration: matches by site probability, and the share at the planted residue; also with each spectrum counted once, with its mean over
+  the splits, since peaks that favour one site by chance are in all splits;
 * equal: sites at the planted residue when matches are ranked by site score, down to a measured rate of 1 % and 5 %;
 * time: seconds of the localisation and of the whole search;
 * mixture: with `--second-isomer`, each spectrum is the sum of two isomers, with this share of the second. Matches by the probability of the

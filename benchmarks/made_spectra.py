@@ -1,10 +1,10 @@
 """Synthetic spectra of known peptides, for tests with labels and replicates for which there is no public run.
 
-Intensities are those of the model that ships (`proteoscope.engine.matches.fragment_intensities`), masses those of the peptide with a label
-(TMT) or without. The model knows no label: a labelled peptide has the intensities of the bare one here, so that a search of these spectra
-tests the estimation of error rates, not how many peptides of a labelled sample are found. Each spectrum occurs several times with
-its own noise. In addition to spectra of peptides in the database, there are as many of sequences that no protein holds: all their
-matches are false.
+Intensities are predicted by the shipped model (`proteoscope.engine.matches.fragment_intensities`); masses are those of the peptide with or
+without a label (TMT). The model does not consider labels: a labelled peptide has the intensities of the unlabelled one. A search of these
+spectra therefore tests the estimation of error rates, not how many peptides of a labelled sample are found. Each spectrum occurs several
+times with its own noise. In addition to spectra of peptides in the database, there are as many spectra of sequences that are in no protein;
+all matches of these are false.
 """
 
 from __future__ import annotations

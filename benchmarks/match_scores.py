@@ -10,8 +10,9 @@ Shapes (`--queries` and `--candidates` replace their numbers):
 * peptides: 10,000 queries of 75 peaks, each with its complement, and 10,000,000 candidates of 10 to 30 residues, in units of 0.01 Da; the
   best 20 within +-500 Da.
 
-`lists` and `vector` are the thesis's forms on one thread, for as many queries as take a second, in `seconds` for all; `index` is
-`MatchScores` on all threads, `building_s` what making it takes, `bytes` its size. `best` is the sum of the best scores.
+`lists` and `vector` are the methods of the thesis on one thread. They are measured with as many queries as take a second; `seconds` is
+scaled to all queries. `index` is `MatchScores` on all threads, `building_s` the time to build the index, and `bytes` its size. `best` is
+the sum of the best scores.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
     python -m benchmarks.match_scores_gpu [--shapes published spectra peptides] [--threads 16] [--quick] [--repeats 3]
 
-The shapes are those of match_scores.py; with `--quick` a tenth of the queries and of the candidates. For each: the thesis's vector form on
-one thread of the CPU, for as many queries as take a second; the index on all threads; and on the GPU rows of postings, in chunks of
-65,536 candidates and in smaller ones, and rows of bits where they fit.
+The shapes are those of match_scores.py; `--quick` uses a tenth of the queries and of the candidates. For each shape these are measured: the
+vector method of the thesis on one CPU thread, for as many queries as take a second; the index on all threads; and on the GPU, rows of
+postings, in chunks of 65,536 candidates and in smaller ones, and rows of bits if they fit.
 
-`making_s` is bringing the candidates to the GPU and making rows, `seconds` searching then, with all transfers, `whole_s` both. All are the
-best of the repeats, after one that compiles; `kernels_ms` the time of each kernel in both, by the device's clock, apart. `bytes` are of the
-rows on the device, `gb_s` the amount that the search kernel reads of them per second (a posting has two bytes, a word of bits four), `met`
-the matches that are counted, in billions. `same` compares candidates and scores with the CPU's. `times` is the CPU's index, made and
-searched, divided by `whole_s`.
+`making_s` is the time to send the candidates to the GPU and build rows, `seconds` the time of the following search with all transfers, and
+`whole_s` the sum. All are the minimum of the repeats, after one that compiles; `kernels_ms` is the time of each kernel in both steps by the
+clock of the device, measured separately. `bytes` is the size of the rows on the device, `gb_s` the amount of them that the search kernel
+reads per second (a posting has two bytes, a word of bits four), and `met` the number of counted matches in billions. `same` is true if
+candidates and scores are those of the CPU. `times` is the time of the CPU to build and search its index, divided by `whole_s`.
 """
 
 from __future__ import annotations

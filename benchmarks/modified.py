@@ -5,22 +5,25 @@
 
 One JSON line for each figure, all at 1 % FDR:
 
-* put back: spectra identified with an oxidation, a deamidation or an acetylated N-terminus are searched without naming it. `matched` to the
-  right peptide with the right shift, `found` of these at 1 %, `named` correctly, `sited` on the right residue. Left out, and counted as
-  `doubtful`, are those that are identified without the modification too, with an isotope error in its place. The last line counts only
-  those where no isotope error was needed to find them: an isotope error may hide another modification.
-* planted: in half of the spectra that are identified without a modification, the peaks that hold a residue are moved, and the precursor.
-* names: single planted modifications that are hard to distinguish from others: `named` correctly, `told` among the names as likely as the
-  first, `listed` among all possible names.
+* put back: spectra identified with an oxidation, a deamidation or an acetylated N-terminus are searched without specifying this
+  modification. `matched` are matched to the right peptide with the right shift; of these, `found` are accepted at 1 %, `named` have the
+  correct name, and `sited` are on the right residue. Spectra that are also identified without the modification, with an isotope error in
+  its place, are left out and counted as `doubtful`. The last line counts only spectra that were found without an isotope error, since an
+  isotope error may hide another modification.
+* planted: in half of the spectra that are identified without a modification, the peaks of ions that contain a certain residue, and the
+  precursor, are moved.
+* names: single planted modifications that are hard to distinguish from others: `named` are named correctly, `told` have the correct name
+  among the names that are as likely as the first, and `listed` have it among all possible names.
 * entrapment: in databases with a shuffled partner for each peptide (`entrapment_databases.py`), the share of false PSMs by the combined
-  estimator, of all and by group, pooled over `--seeds` databases of each set, with the interval of 95 of 100 resamples of sets, then of
-  databases within sets; also of the open and the narrow search of the same.
-* replicates: the same of `modified` only, where spectra repeat each other and most are of no peptide in the database: `tmt` and `made`,
-  synthetic spectra with and without a label, each peptide five to ten times, four of five of sequences that no protein holds; `copies`,
-  yeast and HeLa spectra five times with noise; `known`, spectra of synthetic and library peptides (`made_spectra.py`).
-* filter: of spectra that have a match at E <= 0.01 when every peptide within the shifts is placed and scored, how many have the same
-  match among the candidates with most matching masses. `--spectra` of each set, drawn at random.
-* open: PSMs, peptides and seconds of `modified`, of `identify --preset open`, and of the narrow search, of the same spectra and proteins.
+  estimator, for all PSMs and by group, pooled over `--seeds` databases of each set, with a 95 % interval from resampling the sets, then the
+  databases within sets; also for the open and the narrow search of the same spectra.
+* replicates: the same for `modified` only, with spectra that repeat each other and mostly are of no peptide in the database: `tmt` and
+  `made`, synthetic spectra with and without a label, five to ten for each peptide, four of five of them of sequences that are in no
+  protein; `copies`, yeast and HeLa spectra, five copies of each with noise; `known`, spectra of synthetic and library peptides
+  (`made_spectra.py`).
+* filter: of the spectra that have a match at E <= 0.01 if every peptide within the range of shifts is localised and scored, the number that
+  have the same match among the candidates with most matching masses. `--spectra` is the number of random spectra of each set.
+* open: PSMs, peptides and seconds of `modified`, of `identify --preset open`, and of the narrow search, with the same spectra and proteins.
 """
 
 from __future__ import annotations

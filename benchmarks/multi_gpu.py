@@ -4,17 +4,18 @@
         [--only points|spectra]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
-real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), each
-query searched `copies` times over with masses that are shifted at random by up to 10 Da more, so that one GPU is busy for seconds.
+real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), with
+each query repeated `copies` times, with masses shifted at random by up to another 10 Da, so that one GPU is busy for seconds.
 
-`seconds` is the scoring of all queries by `ScoringPass.score_one_by_one`, with packing, all transfers and merging of hits; the median of
-the runs, after one on the same GPUs that compiles the kernels and takes pinned memory. The dictionary is on the GPUs before: bringing it
-to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one GPU over n times that of n;
-with the CPU, `gain` is the time of only the same GPUs over the time together.
+`seconds` is the time to score all queries with `ScoringPass.score_one_by_one`, with packing, all transfers and merging of hits: the median
+of the runs, after one on the same GPUs that compiles the kernels and allocates pinned memory. The dictionary is sent to the GPUs before;
+sending it to all GPUs at the same time and counting the candidates takes `plan_seconds`. `efficiency` is the time of one GPU divided by n
+times the time of n GPUs; with the CPU, `gain` is the time of the GPUs alone divided by the time of GPUs and CPU together.
 
 Then k-means of points (25 million of 8 dimensions, 400 centroids, 100 rounds) by
-`proteoscope.engine.clustering.k_means`, with all transfers: `speedup` is the time of one GPU over that of n, of the whole (`seconds`) and
-of a round (`round_speedup`, by the difference of runs with half as many), and `same` whether labels and sums are those of one GPU.
+`proteoscope.engine.clustering.k_means`, with all transfers: `speedup` is the time of one GPU divided by that of n GPUs, for the whole
+computation (`seconds`); `round_speedup` is the same for one round (from the difference to runs with half as many rounds). `same` is true if
+labels and sums are those of one GPU.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ FOLDER is the unpacked test data (its files may be compressed with gzip). 2,269 
 five proteomes with reversed decoys; preset open, with precursors within `--window`.
 
 `counting_seconds`, `indexing_seconds` and `searching_seconds` are wall time of the stages of a search, transfers included on a GPU;
-`processor_seconds` is the time that all threads spent computing, which other programs on the machine disturb less. `visits` are postings
-looked at, counted on one query in a hundred and multiplied; a second of them is a second of `searching_seconds` times threads. The
-exhaustive search is timed on one query in `--every`, and multiplied by the candidates; `same_rows` is the share of its hits that the index
-found too, in the same places with the same scores.
+`processor_seconds` is the time that all threads spent computing, which other programs on the machine disturb less. `visits` is the number
+of postings that are visited, counted for one query in a hundred and multiplied; rates of visits are per second of `searching_seconds` and
+thread. The exhaustive search is timed for one query in `--every`, and its time is scaled by the number of candidates. `same_rows` is the
+share of its hits that the index also finds, at the same ranks with the same scores.
 """
 
 from __future__ import annotations

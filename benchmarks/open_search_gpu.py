@@ -2,11 +2,11 @@
 
     python -m benchmarks.open_search_gpu --data FOLDER [--times N] [--repeats N] [--threads N]
 
-One JSON line for each device. The spectra are the file's ten times over. `index_seconds` is what building the index takes (on a GPU with
-all transfers) once the forms are known; `listing_seconds`, listing them, and `segment_seconds`, cutting the spectra into ranges of keys,
-are common to both. `seconds` is the search with all transfers; of a GPU also its kernels alone (in one batch, by events). `visits` counts
-the postings that lie in the ranges of keys of a spectrum and in a chunk of the CPU's index with candidates of it; both devices'
-rates are of it.
+One JSON line for each device. Each spectrum of the file is repeated ten times. `index_seconds` is the time to build the index from the
+listed forms (on a GPU with all transfers). `listing_seconds` (listing the forms) and `segment_seconds` (converting the spectra to ranges of
+keys) are common to both devices. `seconds` is the time of the search with all transfers; for a GPU, the time of the kernels alone is added
+(in one batch, by events). `visits` is the number of postings that are in the key ranges of a spectrum and in a chunk of the CPU's index
+with candidates of the spectrum; the rates of both devices are computed with this number.
 """
 
 from __future__ import annotations

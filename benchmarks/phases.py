@@ -3,7 +3,7 @@
     python -m benchmarks.phases REPORT.json COMMAND...
 
 Runs ``proteoscope COMMAND...`` and writes a report, for `whole_command.py --phases`. Functions that begin and end a phase are wrapped when
-their module is imported, so that the program imports and computes what it does without measurement. Of nested phases, the time belongs to
+their module is imported, so that the program imports and computes the same as without measurement. Of nested phases, the time belongs to
 the innermost. Phases of the main thread and its waiting add up to the time of the process; phases of other threads run at the same time.
 """
 

@@ -3,8 +3,9 @@
     xvfb-run -a -s "-screen 0 2600x1800x24" .venv/bin/python -m benchmarks.pileup [--alignments N] [--errors SHARE] >> figures.jsonl
 
 One JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames, painted by the widget as the screen shows it, with the
-depth of the whole contig of 30,000 bases above the alignments, and 10,000 of them in view, of 150 bases: thin lines in 2,000 and in 20,000
-bases, and lines of written bases. `differences`: time to find the differences of these alignments, in the thread that reads tables.
+depth of the whole contig of 30,000 bases above the alignments, and 10,000 visible alignments of 150 bases: as thin lines within 2,000 and
+20,000 bases, and as lines of written bases. `differences`: time to find the differences of these alignments, in the thread that reads
+tables.
 """
 
 from __future__ import annotations

@@ -3,15 +3,16 @@
     python -m benchmarks.quantification --data FOLDER ratios transfers changes mixtures [--seeds 1] [--rscript Rscript]
     python -m benchmarks.quantification --data FOLDER ratios --first-seed 101 --seeds 12 --ends 0.1 0.15 0.2
 
-`ratios`: 200 peptides in ratios from 1:1 to 1:50 in the MS1 of BSA1 and BSA2, a third of them next to a co-eluting peptide: how
-many have a quantity in both runs, the median error of the ratio, and how many are off by more than two, such as those that include another
-peptide; optionally with other ends of traces than the program's. `transfers`: 2,400 peptides over BSA1-3, not identified
-everywhere, and in a third of these places not there: the part of transfers at 1 % that end there. `changes`: tables of 2,000 proteins in
-two conditions of three replicates, where a tenth change by 1.5 to 4 times: the part of those found changed at 1 % that did not, and
-how many of the changed are found; also by other moderated and plain t-tests on the same proteins, and by limma (Bioconductor) if Rscript
-has it. `mixtures`: the same of 400 proteins, where a fifth change, whose peptides are planted into the MS1 of six runs made from
-BSA1-3, nine of ten identified, through the whole of `quantify`, with and without match between runs, and of the planted amounts
-themselves. FOLDER holds spectra/bsa_ltq.
+`ratios`: 200 peptides are planted in ratios from 1:1 to 1:50 in the MS1 spectra of BSA1 and BSA2, a third of them next to a co-eluting
+peptide. Figures: how many have a quantity in both runs, the median error of the ratio, and how many ratios are wrong by more than a factor
+of two, for example because another peptide is included. `--ends` repeats this with other limits at which traces end. `transfers`: 2,400
+peptides in BSA1-3 are not identified in every run; in a third of the runs without identification they are absent. The figure is the share
+of transfers at 1 % to runs without the peptide. `changes`: tables of 2,000 proteins in two conditions with three replicates, where a tenth
+of the proteins change by a factor of 1.5 to 4. Figures: the share of unchanged proteins among those reported as changed at 1 %, and how
+many changed proteins are found; also by other moderated and plain t-tests on the same proteins, and by limma (Bioconductor) if Rscript has
+it. `mixtures`: the same for 400 proteins, a fifth of them with a change; their peptides are planted into the MS1 spectra of six runs made
+from BSA1-3, and nine of ten are identified. The whole of `quantify` is tested, with and without match between runs, and compared with the
+planted amounts themselves. FOLDER contains spectra/bsa_ltq.
 """
 
 from __future__ import annotations

@@ -2,16 +2,16 @@
 
     python -m benchmarks.quantification_errors WHAT ... [--seeds 10] [--rscript Rscript]
 
-`centre`: 2,000 proteins in three against three samples, where none, 20 % (half of them up), 20 % (all up) or 40 % (all up) change by 1.5 to
-4 times, with the noise of label-free and of TMT ratios: the share of those reported at 5 % that do not change, the power, and the
-remaining shift of the proteins that do not change. `small`: the same with changes of 1.2 to 1.5 times, and in how many tables the program
-warns that the centre is not determined. `imputation`: the same with low quantities missing and with wrong identifications, each
-in one sample, with and without imputation. `charges`: log2 errors of ratios of peptides and proteins where charge states are missing, by
-ratios of ions and by sums. `unconnected`: ratios between samples that share no ion. `blocks`: power at 5 % of balanced plexes without a
-reference and of pairs, by this program, by an independent implementation of limma's formulas, and by limma itself where Rscript has it; and
-whether a plex that is a condition is refused. `transfers`: runs with unidentifiable spectra, identified and quantified with match between
-runs: the share of transferred ions whose peptide is not in the sample, with donors by PSM and by peptide q-value. `faims`: ions quantified
-in runs that cycle through 1 to 5 compensation voltages.
+`centre`: 2,000 proteins in two conditions with three samples each, where none, 20 % (half of them up), 20 % (all up) or 40 % (all up)
+change by a factor of 1.5 to 4, with the noise of label-free and of TMT ratios. Figures: the share of unchanged proteins among those
+reported at 5 %, the power, and the remaining shift of the unchanged proteins. `small`: the same with factors of 1.2 to 1.5, and the number
+of tables in which the program warns that the centre is not determined. `imputation`: the same with low quantities missing and with wrong
+identifications, each in one sample, with and without imputation. `charges`: log2 errors of ratios of peptides and proteins with missing
+charge states, by ratios of ions and by sums. `unconnected`: ratios between samples without a common ion. `blocks`: power at 5 % for
+balanced plexes without a reference and for pairs, by this program, by an independent implementation of limma's formulas, and by limma
+itself if Rscript has it; and whether a design in which a plex is a condition is refused. `transfers`: runs with unidentifiable spectra,
+identified and quantified with match between runs: the share of transferred ions whose peptide is not in the sample, with donors by PSM and
+by peptide q-value. `faims`: ions quantified in runs that cycle through 1 to 5 compensation voltages.
 """
 
 from __future__ import annotations

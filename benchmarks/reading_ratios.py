@@ -3,8 +3,9 @@
     python -m benchmarks.reading_ratios --data FOLDER --against CHECKOUT [--rounds N] [--only NAME ...]
 
 FOLDER is the unpacked test data, from which larger files are made. Two processes, one for each checkout, read every file in turns, after
-one reading that compiles the kernels. `seconds` and `seconds_before` are CPU time of all threads, the least of all rounds: other
-programs of the machine can only add. `ratio` is now to before; above 1 is slower. A format that the other checkout does not read has none.
+one reading that compiles the kernels. `seconds` and `seconds_before` are the CPU time of all threads, the minimum of all rounds, since
+other programs on the machine can only add time. `ratio` is `seconds` divided by `seconds_before`; above 1, reading has become slower. It is
+missing for a format that the other checkout does not read.
 """
 
 from __future__ import annotations

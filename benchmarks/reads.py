@@ -2,8 +2,9 @@
 
     python -m benchmarks.reads cells [--pairs 204800] [--text 250] [--pattern 200] [--gaps 2] [--threads N] [--device cpu|cuda]
 
-Cells of all layers a second, scores only and with alignments; the median of five rounds. Texts are random nucleotides, patterns their
-beginnings with 2 % errors. Biopython's `PairwiseAligner`, which has no bound on gaps and one layer, scores some of the same pairs.
+Cells of all layers per second, for scores only and with alignments; the median of five rounds. Texts are random nucleotides; patterns are
+the beginnings of the texts with 2 % errors. Biopython's `PairwiseAligner`, which has no bound on gaps and one layer, scores some of the
+same pairs.
 
     python -m benchmarks.reads places --data FOLDER [--reads 1000000] [--rounds 3] [--threads N] [--device cpu|cuda]
 
@@ -13,8 +14,8 @@ share that is mapped within 20 bases of its origin, by number of gaps.
 
     python -m benchmarks.reads strains --data FOLDER [--reads 100000]
 
-Reads of S. aureus RN4220 without errors on NCTC 8325: how many of those that minimap2 places with a quality of 30 or more are placed the
-same. `--mappy PYTHON` names a Python that has mappy; else that of tests/peers/install.sh.
+Reads of S. aureus RN4220 without errors on NCTC 8325: of the reads that minimap2 maps with a quality of 30 or more, how many get the same
+position. `--mappy PYTHON` is a Python with mappy; the default is that of tests/peers/install.sh.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
     python -m benchmarks.reads_gpu [--parts table plans laid] [--pairs 204800] [--shapes 40] [--repeats 3] [--processor-pairs 20480]
 
-`table`: pairs of a text of 250 and a pattern of 200 bases with two gaps, scores and alignments: seconds of the class on the GPU, with
-all transfers of the pairs (`with_opening_s`: and of the sequences), by the engine, and on all threads of the CPU for some of the
-pairs in the same run; GCUPS count the cells of all layers. `kernels_ms` is the time of each kernel by the device's clock, apart.
-`laid`: of the same pairs, the kernel with every number of lanes and columns, with registers and bytes of local memory (spills) of a
-thread, and blocks that fit on a multiprocessor by them; also `predicted_ms`.
-`plans`: for many shapes of tasks the seconds of each plan, the one that is chosen, and how much longer it takes than the fastest; at the
-end, in how many of the shapes it is within 5 %. Times are the least of the repeats, after one that compiles (some seconds for each form).
-`same` compares with the CPU's rows, of some pairs.
+`table`: scores and alignments of pairs of a text of 250 bases and a pattern of 200 bases, with two gaps: seconds of the class on the GPU,
+with all transfers of the pairs (`with_opening_s`: also of the sequences), of the engine, and of all CPU threads for some of the pairs in
+the same run. GCUPS count the cells of all layers. `kernels_ms` is the time of each kernel by the clock of the device, measured separately.
+`laid`: for the same pairs, the kernel with every number of lanes and columns: registers and bytes of local memory (spills) of a thread, the
+number of blocks that therefore fit on a multiprocessor, and `predicted_ms`. `plans`: for many shapes of tasks, the seconds of each plan,
+the selected plan, and how much longer it takes than the fastest; at the end, the number of shapes for which it is within 5 %. Times are the
+minimum of the repeats, after one that compiles (some seconds for each variant). `same` compares the rows of some pairs with those of the
+CPU.
 """
 
 from __future__ import annotations

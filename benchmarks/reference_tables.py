@@ -4,11 +4,11 @@
     python -m benchmarks.reference_tables --data FOLDER --against tables.json
     python -m benchmarks.reference_tables --data FOLDER --small
 
-Searched are all datasets of `tests.peers.peer_datasets`, further presets and scores on the small ones, and a database with Smith-Waterman,
-in all formats; and small inputs with each of the seven kinds of searches, which alone are searched with ``--small``. Their runs are
-exported in all formats too. One JSON object is printed: for each search, the SHA-256 of every file that it writes, and of every column
-of its Parquet tables, by value. With ``--against``, those that differ are named on stderr and the exit status is 1. `--checkout` names
-the source tree of the version to run, else it is this one.
+The searches are those of all datasets of `tests.peers.peer_datasets`, those of the small datasets with further presets and scores, a
+Smith-Waterman search of a database in all formats, and small inputs with each of the seven kinds of searches; with ``--small``, only the
+last. The runs of the small inputs are also exported in all formats. One JSON object is printed: for each search, the SHA-256 of every file
+that it writes, and of every column of its Parquet tables, by value. With ``--against``, digests that differ are listed on stderr, and the
+exit status is 1. `--checkout` is the source tree of the version to run, by default this one.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     xvfb-run -a .venv/bin/python -m benchmarks.run_map [--points 1000000] >> benchmarks/results/run_map.jsonl
 
 One JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames, painted by the widget as the screen shows it, and
-`median_cpu` and `longest_cpu`, the CPU time of the thread that paints, which other programs do not lengthen. `whole`:
-all points in sight; `half`: the middle half of the times; `part`: a tenth of the times and of the m/z; `pointer`: the search for the point
-next to the pointer, all points in sight.
+`median_cpu` and `longest_cpu`, the CPU time of the thread that paints, which other programs do not lengthen. `whole`: all points are
+visible; `half`: the middle half of the times; `part`: a tenth of the times and of the m/z; `pointer`: the search for the point nearest to
+the pointer, with all points visible.
 """
 
 from __future__ import annotations

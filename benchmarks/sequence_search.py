@@ -8,24 +8,24 @@
 One JSON line for each figure:
 
 scoring
-    the 20 queries of the CUDASW++ papers against 20,000 proteins, scores of all pairs: GCUPS over all and for each core.
+    the 20 queries of the CUDASW++ papers against 20,000 proteins, scores of all pairs: GCUPS in total and per core.
 single
     the same for a single query, with planning and overflow: length, GCUPS.
 opening
-    seconds to open the packed database of 20,000 proteins, and its bytes for a residue without names.
+    seconds to open the packed database of 20,000 proteins, and its bytes per residue without names.
 end_to_end
-    seconds and peak megabytes of the whole command, from FASTA to table, in a process of its own.
+    seconds and peak megabytes of the whole command, from FASTA to table, in a separate process.
 beside
-    the whole command and only parasail's scoring (`sw_striped_profile_sat`, profiles made before), by turns: least wall and CPU
-    seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a CPU with AVX2.
+    the whole command, and only the scoring of parasail (`sw_striped_profile_sat`, with profiles prepared before), in turn: minimum wall and
+    CPU seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a CPU with AVX2.
 devices
     the same on each device, with its steps and what each device did.
 sensitivity
-    each domain of SCOP (or every n-th) against all: share of the family's, the superfamily's and the fold's other members that rank
-    before the first domain of another fold, averaged over the queries that have such members. Ranked by E-value.
+    each domain of SCOP (or every n-th) against all, ranked by E-value: the share of the other members of the family, the superfamily and
+    the fold that rank before the first domain of another fold, averaged over the queries that have such members.
 coverage
-    the same hits of all queries in one list: fraction of the pairs of the same family, superfamily or fold found at each rate of errors per
-    query.
+    the same hits of all queries in one list: the fraction of pairs of the same family, superfamily or fold that are found at each number of
+    errors per query.
 """
 
 from __future__ import annotations

@@ -4,33 +4,36 @@
         > sequence_search_gpu.jsonl
 
 The database is the 20,000 proteins, each 60 times: 543 million residues of real composition; the queries are the 20 of the CUDASW++ papers;
-BLOSUM62, a gap of k residues costs 11 + k. The time is that of a whole call of `AlignmentSearch.score`: the queries go to the GPU, the
-scores of all pairs, recomputed where they overflow, come back. One JSON line for each figure:
+BLOSUM62, a gap of k residues costs 11 + k. The time is that of a whole call of `AlignmentSearch.score`, in which the queries are sent to
+the GPU and the scores of all pairs, recomputed if they overflow, are returned. One JSON line for each figure:
 
 all
-    20 queries together, database on the GPU: first call (kernels compiled, unless CuPy has them on disk) and the next.
+    20 queries together, with the database on the GPU: the first call (with compilation, unless CuPy has cached the kernels on disk) and the
+    next.
 single
     each query alone.
 streamed
-    20 queries, and one, the database coming in batches while it is searched: its transfer is in the time.
+    20 queries, and one, with the database sent in batches during the search; the time includes its transfer.
 equal
     20 queries together against 1,000,000 random sequences of 512 residues.
 numbers
-    the query of 464, and four from 464 to 729 together, with each kind of numbers that the GPU can compute with.
+    the query of 464 residues, and four of 464 to 729 residues together, with each number type that the GPU supports.
 overflow
-    a query of 5,000 tryptophans against 1,000 as long, whose scores of 55,000 all overflow; one pair of 40,000 residues each.
+    a query of 5,000 tryptophans against 1,000 sequences of the same length, whose scores of 55,000 all overflow; a pair of sequences of
+    40,000 residues.
 small
-    20 queries, and one, against the 20,000 proteins; the CPU's kernels on all its threads; whether all scores are the same.
+    20 queries, and one, against the 20,000 proteins; also with the kernels of the CPU on all threads; and whether all scores are the same.
 cold
-    a new process, no kernel on disk, then another: seconds from its start to the scores of the query of 464 with the 20,000 proteins.
+    a new process without cached kernels, then another one: seconds from the start of the process to the scores of the query of 464 residues
+    with the 20,000 proteins.
 
 With --cudasw4 and the folder of its programs `makedb` and `align` (github.com/asbschmidt/CUDASW4, built with `make`), the figures `all`
 or `single`, and `equal`, come with lines `peer`: CUDASW++ 4.0 on the same GPU, database and queries, over all queries and for each, with
 the flags of its own benchmark of peak speed: --uploadFull --prefetchDBFile --verbose --mat blosum62 --gop -11 --gex -1, and
 --singlePassType DPXs16 --manyPassType_small DPXs16 --manyPassType_large DPXs32 --overflowType DPXs32 (without DPX: Half2 and Float).
-`seconds` is its own "Scan time", in which it sorts the scores, of each query's second run; `first_seconds` of the first. `same_top_scores`
-compares its best 3,000 scores with ours, `different` counts those that differ. Both are calculated as it scores: -4 for every residue
-beyond the 20, and 10 + k for a gap of k residues: its gap opening includes the first residue.
+`seconds` is its "Scan time", which includes the sorting of scores, in the second run of each query; `first_seconds` is that of the first
+run. `same_top_scores` compares its best 3,000 scores with ours, and `different` counts those that differ. Both programs use its scoring for
+this: -4 for every residue other than the 20, and 10 + k for a gap of k residues, since its gap opening includes the first residue.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python -m benchmarks.sequence_statistics --data FOLDER [--every 8] shuffled [--queries 1000] > sequence_statistics.jsonl
     python -m benchmarks.sequence_statistics --data FOLDER [--every 8] peer [--queries 50] > peer.jsonl
 
-A shuffled protein has its composition and no relatives, so that hits up to an E-value are as many as that E-value for each query. Real
-proteins of five proteomes and of a database are put into classes by the residue with the largest excess over its usual share. Those of a
-class are drawn, shuffled and searched against every n-th sequence of `mmseqs_DB.fasta`. One JSON line for each figure:
+A shuffled protein retains its composition but has no relatives, so that the expected number of hits per query up to an E-value equals this
+E-value. Real proteins of five proteomes and of a database are classified by the residue with the largest excess over its usual share.
+Proteins of each class are drawn, shuffled and searched against every n-th sequence of `mmseqs_DB.fasta`. One JSON line for each figure:
 
 shuffled
     of a class: hits for a thousand queries at each E-value, with the E-values adjusted for composition and without; the half of the classes

@@ -2,13 +2,13 @@
 
     python -m benchmarks.soak [--jobs 500] [--minutes 60] [--threads N] [--device cpu] [--cancelled 10] [--seed 1]
 
-Each job is the sample search of a kind (those that go on from an identification, on one), through the queue of jobs of the
-window; after each finished job its first export runs in the queue's other lane. Every tenth, or so, is cancelled at a random moment.
-After each round of all kinds the written files are removed, and a JSON line lists what the process holds: memory (RSS, MB), open files,
-threads, processes, and files in its own folder for temporary files. Last comes a line with `memory_growth` (median
-of the last quarter of rounds over that of the second quarter: the first one fills caches), and `left`: what more the last round holds
-than the second of open files, threads, processes and temporary files. It stops at the jobs or the minutes, whichever comes first. The
-exit status is 1 where a job failed.
+Each job is the sample search of one kind, run through the job queue of the window; follow-up searches of an identification use one
+identification. After each finished job, its first export runs in the other lane of the queue. About every tenth job is cancelled at a
+random moment. After each round of all kinds the written files are removed, and a JSON line lists what the process holds: memory (RSS, MB),
+open files, threads, processes, and files in its own folder for temporary files. Last comes a line with `memory_growth` (median of the last
+quarter of rounds over that of the second quarter: the first one fills caches), and `left`: how many more open files, threads, processes and
+temporary files there are after the last round than after the second one. The benchmark stops after the given number of jobs or minutes,
+whichever comes first. The exit status is 1 if a job failed.
 """
 
 from __future__ import annotations

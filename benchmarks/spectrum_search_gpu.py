@@ -15,13 +15,12 @@ dense
 dense-large
     the same with each spectrum thirty-three times (74,877), for the 6.2 thousand million scorings of the published experiment.
 
-`seconds` of a GPU is the scoring stage with all transfers and the packing of queries, the dictionary already there; `dictionary_seconds` is
-the time to bring it there; `kernel_seconds` is only the kernels, by the device's clock, with nothing else under way. The median of the
-runs, after one that compiles.
-`device_megabytes` is the size of CuPy's pool at the end, including freed memory. The dense workloads are searched once more with a
-budget of `memory_bytes` for the pool; `same_hits` is true if every hit and histogram is the same as without it.
-`same_top` is the share of queries whose best candidate scores as the CPU's does (to 1e-5), `same_peptide` the share with the same
-peptide; they differ where two candidates tie.
+`seconds` of a GPU is the time of the scoring stage with all transfers and the packing of queries, with the dictionary already on the GPU;
+`dictionary_seconds` is the time to send it there; `kernel_seconds` is the time of the kernels alone, by the clock of the device, while
+nothing else runs. All are the median of the runs, after one that compiles. `device_megabytes` is the size of CuPy's pool at the end,
+including freed memory. The dense workloads are searched once more with a budget of `memory_bytes` for the pool; `same_hits` is true if
+every hit and histogram is the same as without it. `same_top` is the share of queries whose best candidate has the same score as on the CPU
+(within 1e-5), `same_peptide` the share with the same peptide; the shares differ if two candidates have equal scores.
 """
 
 from __future__ import annotations

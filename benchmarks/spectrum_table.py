@@ -2,7 +2,7 @@
 
     xvfb-run -a python -m benchmarks.spectrum_table [--spectra 1000000] [--where-above 40]
 
-One JSON line a step, as `benchmarks.window` has them, and `seconds` until it is done. Spectra are synthetic, with 20 random
+One JSON line per step, as in `benchmarks.window`, with `seconds` until the step is done. Spectra are synthetic, with 20 random
 peaks; a thousand of them are identified.
 """
 

@@ -3,8 +3,8 @@
     xvfb-run -a .venv/bin/python -m benchmarks.spectrum_view [--peaks 2000] [--spectra 100000] > figures.jsonl
 
 One JSON line for each figure, in milliseconds: `median` and `longest`. `click to drawn` is from the press of the mouse on a row of the
-table to the end of the painting of a spectrum with annotation, labels and ion table, in the whole results view. `read` is
-for random rows of a file of spectra, with the rows of a row group as the search writes them and as smaller ones would be.
+table to the end of the painting of a spectrum with annotation, labels and ion table, in the whole results view. `read` is the time for
+random rows of a file of spectra, with the row groups that the search writes and with smaller ones.
 """
 
 from __future__ import annotations

@@ -2,17 +2,19 @@
 
     python -m benchmarks.structure_calibration --data FOLDER [--modes sensitive published] [--machine WORDS] [--learn]
 
-The single-domain chains of `FOLDER/structures/bench_ca` are searched with each other and (sensitive mode) with all of them reversed, by
-tables of rewards that are learned without the SCOPe fold of the query; SCOPe folds, and so superfamilies, are dealt whole to five parts.
+The single-domain chains of `FOLDER/structures/bench_ca` are searched against each other and (sensitive mode) against the reversed chains,
+with reward tables that were learned without the SCOPe fold of the query. Whole SCOPe folds, and thus whole superfamilies, are assigned to
+five parts.
 
 Constants of chance are fitted, by maximum likelihood, to the upper 3 % of the scores of chains of different SCOPe classes and of reversed
 chains of other folds (lower or improbable scores are censored); probabilities of the same fold by logistic regression.
 `--learn` fits both to all parts and writes `resources/structures/calibration.json`.
 
-Printed, and added to `benchmarks/results/structures.jsonl`: figures of each part by constants that were fitted to pairs of chains of
-the other four, all together. `e_values`: how many chains a query finds on average up to an E-value, among reversed chains and real ones of
-other folds. `same_fold`: hits by their probability, in ten bins, with the share of them that has the query's SCOPe fold, and the expected
-calibration error of all hits and of those with 5 % or more; its 95 % interval is by drawing SCOPe folds of queries again.
+These figures are printed and added to `benchmarks/results/structures.jsonl`. Each part is evaluated with constants that were fitted to
+pairs of chains of the other four parts; the figures are for all parts together. `e_values`: how many chains a query finds on average up to
+an E-value, among reversed chains and real ones of other folds. `same_fold`: hits by their probability, in ten bins, with the share of them
+that has the query's SCOPe fold, and the expected calibration error of all hits and of those with 5 % or more; its 95 % interval is computed
+by resampling the SCOPe folds of queries.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m benchmarks.structure_search_gpu --data FOLDER [--device 0] [--chains 105580]
 
-The chains are those of `FOLDER/structures/bench_ca` over and over. One JSON line for each mode: seconds of the first search and of the
-best of five further ones with the database resident, at a threshold of 0.2 and at 0; cells a second; and whether a sample of the scores is
-that of the CPU.
+The chains are repeated copies of those of `FOLDER/structures/bench_ca`. One JSON line for each mode: seconds of the first search, and of
+the fastest of five further ones with the database on the GPU, at thresholds of 0.2 and 0; cells per second; and whether a sample of the
+scores equals those of the CPU.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python -m benchmarks.structure_tables --data FOLDER
 
-writes `resources/structures/descriptors.json` and `rewards.json` from the labelled chains of `bench_ca`. The alphabets are k-means centres
-(they know no labels). Pairs of residues come from superposed chains of the same fold; their log-odds in each alphabet are added with the
-weights of a logistic regression that separates such pairs from random ones. Gap costs and baseline are not fitted but chosen, once for all.
+writes `resources/structures/descriptors.json` and `rewards.json` from the labelled chains of `bench_ca`. The alphabets are k-means centres,
+which do not use the labels. Pairs of residues come from superposed chains of the same fold; their log-odds in each alphabet are added with
+the weights of a logistic regression that separates such pairs from random ones. Gap costs and baseline are not fitted; they were chosen
+once.
 """
 
 from __future__ import annotations

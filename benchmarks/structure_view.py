@@ -2,10 +2,11 @@
 
     xvfb-run -a .venv/bin/python -m benchmarks.structure_view [--chains 20] [--residues 300] > figures.jsonl
 
-One JSON line for each figure, times in milliseconds: `median` and `longest`. `frame` is a picture of `--chains` chains of 800 x 600 pixels,
-turned by hand (edges as they are) and at rest (edges smoothed), in each style, by OpenGL and without. `click to drawn` is from the press of
-the mouse on a row of the table of hits to the end of the painting; the first picture of all makes the OpenGL context. `hits looked at`
-has the buffers that OpenGL holds, and the memory of the process in MB, after the first ten and after all of a hundred hits.
+One JSON line for each figure, times in milliseconds: `median` and `longest`. `frame` is a picture of 800 x 600 pixels with `--chains`
+chains, during a rotation (without antialiasing) and at rest (antialiased), in each style, with and without OpenGL. `click to drawn` is the
+time from the press of the mouse on a row of the table of hits to the end of the painting; the very first picture also creates the OpenGL
+context. `hits looked at` has the number of OpenGL buffers and the memory of the process in MB, after the first ten and after all of a
+hundred hits.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m benchmarks.structures_at_scale --data FOLDER [--chains 105580] [--devices cpu cuda] [--repeats 5] [--keep FOLDER]
 
-The database is made of copies: the chains of `FOLDER/structures/bench_ca` over and over, each copy with its own name and its Cα shaken by
-0.3 Å, so that no two are the same. It measures the speed of a large database, not its results: each chain has a hundred
-copies. `--keep`: folder of the database, which is reused if it exists.
+The database consists of repeated copies of the chains of `FOLDER/structures/bench_ca`. Each copy has another name and random displacements
+of its Cα by 0.3 Å, so that no two are the same. The benchmark measures the speed of searching a large database, not the quality of results,
+since each chain has a hundred copies. `--keep`: folder of the database, which is reused if it exists.
 
 structures at scale
     `seconds`: median and minimum of the runs, for the whole process; `describing_seconds`: the first run, which describes the chains and,

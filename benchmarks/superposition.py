@@ -2,11 +2,12 @@
 
     python -m benchmarks.superposition --data FOLDER [--queries 60] [--gtalign PROGRAM] [--speeds 13 9 0] [--device auto] [--machine WORDS]
 
-Every n-th chain of `FOLDER/structures/bench_ca` is a query; it is searched in all chains, and all hits are reported. Printed, and added to
-`benchmarks/results/superposition.jsonl`: seconds of the whole command (the least of three, after one that compiles); for each `--speed` of
-GTalign (Margelevičius, Nature Communications 15, 2024, 7305; its GPU or CPU version), its seconds and how our TM-scores compare with its
-own: pairs without the query itself to which one of both gives 0.5 or more by the shorter chain, mean difference, how many of ours are more
-than 0.02 and 0.05 below, and more than 0.02 above; the mean difference of all pairs.
+Every n-th chain of `FOLDER/structures/bench_ca` is a query; it is searched in all chains, and all hits are reported. These figures are
+printed and added to `benchmarks/results/superposition.jsonl`: seconds of the whole command (the minimum of three, after one that compiles);
+and for each `--speed` of GTalign (Margelevičius, Nature Communications 15, 2024, 7305; its GPU or CPU version), its seconds and a
+comparison of our TM-scores with its TM-scores. Pairs to which one of the programs gives 0.5 or more by the shorter chain are compared,
+without pairs of the query with itself: the mean difference, how many of our scores are more than 0.02 and 0.05 lower, and how many are more
+than 0.02 higher. The mean difference of all pairs is reported too.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python -m benchmarks.superposition_gpu --data FOLDER [--device 0] [--queries 60] [--candidates 100] [--machine WORDS]
 
-Every n-th chain of `FOLDER/structures/bench_ca` is a query; chains drawn at random, and the query itself, are its candidates, with
-their alignments by descriptors. Printed, and added to `benchmarks/results/superposition_gpu.jsonl`: the CPU's seconds with all
-threads; the GPU's by size of blocks, blocks per multiprocessor and pairs in a launch: the best of three; whether moves, scores, RMSD and
-pairs are identical to the CPU's.
+Every n-th chain of `FOLDER/structures/bench_ca` is a query; its candidates are random chains and the query itself, with their alignments by
+descriptors. These figures are printed and added to `benchmarks/results/superposition_gpu.jsonl`: seconds of all CPU threads; seconds of the
+GPU (the minimum of three) by size of blocks, blocks per multiprocessor and pairs in a launch; and whether moves, scores, RMSD and pairs are
+identical to those of the CPU.
 """
 
 from __future__ import annotations

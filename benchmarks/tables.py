@@ -2,10 +2,10 @@
 
     xvfb-run -a .venv/bin/python -m benchmarks.tables PROJECT [--rows 1000000] > figures.jsonl
 
-PROJECT holds a finished identification, whose real PSMs are repeated, with scores and masses that differ, until there are enough. One JSON
+PROJECT contains a finished identification. Its real PSMs are repeated with different scores and masses until there are enough. One JSON
 line for each figure, in milliseconds: `median` and `longest` of several runs. `until_shown` is from the request to the moment when the view
-has been painted with the new rows; `held` is the longest time during which the window did not respond. `rows of a filter` is only the
-time of DuckDB in filtering; two versions are compared by its `least` (`least_before`: of the version of 2026-11-22) on a busy machine.
+has been painted with the new rows; `held` is the longest time during which the window did not respond. `rows of a filter` is only the time
+of DuckDB for filtering; on a busy machine, its minimum (`least`) compares two versions (`least_before`: version of 2026-11-22).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Each line on standard input is a JSON list: the kind of reading (see `READERS`) and the paths. The answer is a line with the CPU seconds of
 all threads, or the reason why this program cannot read the files. Only the standard library and the modules of the program are imported,
-since the program may be an earlier version, whose packages were not in the package `proteoscope`.
+since the program may be an earlier version, in which the packages were not within the package `proteoscope`.
 """
 
 from __future__ import annotations

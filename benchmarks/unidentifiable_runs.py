@@ -1,8 +1,8 @@
 """Synthetic runs in which half of the spectra are of ions from no protein of the database, with scores of a search and its decoys.
 
-Each such spectrum is matched to another sequence of the ion's composition, a target or a decoy, which are equally likely, with the score of
-a wrong match; the ion is in all runs, so that a wrong identification is found in the others as well as a right one. Error rates of matches,
-peptides and proteins are those that `proteoscope import` estimates from these scores and decoys.
+Each such spectrum is matched to another sequence with the composition of the ion, with equal probability a target or a decoy, and with the
+score of a wrong match. The ion is in all runs, so that a wrong identification is transferred to other runs as easily as a right one. Error
+rates of matches, peptides and proteins are those that `proteoscope import` estimates from these scores and decoys.
 """
 
 from __future__ import annotations

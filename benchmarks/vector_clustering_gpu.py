@@ -2,13 +2,13 @@
 
     python -m benchmarks.vector_clustering_gpu [--spectra FILE.npz] [--copies 1 25 640] [--device 0] [--part 100000]
 
-The vectors are spectra, each as often as `--copies` says, each time with other intensities, fewer peaks, and a precursor that is off by
-some ppm. `--spectra` holds them as columns: `pm` precursor m/z, `ch` charge, `off` offsets, `mz` and `it` peaks; without it 40,000 are
-made at random. Intensities are square roots in bins of 0.05, windows 20 ppm wide.
+The vectors are spectra, each copied `--copies` times with other intensities, fewer peaks, and a precursor error of some ppm. `--spectra` is
+a file with their columns: `pm` precursor m/z, `ch` charge, `off` offsets, `mz` and `it` peaks; without it, 40,000 random spectra are
+created. Intensities are square roots in bins of 0.05, windows 20 ppm wide.
 
-One JSON line for each size and linkage: vectors, window pairs, islands; seconds of the first run and of the second; those of a third, in
-which the GPU is waited for after each call, by kernel, transfer, and what the host does; seconds of the CPU for about `--part`
-vectors, and whether the labels of these are the same.
+One JSON line for each size and linkage: vectors, window pairs, islands; seconds of the first run and of the second; seconds of a third run,
+which waits for the GPU after each call, by kernel, transfer, and work of the host; seconds of the CPU for about `--part` vectors, and
+whether the labels of these vectors are the same.
 """
 
 from __future__ import annotations

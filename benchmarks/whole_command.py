@@ -11,9 +11,9 @@ identify-small
     2,269 high-resolution spectra against the proteome of yeast.
 identify
     2,269 high-resolution spectra, each ten times (22,690; one MGF of 40 MB), against five proteomes with reversed decoys; preset
-    high-resolution. `index` is built by each run, or stored in the project by the run before. `reading_seconds` is what reading the spectra
-    takes in a process that has done it before, `reading_command_seconds` the time of a process that only reads them: no
-    command that reads them can take less.
+    high-resolution. `index` is built by each run, or was stored in the project by the previous run. `reading_seconds` is the time to read
+    the spectra in a process that has read them before; `reading_command_seconds` is the time of a process that only reads them, a lower
+    bound for all commands that read them.
 modified
     the 2,269 spectra against five proteomes, in a modification search.
 align
@@ -21,17 +21,17 @@ align
 cluster
     39,212 spectra of MassBank.
 structures
-    one chain against a structure database of the 855 of ``bench_ca``: as many queries as repeats, by name (``--repeats 21`` takes every
-    40th), one command each.
+    one chain against a structure database of the 855 chains of ``bench_ca``. There are as many queries as repeats, selected by name
+    (``--repeats 21`` takes every 40th), with one command each.
 structure-folder
     the same against the folder of their files.
 structure-set
     60 of the chains, one command, the best 100 of each.
 
-A run before, which is not counted, compiles kernels, writes bytecode and stores indexes. `seconds` of the process are the median of the
-runs, `own_seconds` and `steps` are reported by the best run, `processor_seconds` (the median, of all threads) and `peak_megabytes` by the
-system. ``--phases`` adds the seconds of the phases of the fastest run (see `benchmarks.phases`), of its main thread and of its other
-threads, and prints a table of all commands at the end. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
+A first run, which is not counted, compiles kernels, writes bytecode and stores indexes. `seconds` is the median time of the process over
+the runs; `own_seconds` and `steps` are reported by the fastest run; `processor_seconds` (the median, for all threads) and `peak_megabytes`
+are reported by the system. ``--phases`` adds the seconds of the phases of the fastest run (see `benchmarks.phases`), of its main thread and
+of its other threads, and prints a table of all commands at the end. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
 """
 
 from __future__ import annotations

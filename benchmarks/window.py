@@ -8,18 +8,18 @@ start
     a separate process, three times, from its first line to the window on the screen with all events processed: CPU and wall seconds, and
     number of imported modules.
 memory
-    megabytes in the idle window (`all`: also pages shared with other programs), then after openings of results of every kind in turn, a
-    row chosen in each table and each page shown: after each tenth, and after the eleventh, with which each of the eleven kinds was opened
-    once; also objects of Python and of Qt. As in the program, pages are made before, in idle moments (`--unprepared`: with the first
-    result of their kind). `own` is what the process has written (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is
-    measured; `private` has the pages of libraries' files too that no other process has in use, tens of megabytes that come with each
-    function that is used first, and go when another program loads the same library. The last line has the growth against the tenth, and
-    against the eleventh.
+    megabytes in the idle window (`all`: with pages shared with other programs), and while results of every kind are opened in turn, with a
+    row selected in each table and each page shown: after every tenth opening, and after the eleventh, when each of the eleven kinds has
+    been opened once; also the numbers of Python and Qt objects. As in the program, pages are created before, in idle moments
+    (`--unprepared`: with the first result of their kind). `own` is the memory that the process has written (anonymous pages of
+    ``/proc/self/smaps_rollup``), by which growth is measured. `private` also has pages of library files that no other process uses: tens of
+    megabytes that are added when functions are first used, and disappear when another program loads the same library. The last line has the
+    growth since the tenth and since the eleventh opening.
 stalls
-    the longest time between two beats of a timer of 2 ms, in each step of a journey through every form and every result: the seconds that
-    the window's thread computed itself (`own`), and those that passed, other threads and programs included (`clock`). `--where-above`
-    writes to stderr where the window's thread was during longer stalls (ms); with `--unprepared` the journey begins immediately, before
-    pages are made in idle moments.
+    the longest interval between two events of a timer of 2 ms, in each step of a tour through every form and every result: CPU seconds of
+    the window's thread (`own`), and wall time, which includes other threads and programs (`clock`). For stalls longer than `--where-above`
+    (ms), the position of the window's thread in the code is written to stderr. With `--unprepared` the tour begins immediately, before
+    pages are created in idle moments.
 """
 
 from __future__ import annotations
