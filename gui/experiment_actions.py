@@ -210,7 +210,7 @@ def resumed_task(project: Project, state: ExperimentState) -> ExperimentTask:
     recorded, files = RecordedFiles(inputs), dict[str, list[Path]]()
     for file in inputs:
         if file.kind != "spectra" and file.kind in {spec.name for spec in search.inputs}:
-            recorded.check(file.path)  # an untrusted project may name any file
+            recorded.check(file.path)  # the record of an untrusted project may name any file
             files.setdefault(file.kind, []).append(file.path)
     request = SearchRequest({"spectra": [], **files}, parameters, project=project.folder)
     return ExperimentTask(SearchTask(search, "", request))

@@ -189,7 +189,7 @@ class ProjectPane(QWidget):
                 self.runs.takeItem(row)
                 del self._shown[row]
         if [record.id for record, _ in self._shown] != [record.id for record in self._records if record.id in before]:
-            self._shown = []  # a replaced run is the newest
+            self._shown = []  # the order has changed, since a replaced run becomes the newest
             self.runs.clear()
         for row, record in enumerate(self._records):
             shown = record, record.id in self._resumable

@@ -115,7 +115,7 @@ class MainWindow(WindowFrame):
             self.run_actions.stop_reading()
             self.run_actions.show_no_results(run)
             if self.pages.currentWidget() in (self.run_actions.made_page, self.comparisons.view, self.selection_page):
-                # These pages would go on showing other runs.
+                # These pages would otherwise still show other runs.
                 self.run_actions.show_page(run)
             return
         self.message_bar.clear_complaint()
@@ -140,7 +140,7 @@ class MainWindow(WindowFrame):
         if page is self.selection_page:
             runs = self.project_pane.selected_runs
             if len(runs) == 1:
-                # Another one has been deleted.
+                # All other selected runs have been deleted.
                 self.show_run(runs[0])
             else:
                 self.show_selection(runs)

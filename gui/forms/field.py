@@ -31,7 +31,7 @@ class Outlined(QWidget):
         self._is_wrong = False
         self.message = toned_label(tone="wrong", is_hidden=True)
         """Label for an error, which the owner of the frame places."""
-        self.message.setParent(self)  # until it is placed
+        self.message.setParent(self)  # until the owner of the frame places it
         in_column(editor, on=self, margins=margin)
 
     @property

@@ -176,7 +176,7 @@ def file_kind(path: Path) -> FileKind:
             is_annotated = bool(written_as.library_reader) and names_its_spectra(source.peek(HEAD_BYTES))
             return FileKind(path, written_as.content, written_as.name, source.size, is_annotated=is_annotated)
     except InputError as error:
-        # Such an error names every format, or those of other inputs than the list to which the file was added.
+        # Such an error lists all formats, or formats of other inputs, which do not apply to the list to which the file was added.
         is_unknown = error.remedy.startswith(every_format()) or "no known format" in error.reason
         return FileKind(path, None, problem=str(error), unknown=error.reason if is_unknown else "")
     except ProteoscopeError as error:

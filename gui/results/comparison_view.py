@@ -221,7 +221,7 @@ class ComparisonView(PaneView):
             self.pair_box.addItem(f"{comparison.symbols[first]} and {comparison.symbols[second]}", (first, second))
         self.pair_box.blockSignals(False)
         self.pair_box.setVisible(len(comparison.runs) > 2)
-        if comparison.files.n_shared == 0:  # no spectrum is the same
+        if comparison.files.n_shared == 0:  # the runs have no common spectrum
             self.level_box.setCurrentIndex(self.level_box.findText("Peptides"))
         self._prompt_for_spectrum()
         self._show_panes()

@@ -250,7 +250,7 @@ class RunView(PaneView):
             self.exportRequested.emit(ExportTask(self.search, project.folder, replace(request, structures=structures)))
 
         if not folders:
-            export()  # reports that there are no structures
+            export()  # the export then reports that there are no structures
             return
         question = StructuresDialog(folders, self)
         question.read_button.clicked.connect(lambda: export(*map(Path, folders)))

@@ -38,7 +38,7 @@ class SiteFilterBar(FilterBar):
             "Show only sites with this text in protein, modification, residue, peptide or sequence window",
             "Show the sites accepted at the FDR of the run",
             parent,
-            has_shortcut=False,  # the filter bar above has it
+            has_shortcut=False,  # the filter bar above already has this shortcut
         )
         self._rate = 0.01
         self.probability, self.q_value = q_value_box(self.fontMetrics()), q_value_box(self.fontMetrics())

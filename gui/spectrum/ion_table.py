@@ -80,7 +80,7 @@ class _IonModel(QAbstractTableModel):
             return self._bold
         if is_found and role == Qt.ItemDataRole.ForegroundRole:
             if spectrum.carries_shift[ion] and palette_of(self._widget.palette()).is_high_contrast:
-                return None  # on the tint, the colours of ions have less than 7 : 1
+                return None  # on the tint, the colours of ions have a contrast of less than 7 : 1
             return plot_colours(self._widget.palette()).ions[SERIES[spectrum.ions.series[ion]]]
         return None
 

@@ -31,8 +31,8 @@ _CELLS_OF_ROWS = 25_000_000  # same for the kernel that processes pairs row by r
 _VECTOR_BY_ROWS = 6  # time per vector in the row-by-row kernel, in units of a vector in the lane kernel
 _PAIR_BY_ROWS = 200_000  # time for preparing a pair in the row-by-row kernel, in the same unit
 _PLANS_CACHED = 4
-_VECTORS_OF_BLOCK = 4  # of H and E that are read and written in a block of columns, for each row of the query
-_VECTORS_OF_ROW = 4  # of H and F, for each vector of a row's columns
+_VECTORS_OF_BLOCK = 4  # vectors of H and E that are read and written for each row of the query in a block of columns
+_VECTORS_OF_ROW = 4  # vectors of H and F, for each vector of columns in a row
 
 
 class AlignmentSearch:
@@ -201,7 +201,7 @@ def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
 def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
     """Return the maximum query length for which scoring a group of subjects in lanes is faster than one after another."""
     vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
-    saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # per residue of the query
+    saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # time per residue of the query
     return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf
 
 

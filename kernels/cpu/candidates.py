@@ -81,7 +81,7 @@ def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modif
     """Insert a candidate into the best hits of query q; equal scores retain the order of insertion."""
     k = hits.score.shape[1]
     position = k
-    score = np.float32(score)  # as it is stored: otherwise a score would exceed its own rounded value, and equal ones would be exchanged
+    score = np.float32(score)  # rounded as in the array; unrounded, it could exceed an equal stored score and change the order
     while position > 0 and (hits.peptide[q, position - 1] < 0 or score > hits.score[q, position - 1]):
         position -= 1
     if position == k:

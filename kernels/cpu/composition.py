@@ -53,7 +53,7 @@ def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_c
                 is_triggered = is_triggered or entropy <= trigger
             elif segment >= 0:
                 if is_triggered:
-                    masked[segment:i] = mask_code  # the window before ended here
+                    masked[segment:i] = mask_code  # the previous low-complexity window ended here
                 segment, is_triggered = -1, False
         if segment >= 0 and is_triggered:
             masked[segment:end] = mask_code

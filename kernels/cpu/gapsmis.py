@@ -513,7 +513,7 @@ class _Block:
     """Pairs that are sorted by length, distributed to threads and aligned together."""
 
     def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
-        # The fields of the search are the block's own: both are one thing in two lengths of time.
+        # A block uses private fields of its search, since both belong together and differ only in lifetime.
         self._of, self._rules = search, search._rules
         self._text_places, self._pattern_places = _places(search._texts, text_of), _places(search._patterns, pattern_of)
         n = len(text_of)
