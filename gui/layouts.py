@@ -26,9 +26,9 @@ def in_row(
     on : QWidget or None
         Widget to which the layout belongs; None for a layout inside another one.
     margins : int, (int, int, int, int) or None
-        Margins in pixels: on all sides, or left, top, right and bottom; None for those of the style.
+        Margins in pixels: on all sides, or left, top, right and bottom; None for the margins of the style.
     spacing : int or None
-        Space between items in pixels; None for that of the style.
+        Space between items in pixels; None for the space of the style.
 
     Returns
     -------

@@ -48,7 +48,7 @@ class Preparation(QObject):
         self._timer = repeated(self, self.step, _INTERVAL_MS)
 
     def begin(self) -> None:
-        """Start importing modules: first those needed by projects and pages, then those of searches."""
+        """Start importing modules: first the modules that projects and pages need, then the modules of searches."""
         self._thread.start()
         self._timer.start()
 

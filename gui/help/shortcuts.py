@@ -28,7 +28,7 @@ class Shortcut:
 
 
 def shortcuts_of(window: QWidget) -> list[Shortcut]:
-    """Return all shortcuts of a window, grouped by the view in which they work; those of the whole window are first.
+    """Return all shortcuts of a window, grouped by the view in which they work; shortcuts of the whole window come first.
 
     A shortcut works while its view is shown or, if it belongs to a widget of the view, while that widget has the keyboard focus. A
     `QShortcut` is listed only if it has a description (`QShortcut.whatsThis`).

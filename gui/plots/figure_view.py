@@ -449,7 +449,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
 
 def _form(figure: Figure | None) -> object:
-    """Return the properties of a figure that determine the layout of its axes, by which figures are compared."""
+    """Return the properties of a figure that determine the layout of its axes; figures with equal properties have the same layout."""
     if figure is None:
         return None
     panels = [(bool(panel.title), panel.relative_height) for panel in figure.panels]

@@ -20,7 +20,7 @@ from proteoscope.gui.theme import colours
 
 _MS_TO_SAVE = 600
 _MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_CHARACTERS = 200, 50, 500
-"""Maximum numbers of log lines and warnings, and of characters per line: Qt lays out the whole text at once."""
+"""Maximum numbers of log lines and warnings, and of characters per line, since Qt lays out the whole text at once."""
 
 
 class _Text(QTextBrowser):

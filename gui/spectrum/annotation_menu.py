@@ -70,7 +70,7 @@ class AnnotationMenu(QMenu):
         self.show_choice(self.choice, self._run_settings)
 
     def show_choice(self, choice: AnnotationChoice, run_settings: IonSettings | None = None) -> None:
-        """Show a choice in the fields, combined with the ion settings of a run (None: those of the previous run)."""
+        """Show a choice in the fields, combined with the ion settings of a run (None: the settings of the previous run)."""
         self.choice = choice
         self._run_settings = run_settings or self._run_settings
         settings = choice.settings(self._run_settings)

@@ -47,7 +47,7 @@ _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "software", "gdi g
 _MAXIMUM_TRIANGLES, _MAXIMUM_IN_SOFTWARE = 1_000_000, 110_000
 """Maximum number of triangles with a GPU and with software rendering, which draws 96,000 triangles in 24 ms on two cores."""
 _LARGEST_PICTURE, _LARGEST_DOUBLED = 8192, 4096
-"""Maximum pixels on a side of a picture, and of a smooth picture that software draws at twice its size."""
+"""Maximum number of pixels along a side of a picture, and of a smooth picture that software rendering draws at twice its size."""
 
 _COLOUR_BUFFER, _DEPTH_BUFFER, _DEPTH_TEST, _CULL_FACE, _TRIANGLES = 0x4000, 0x100, 0x0B71, 0x0B44, 0x0004
 _LESS, _LESS_OR_EQUAL = 0x0201, 0x0203
@@ -125,7 +125,7 @@ class _Uploaded:
 
 
 class _Seen(NamedTuple):
-    """Camera and display settings of a picture, by which changes are detected."""
+    """Camera and display settings of a picture, used to detect changes."""
 
     camera: Camera
     sphere: Sphere

@@ -357,7 +357,7 @@ class Scene:
         return self._coloured(key, mesh, tones)
 
     def _ligand(self, trace: Trace, atoms: Atoms, of_carbon: tuple[int, int, int]) -> Body:
-        """Return the sticks and balls of a ligand, thicker than those of side chains, since an ion is a single ball."""
+        """Return the sticks and balls of a ligand; they are thicker than in side chains, since an ion is a single ball."""
         key = (trace, "ligands")
         mesh = self._mesh(key, partial(sticks, atoms.position, atoms.bonds, _LIGAND_RADIUS))
         tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Conversion of pairs of chains to the input of superposition, and of the output of superposition to results.
+"""Conversion of pairs of chains to the input of a superposition, and of its output to results.
 
 The search on GPUs uses these functions too, so that input and results are the same.
 """

@@ -219,7 +219,7 @@ def _ion_mz(prefix, total, series, z, settings):
 
 @njit(nogil=True, cache=True)
 def _set_strides(row, matches, workspace):
-    """Write the stride by which a state number grows with one modification of each type; return the number of states and the total mass."""
+    """Write, for each type, by how much one modification increases a state number; return the number of states and the total mass."""
     states, total = np.int64(1), matches.n_term[row] + matches.c_term[row]
     for t in range(matches.counts.shape[1]):
         workspace.stride[t] = states
@@ -447,7 +447,7 @@ def localise_sites(spectra, matches, settings, evidence, first, last, probabilit
 
 @njit(nogil=True, cache=True)
 def _count_bond(row, bond, state, before, total, spectra, matches, settings, counts, workspace):
-    """Count the ions of a bond with only one possible state, and those of states with one modification more or less."""
+    """Count the ions of the only possible state of a bond, and the ions of states with one modification more or less."""
     s, stride = matches.spectrum[row], workspace.stride
     charges = max(1, min(settings.maximum_fragment_charge, matches.charge[row] - 1))
     n_n, n_series = len(settings.n_term_series), len(settings.n_term_series) + len(settings.c_term_series)

@@ -70,7 +70,7 @@ NEEDS_CORRELATION = tuple(kind.needs_correlation for kind in SCORE_KINDS)
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _reach(settings):
-    """Return (a, b) such that an ion can match a peak at m only if its m/z is within a + b m.
+    """Return (a, b): an ion can match a peak at m only if the m/z of the ion is within a + b m of the peak.
 
     An ion at t matches a peak at m if abs(m - t) <= absolute + relative t, up to t = (m + absolute) / (1 - relative)
     = m + (absolute + relative m) / (1 - relative), and less for t below m. An exact comparison follows; rounding must not miss any match.

@@ -147,7 +147,7 @@ def _find_bridges(first, second, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _mark_strands(bridges, number, block, states):
-    """Set the residues of bridges to strand, and those of a bulge between two ladders of the same type."""
+    """Set the residues of bridges, and the residues of a bulge between two ladders of the same type, to strand."""
     # Ladders: i from first to last, j from low to high.
     first, last = bridges[:, 0].copy(), bridges[:, 0].copy()
     low, high = bridges[:, 1].copy(), bridges[:, 1].copy()

@@ -1,9 +1,10 @@
 """Decoy spectra: residues are shuffled and fragment peaks moved (Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
 
-Decoys estimate the number of false matches only if they resemble other spectra as much as real spectra do. Most peaks that spectra of
-different peptides have in common are not sequence-specific: immonium ions, two-residue ions, remaining precursor, and peaks of other
-molecules. A peak is therefore moved only if a b, y, c or z ion explains it and hardly anything else does. Peaks below 300 Th and near the
-precursor are not moved. Losses, isotopes and a ions are not considered, since their many positions explain other peaks by chance.
+The number of false matches can be estimated from decoys only if decoys resemble other spectra as much as real spectra do. Most peaks that
+spectra of different peptides have in common are not sequence-specific: immonium ions, two-residue ions, remaining precursor, and peaks of
+other molecules. A peak is therefore moved only if a b, y, c or z ion explains it and other explanations are unlikely. Peaks below 300 Th
+and near the precursor are not moved. Losses, isotopes and a ions are not considered, since their many positions explain other peaks by
+chance.
 """
 
 from __future__ import annotations
