@@ -3,7 +3,7 @@
 A search may divide its matches into classes with separate error rates: identifications by `match_class`, open modification searches by the
 kind of the mass shift, open library searches by whether the masses are the same. The first class is the main one.
 
-Mass shifts that a search measures differ slightly between runs. Shifts without a name are therefore cut to hundredths of a dalton, so
+Mass shifts that a search measures differ slightly between runs. Shifts without a name are therefore truncated to 0.01 Da, so
 that a peptide with the same shift at the same site is one peptidoform in all runs.
 """
 
@@ -135,7 +135,7 @@ class RunMatches(NamedTuple):
 
 
 def _with_cut_shifts(table: pa.Table) -> pa.Table:
-    """Return the table with the masses of modifications without a name cut to hundredths of a dalton, in texts and in the mass."""
+    """Return the table with the masses of modifications without a name truncated to 0.01 Da, in texts and in the mass."""
     texts = pa.compute.replace_substring_regex(in_one(table["peptide"]).cast(pa.string()), rf"\[{_UNNAMED}\]", r"[\1\2]")
     for pattern, text in ((r"(\.\d)0\]", r"\1]"), (r"\.0\]", "]")):
         texts = pa.compute.replace_substring_regex(texts, pattern, text)

@@ -14,27 +14,12 @@ import pytest
 
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QGroupBox,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QScrollArea,
-    QTabBar,
-    QTableWidget,
-    QTableWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
 from pytestqt.qtbot import QtBot
 
 from proteoscope.gui.theme import Theme, ThemeChoice
 from proteoscope.gui.window import MainWindow
 from tests.gui.every_page import EveryPage
-from tests.gui.layout_problems import lasting_problems, layout_problems, out_of_reach
-from tests.gui.result_views import cut_off
+from tests.gui.layout_problems import lasting_problems
 
 _SMALL, _USUAL = (1024, 700), (1280, 800)
 _WALK = "test_no_page_tab_or_dialog_cuts_off_its_contents"
@@ -95,63 +80,3 @@ def test_no_page_cuts_off_its_contents_on_a_screen_with_scale_2() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"{__file__}::{_WALK}[light-1280]"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout[-20_000:]
-
-
-def test_layout_check_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
-    page, inner = QWidget(), QLabel("a text that is longer than its place")
-    inner.setParent(page)
-    inner.setGeometry(80, 0, 40, 20)
-    qtbot.addWidget(page)
-    page.resize(100, 50)
-    page.show()
-    assert len(out_of_reach(page)) == 1 and len(cut_off(page)) == 1
-    inner.move(20, 0)
-    assert out_of_reach(page) == []
-
-
-def test_layout_check_detects_cut_controls_and_overlaps(qtbot: QtBot) -> None:
-    page = QWidget()
-    first, second, bar, choice, box = QPushButton("Run"), QPushButton("Stop"), QTabBar(), QComboBox(), QGroupBox("Minimum matched peaks")
-    bar.setUsesScrollButtons(True)
-    for title in ("Spectrum", "Coverage"):
-        bar.addTab(title)
-    choice.addItem("Spectral dot product")
-    for widget, x, width in ((first, 0, 100), (second, 120, 100), (bar, 240, 300), (choice, 560, 300), (box, 880, 300)):
-        widget.setParent(page)
-        widget.setGeometry(x, 0, width, 40)
-    qtbot.addWidget(page)
-    page.resize(1200, 50)
-    page.show()
-    assert layout_problems(page) == []
-    for widget, kind in ((bar, "tab "), (choice, "choice "), (box, "group ")):
-        widget.resize(60, 40)
-        problems = layout_problems(page)
-        assert problems and all(problem.startswith(kind) for problem in problems)
-        widget.resize(300, 40)
-    second.move(80, 0)
-    assert layout_problems(page) == ["QPushButton 'Stop' on QPushButton 'Run' by PySide6.QtCore.QSize(20, 40)"]
-
-
-def test_layout_check_detects_cut_cells_and_scrolled_dialogs(qtbot: QtBot) -> None:
-    dialog, table, area, page = QDialog(), QTableWidget(1, 1), QScrollArea(), QWidget()
-    table.setHorizontalHeaderLabels(["Peptide"])
-    table.setItem(0, 0, QTableWidgetItem("HLVDEPQNLIK"))
-    QVBoxLayout(page).addWidget(QLabel("a page"))
-    area.setWidgetResizable(True)
-    area.setWidget(page)
-    row = QHBoxLayout(dialog)
-    row.addWidget(table)
-    row.addWidget(area)
-    qtbot.addWidget(dialog)
-    dialog.resize(500, 300)
-    dialog.show()
-    table.setColumnWidth(0, 200)
-    assert layout_problems(dialog) == []
-    table.setColumnWidth(0, 30)
-    assert len(layout_problems(dialog)) == 2
-    for item in (table.item(0, 0), table.horizontalHeaderItem(0)):
-        assert item is not None
-        item.setToolTip("HLVDEPQNLIK")
-    assert layout_problems(dialog) == []
-    page.setMinimumHeight(1000)
-    qtbot.waitUntil(lambda: len(layout_problems(dialog)) == 1)
