@@ -1,4 +1,4 @@
-"""Experiments: many runs in one project, each searched alone with the same parameters."""
+"""Experiments: many runs in one project, each searched separately with the same parameters."""
 
 import lazy_loader
 

@@ -1,20 +1,21 @@
 """Competition of peptides over all runs of an experiment.
 
-Accepted peptides of many runs are mostly the same correct ones, but other false ones in each run, so that the union of lists with 1 % false
-peptides has many more. Error rates of an experiment are therefore estimated by one competition:
+Many runs mostly share their correct peptides, but each run has different false ones, so that the union of lists with 1 % false peptides
+contains a much larger fraction of false peptides. Error rates of an experiment are therefore estimated by one competition:
 
 1. Within each run, the score of each match becomes its posterior error (`proteoscope.engine.statistics.posterior_error`), a scale on which
-   runs of different quality can be compared. The logit is a straight line that is fitted to the matches of the run, whatever their class,
-   but not to those of the same peptide or its decoy (five folds).
-2. A peptidoform has the lowest posterior error of its matches in all runs, for each class of matches.
+   runs of different quality can be compared. The logit is a straight line. It is fitted to the matches of the run in all classes, except
+   those of the same peptide or its decoy (five folds).
+2. For each class of matches, a peptidoform has the lowest posterior error of its matches in all runs.
 3. A peptidoform and its decoy compete, and only the better remains ("double competition": Lin, Short, Noble & Keich 2022, J Proteome Res
    21:2412). A decoy has the residues of its target, modifications of the same total mass, the same class and the same protein.
 4. Each class has its own error rate (`proteoscope.engine.matches.class_rates`). Protein groups are made from the accepted peptidoforms and
    are picked (`proteoscope.engine.matches.protein_groups`; The, Samaras, Kuster & Wilhelm 2022, Mol Cell Proteomics 21:100437).
 
 A peptide and its decoy are in one fold, so that false targets and decoys are exchangeable in each step: the calibration decides the order,
-but not the rate. If a match took part in the fit, a false target with a high score would lower its own error, and the lowest errors of many
-runs would be those of such targets. In simulated experiments at a reported 1 %, these percentages of the peptides were false:
+but not the rate. If a match took part in its own fit, a false target with a high score would lower its own error, and the lowest errors in
+many runs would belong to such targets. In simulated experiments at a reported rate of 1 %, the following percentages of the peptides were
+false:
 
     runs and spectra    spline, all matches    straight, all matches    straight, five folds
     40 of 600           1.47                   1.07                     1.01
@@ -63,7 +64,7 @@ MATCH = np.dtype(
 """Best match of a peptidoform in a class: keys of class and peptidoform, error rates, PSM and run, numbers of accepted PSMs and runs."""
 
 SCALE = ScoreScale(0.0, 1.0 / np.log(10.0), 3.0)
-"""Prior parameters of the decoy tail of `score_of`: of false matches, at most a share of p has a posterior error below p."""
+"""Prior parameters of the decoy tail of `score_of`: among false matches, at most a fraction p has a posterior error below p."""
 
 _FOLDS = 5
 _LOWEST_ERROR = 1e-300
@@ -77,7 +78,7 @@ class Rates(NamedTuple):
     Attributes
     ----------
     q_value, posterior_error : ndarray of float64, shape (n,)
-        NaN in classes without an error rate, and 1 for those that lose.
+        NaN in classes without an error rate, and 1 for peptidoforms that lose the competition.
     loses : ndarray of bool, shape (n,)
         True if the decoy of a target, or the target of a decoy, is better.
     """
@@ -96,7 +97,7 @@ def score_of(posterior_error: NDArray[np.float64]) -> NDArray[np.float64]:
 def posterior_errors(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], family: NDArray[np.int64], decoy_ratio: float = 1.0
 ) -> NDArray[np.float64]:
-    """Return the posterior error of each match of a run, from the matches of other peptides.
+    """Return the posterior error of each match of a run, estimated from the matches of other peptides.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ def best_matches(rows: NDArray[np.void], score: NDArray[np.float64], is_accepted
     rows : ndarray of `MATCH`, shape (n,)
         Matches of the run.
     score : ndarray of float64, shape (n,)
-        Score of each match; of equal scores the first PSM is the best.
+        Score of each match; with equal scores, the first PSM is the best.
     is_accepted : ndarray of bool, shape (n,)
         True for matches that the run accepts.
 
@@ -180,7 +181,7 @@ def best_matches(rows: NDArray[np.void], score: NDArray[np.float64], is_accepted
 
 
 def merge_matches(matches: NDArray[np.void]) -> NDArray[np.void]:
-    """Return one row for each key, ascending: the lowest posterior error, of the first run and PSM that have it, and the summed counts.
+    """Return one row for each key, ascending: lowest posterior error, the first run and PSM with this error, and summed counts.
 
     The result depends neither on the order of the rows nor on earlier merging.
     """
@@ -240,7 +241,7 @@ def compete(
     match_class : ndarray of int64, shape (n,)
         Class of each row, which has its own error rate; 0 is the main class.
     pair : ndarray of int64, shape (n,)
-        Number shared by a target and its decoy, from 0. Of equal scores the decoy wins.
+        Number shared by a target and its decoy, from 0. With equal scores, the decoy wins.
     family : ndarray of int64, shape (n,)
         Number shared by all peptidoforms of a peptide and of its decoy.
     plus_one, decoy_ratio, leads

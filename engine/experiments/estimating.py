@@ -23,13 +23,13 @@ __all__ = ["estimate_experiment", "keep_memory"]
 _DISK_SHARE = 0.4
 """Bytes of results per byte of an unpacked spectrum file, before a run is finished (benchmarks: results/experiments.jsonl)."""
 _GRID = 20.0
-"""Files whose size differs by less than about 1/20 have one estimate."""
+"""Files whose sizes differ by less than about 1/20 share one estimate."""
 _OF_ALL = frozenset(("residues", "peptides", "entries"))
 """Counts of the databases, which all runs have in common."""
 
 
 def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[ExperimentRow], project: Project) -> Estimate:
-    """Return the estimate of the runs of an experiment that are not finished: seconds and disk of all, memory of the largest.
+    """Return the estimate of the unfinished runs of an experiment: time and disk of all runs, memory of the largest run.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[E
     sizes = {file: content_bytes(Path(file)) for file in files if file not in missing}
     if not sizes:
         raise ParameterError("no run of the experiment is left to search" + (": its files do not exist" if missing else ""))
-    # The largest first, whose memory is that of the experiment.
+    # The largest run comes first; its memory is that of the experiment.
     groups: dict[tuple[str, int], list[str]] = {}
     for file in sorted(sizes, key=lambda file: -sizes[file]):
         groups.setdefault((PurePath(file).suffix.lower(), round(_GRID * math.log(max(1, sizes[file])))), []).append(file)
@@ -86,7 +86,7 @@ def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[E
 
 
 def keep_memory(search: Search, request: SearchRequest, limit: int, rows: Sequence[ExperimentRow], project: Project) -> SearchRequest:
-    """Return a request by which each run is expected to need less memory than `limit` (MB), or the same request if the limit is 0.
+    """Return a request with which each run should need less memory than `limit` (MB), or the same request if the limit is 0.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def keep_memory(search: Search, request: SearchRequest, limit: int, rows: Sequen
 
 
 def _sum(estimates: Sequence[tuple[Estimate, int]]) -> Estimate:
-    """Return the estimate of runs one after the other in one process, each given with its number."""
+    """Return the estimate of consecutive runs in one process; each estimate is given with its number of runs."""
     first = estimates[0][0]
 
     def total(mappings: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, float]:

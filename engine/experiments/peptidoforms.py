@@ -22,7 +22,7 @@ from proteoscope.engine.results.arrow import in_one
 __all__ = ["FORM_COLUMNS", "FormProteins", "class_numbers", "form_families", "keyed_forms", "merge_forms", "numbers_of", "truths_of"]
 
 FORM_COLUMNS = ("peptide", "sequence", "proteins", "calculated_mass", "is_decoy")
-"""Columns that describe a peptidoform, equal in all runs except for the proteins: a second pass searches fewer."""
+"""Columns that describe a peptidoform. They are equal in all runs except for the proteins, since a second pass searches fewer proteins."""
 
 
 def numbers_of(column: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -65,7 +65,8 @@ def keyed_forms(table: pa.Table) -> pa.Table:
 def merge_forms(tables: Sequence[pa.Table], place: Any) -> pa.Table:
     """Return a row for each peptidoform, ascending by key, with its longest list of proteins.
 
-    A second pass searches some proteins only, so that its lists may be shorter. Of equally long lists, that with the lowest hash is taken.
+    A second pass searches only some proteins, so that its lists may be shorter. Among equally long lists, the one with the lowest hash is
+    used.
 
     Raises
     ------

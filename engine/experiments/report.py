@@ -66,10 +66,10 @@ REPORT = "experiment-report"
 """Kind and name of the run with the report."""
 NO_PROTEINS = "No protein groups: not all peptides of the library have a protein; search with --database"
 
-_FORM = 2  # of the tables; other reports are not read again
+_FORM = 2  # version of the tables; reports of other versions are not reused
 _FEWEST_MERGED = 1 << 17  # rows that are collected before they are merged
 _BASE_BYTES, _FORM_BYTES, _PSM_BYTES = 2e8, 600.0, 2000.0
-"""Upper limits of the memory: of the program, of each PSM of all runs, and of each PSM of the run that is read (benchmarks.experiments)."""
+"""Upper limits of memory: for the program, per PSM of all runs, and per PSM of the run that is being read (benchmarks.experiments)."""
 _NAMED = 5
 _DAMAGED = f"Delete run '{REPORT}' (proteoscope runs PROJECT --delete {REPORT}) and report again"
 
@@ -83,7 +83,7 @@ class ExperimentReport:
     run : str
         Name of the run with the tables.
     n_runs, n_reused : int
-        Number of runs, and of those whose matches an earlier report had stored.
+        Number of runs, and number of runs whose matches an earlier report had stored.
     left_out : tuple of str
         Runs of the experiment that are not finished.
     n_psms : int
@@ -256,7 +256,7 @@ class _Previous(NamedTuple):
 def _previous_report(
     project: Project, record: RunRecord | None, described: dict[str, Any], search: RunMatches, digests: dict[str, str]
 ) -> _Previous | None:
-    """Return the earlier report if it can be built on: the same settings, and no run that has changed or was removed."""
+    """Return the earlier report if it can be extended: it has the same settings, and no run has changed or was removed."""
     if record is None or record.status != "done" or record.version != VERSION or record.parameters != described:
         return None
     try:
@@ -392,7 +392,7 @@ class _Report:
     def _peptides(
         self, matches: NDArray[np.void], forms: pa.Table, row_of_form: NDArray[np.int64], proteins: FormProteins, rates: Rates
     ) -> tuple[_Peptides, NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the peptides and protein groups, and of each match the row of its peptide, and True if it is an accepted target.
+        """Return the peptides and protein groups, and for each match the row of its peptide and True if it is an accepted target.
 
         A peptidoform is represented by its match in the class with the lowest q-value.
         """
@@ -445,7 +445,7 @@ class _Report:
         described = {**missing, "length": np.zeros(len(groups), np.int64), "sequence": [""] * len(groups)}
         members = proteins.accession.take(pa.array(groups.members))
         group_table = protein_table(groups, members, described, group_error).select(list(EXPERIMENT_PROTEINS.by_name))
-        # Peptidoforms of a sequence are in the group of the one that was used.
+        # All peptidoforms of a sequence are in the group of the peptidoform that was used.
         sequence = np.asarray(sequences.dictionary_encode().indices) * 2 + rows.is_decoy
         group_of_sequence = np.full(2 * n, -1, np.int64)
         group_of_sequence[sequence[evidence]] = groups.razor_group

@@ -1,9 +1,9 @@
-"""Matches of the runs of an experiment, as columns that all searches have, so that their competition does not depend on the search.
+"""Matches of the runs of an experiment, as columns common to all searches, so that their competition does not depend on the search.
 
 A search may divide its matches into classes with separate error rates: identifications by `match_class`, open modification searches by the
 kind of the mass shift, open library searches by whether the masses are the same. The first class is the main one.
 
-Mass shifts that a search measures differ slightly between runs. Shifts without a name are therefore truncated to 0.01 Da, so
+Mass shifts that a search measures differ slightly between runs. Shifts without a name are therefore truncated to hundredths of a dalton, so
 that a peptide with the same shift at the same site is one peptidoform in all runs.
 """
 
@@ -52,7 +52,7 @@ _NAMED = 5
 
 
 class RunMatches(NamedTuple):
-    """Settings by which the matches of all runs of an experiment compete, and the function that reads those of a run.
+    """Settings by which the matches of all runs of an experiment compete, and the function that reads the matches of a run.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class RunMatches(NamedTuple):
 
     @property
     def pairs_by_protein(self) -> bool:
-        """True if a peptide and its decoy are of a protein and its decoy; decoys of a library are of entries."""
+        """True if a peptide and its decoy belong to a protein and its decoy; decoys of a library belong to entries."""
         return self.kind != "library"
 
     @property
@@ -101,7 +101,7 @@ class RunMatches(NamedTuple):
         return not pa.compute.any(pa.compute.is_in(accessions, value_set=pa.array(_NAMELESS))).as_py()
 
     def read(self, project: Project, run: str) -> tuple[pa.Table, int]:
-        """Return the best matches of the spectra of a run, with a column ``class`` (int64), and the number of those that no decoy rates.
+        """Return the best matches of the spectra of a run, with a column ``class`` (int64), and the number of unrated ones.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class RunMatches(NamedTuple):
 
 
 def _with_cut_shifts(table: pa.Table) -> pa.Table:
-    """Return the table with the masses of modifications without a name truncated to 0.01 Da, in texts and in the mass."""
+    """Return the table with the masses of unnamed modifications truncated to hundredths of a dalton, in texts and in masses."""
     texts = pa.compute.replace_substring_regex(in_one(table["peptide"]).cast(pa.string()), rf"\[{_UNNAMED}\]", r"[\1\2]")
     for pattern, text in ((r"(\.\d)0\]", r"\1]"), (r"\.0\]", "]")):
         texts = pa.compute.replace_substring_regex(texts, pattern, text)

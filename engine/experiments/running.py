@@ -46,13 +46,13 @@ class RunOutcome:
 
 
 def experiment_status(project: Project, rows: Sequence[ExperimentRow]) -> dict[str, str]:
-    """Return the status of each run of an experiment by its name: that in the project, or ``not searched``."""
+    """Return the status of each run of an experiment by its name: the status in the project, or ``not searched``."""
     status = {run.id: run.status for run in project.runs()}
     return {row.run: status.get(row.run, "not searched") for row in rows}
 
 
 def finished_rows(project: Project, run_ids: Iterable[str], rows: Sequence[ExperimentRow]) -> list[ExperimentRow]:
-    """Return the rows by which finished runs of a project join its experiment.
+    """Return the rows that add finished runs of a project to its experiment.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def write_sdrf(project: Project, path: Path, values: Mapping[str, str]) -> list[
 def run_experiment(
     search: Search, request: SearchRequest, rows: Sequence[ExperimentRow], project: Project, progress: Progress
 ) -> list[RunOutcome]:
-    """Search each run of an experiment alone, and return the outcomes in the order of the table.
+    """Search each run of an experiment separately, and return the outcomes in the order of the table.
 
     A finished run is not searched again, and a stopped one is resumed. A run that fails because of its file is reported, and the others are
     searched.
@@ -182,7 +182,7 @@ def _run_all(
 
 
 def _request_of_run(request: SearchRequest, row: ExperimentRow, project: Project, record: RunRecord | None) -> SearchRequest:
-    """Return the request for a run; it resumes the stopped run `record` if the request is the same."""
+    """Return the request for a run; if it equals that of the stopped run `record`, it resumes this run."""
     result = replace(request, inputs={**request.inputs, "spectra": [Path(row.file)]}, run_name=row.run)
     checkpoint = None if record is None or record.status not in ("cancelled", "failed") else project.checkpoint(row.run)
     if checkpoint is None or checkpoint.origin == "copied":

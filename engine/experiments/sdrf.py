@@ -68,7 +68,7 @@ def sdrf_cells(path: Path, header: Sequence[str], lines: Sequence[Sequence[str]]
     list of (int, dict)
         Line number and cells of each line that is not empty.
     list of str
-        Warnings. Technical replicates of a sample are samples with a number after its name.
+        Warnings. Technical replicates of a sample become separate samples, with a number after the name of the sample.
 
     Raises
     ------

@@ -97,7 +97,7 @@ def read_table(path: Path, progress: Progress | None = None) -> list[ExperimentR
 
 
 def _converted_files(folder: Path, names: Iterable[str]) -> tuple[dict[str, str], int]:
-    """Return the path of each data file, or of the only spectrum file with its name and another ending, and the number of the latter."""
+    """Return the path of each data file, or of the only spectrum file with its name but another ending, and the number of such files."""
     by_stem: dict[str, list[Path]] = {}
     for file in entries(folder):
         if has_suffix(file.name, "spectra"):
@@ -156,7 +156,7 @@ def describe_files(files: Sequence[Path], pattern: str = "") -> list[ExperimentR
 def add_rows(
     rows: Sequence[ExperimentRow], new: Sequence[ExperimentRow], project: Project, progress: Progress
 ) -> tuple[list[ExperimentRow], int]:
-    """Return the rows of an experiment with those of further files, which get run names and digests, and the number of added files.
+    """Return the rows of an experiment with rows for further files, which get run names and digests, and the number of added files.
 
     A file with the same content as one in the experiment is left out with a warning.
 
@@ -200,7 +200,7 @@ def add_rows(
 
 
 def remove_runs(rows: Sequence[ExperimentRow], names: Iterable[str]) -> list[ExperimentRow]:
-    """Return the rows without those of the given runs, each named by its run, its path or its file name.
+    """Return the rows without those of the given runs; a run is given by its name, its path or its file name.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def write_experiment(project: Project, rows: Sequence[ExperimentRow]) -> None:
     Raises
     ------
     InputError
-        If the table is larger than what can be read again.
+        If the table is too large to be read again.
     StorageError
         If writing fails.
     """

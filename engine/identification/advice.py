@@ -1,7 +1,7 @@
 """Advice on a run with few identifications: warnings on likely causes, computed after the results are written.
 
-Causes that only need counts are always examined. Probe searches (of a sample, with other settings) may take a tenth of the time of the five
-search steps, or any time.
+Causes that only need counts are always examined. Probe searches (of a sample of the spectra, with other settings) may take a tenth of the
+time of the five search steps, or are unlimited.
 """
 
 import tempfile
@@ -49,11 +49,11 @@ _ENZYMES = ("Trypsin", "Lys-C", "Arg-C", "Asp-N", "glutamyl endopeptidase", "Chy
 _MOSTLY = 0.5
 _MAXIMUM_PROBED = 300
 _CONFIDENT, _ENOUGH, _TIMES = 0.05, 15, 3
-"""q-value of confident matches; for advice, their minimum number and minimum ratio to those with the requested settings."""
+"""q-value of confident matches; for advice, their minimum number, and their minimum ratio to the number with requested settings."""
 _MAXIMUM_RESIDUES = 12_000_000
-"""Maximum number of residues, with decoys, of a database that is digested with other enzymes."""
+"""Maximum number of residues, including decoys, in a database that is digested with other enzymes."""
 _RESIDUES_PER_SECOND = 12e6
-"""Approximate number of residues per second in digesting and searching a database for one enzyme."""
+"""Approximate number of residues that are digested and searched per second for one enzyme."""
 _MB = 1_000_000
 
 
@@ -171,7 +171,7 @@ AdviceLevel = Literal["brief", "full", "none"]
 _SHARE = 0.09
 """Fraction of the time of the five search steps that probe searches may take.
 
-With the time to stop a probe search, the total is a tenth.
+Together with the time to stop a probe search, the total is a tenth.
 """
 _INCOMPLETE = "More causes were not checked to save time; --advice full checks them"
 _STOPPED = "The advice was stopped; the results are complete"
@@ -237,7 +237,7 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
 
 
 def advise(request: SearchRequest, run_id: str, progress: Progress | None = None) -> tuple[str, ...]:
-    """Examine all causes of few identifications in a finished run, and add warnings to the log and the record of the run.
+    """Examine all causes of few identifications in a finished run, and add warnings to its log and record.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def _read_again(
     folder: Path,
     progress: Progress,
 ) -> tuple[LowYieldRun, Resources]:
-    """Read the spectra and indexes of a finished run with the settings of the run."""
+    """Read the spectra and indexes of a finished run again, with the settings of the run."""
     compile_kernels(["identify"], progress)
     quiet = LimitedProgress(progress)
     quiet.stage("Reading the files of the run")

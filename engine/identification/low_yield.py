@@ -1,8 +1,8 @@
 """Detection of unsuitable tolerances in a run with few identifications, from mass errors that exceed the tolerances.
 
-In a badly calibrated file, correct matches are outside the tolerance, and the wrong matches do not show why. A probe search therefore
-searches a sample of the spectra with a wide precursor window, and again with a fragment tolerance for ion traps. Errors of correct matches
-are similar; errors of wrong matches spread over the window. The probe search only leads to a warning: results remain those of the
+In a badly calibrated file, correct matches are outside the tolerance, and the wrong matches that remain do not reveal this. A probe search
+therefore searches a sample of the spectra with a wide precursor window, and again with a fragment tolerance for ion traps. Correct matches
+have similar errors; errors of wrong matches spread over the window. The probe search only leads to a warning: results remain those of the
 requested search.
 """
 
@@ -28,9 +28,9 @@ __all__ = ["ErrorCluster", "LowYieldRun", "affordable_spectra", "describe_yield"
 _LOW_YIELD = 0.05
 """Fraction of identified spectra below which unsuitable settings are more likely than poor spectra."""
 _MAXIMUM_PROBED, _MINIMUM_PROBED = 2000, 200
-"""Maximum and minimum number of spectra in a probe search; with fewer, ten confident matches are unlikely."""
+"""Maximum and minimum number of spectra in a probe search; with fewer than the minimum, ten confident matches are unlikely."""
 _PLANNED = 0.7
-"""Fraction of the available time that the size of a probe search is planned for, since the estimate may be too low."""
+"""Fraction of the available time for which a probe search is planned, since the time estimate may be too low."""
 _WIDE_PRECURSOR = Tolerance(200.0, "ppm")
 """Precursor tolerance of probe searches: four times the drift of the worst time-of-flight instruments between calibrations."""
 _WIDE_FRAGMENTS = Tolerance(100.0, "ppm"), Tolerance(0.5, "Da")
@@ -154,7 +154,7 @@ def describe_yield(run: LowYieldRun) -> str:
 
 
 def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Search a sample of the spectra in wide windows; return a sentence on which tolerances the errors suggest, or ''.
+    """Search a sample of the spectra in wide windows; return a sentence with the tolerances that the errors suggest, or ''.
 
     The size of the sample depends on the remaining time.
 
@@ -238,7 +238,7 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
 
 
 def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance, fragments: Tolerance, wide_fragments: Tolerance) -> str:
-    """Return a sentence on which tolerances to change, given the mass errors of precursors and fragments (ppm); '' for none."""
+    """Return a sentence that names the tolerances to change, given the mass errors of precursors and fragments (ppm); '' for none."""
     advice = []
     if abs(cluster.median) + cluster.spread > _ppm(precursors, _USUAL_MASS):
         place = f"errors of precursors lie near {cluster.median:+.0f} ppm and scatter by {cluster.spread:.0f} ppm"
@@ -252,7 +252,7 @@ def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance,
 def _probe(
     sample: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources
 ) -> tuple[ErrorCluster, float] | None:
-    """Return the cluster of precursor errors of good matches, and their median fragment error (ppm); None without a cluster."""
+    """Return the cluster of precursor errors of confident matches, and their median fragment error (ppm); None without a cluster."""
     psms = quick_matches(sample, indexes, quick, resources, _CONFIDENT)
     cluster = find_error_cluster(psms.mass_error_ppm[~psms.is_decoy], _ppm(quick.precursor_tolerance, _USUAL_MASS))
     return None if cluster is None else (cluster, float(np.median(psms.features["mean_absolute_fragment_error"][~psms.is_decoy])))

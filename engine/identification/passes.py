@@ -89,7 +89,7 @@ def open_search_indexes(
 
 
 _MAXIMUM_ISOTOPES = 1
-_MAXIMUM_WITHOUT_DECOY = 0.02  # maximum fraction of found proteins; their false matches would not compete with decoys
+_MAXIMUM_WITHOUT_DECOY = 0.02  # maximum fraction of found proteins; with more, false matches would not compete with decoys
 _MB = 1_000_000
 
 
@@ -255,7 +255,7 @@ def plan_second_pass(
 ) -> PassPlan | None:
     """Plan a second pass: unidentified spectra against the identified proteins and their decoys.
 
-    Spectra that are identified in classes after `ISOTOPE_ERROR` are searched too, so that their matches compete with those of this pass.
+    Spectra identified in a class after `ISOTOPE_ERROR` are searched again, so that their matches compete with those of this pass.
 
     The pass allows more modifications (but fewer per peptide), a lower specificity and isotope errors up to `_MAXIMUM_ISOTOPES`, and thus
     has many more candidates per protein. Since there are few proteins, a wider precursor tolerance than in the first pass costs little and
@@ -294,7 +294,7 @@ def plan_second_pass(
         return None
     selected = np.unique(np.concatenate((result, partners[partners >= 0])))
     accepted = first.q_value <= parameters.fdr
-    # A peptide that only the second pass searches may resemble a semi-specific peptide or a variant, which decoys rarely do.
+    # A peptide that only the second pass searches may resemble a semi-specific peptide or a variant; decoys rarely do.
     identified = accepted if first.match_class is None else accepted & (first.match_class <= ISOTOPE_ERROR)
     remaining = spectra.only(np.setdiff1d(spectra.queries.spectrum, first.psms.spectrum[identified]))
     if len(result) == 0 or remaining.n_searched == 0:

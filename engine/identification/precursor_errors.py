@@ -1,12 +1,13 @@
 """Precursor mass errors of a run, measured by a preliminary search: systematic error and scatter.
 
-The user can only guess the errors with the requested tolerance. If it is too small, correct peptides are outside the window, and the wrong
-matches that replace them look no worse. A preliminary search therefore samples the spectra of each file and searches peptides without
+The requested tolerance can only be a guess of the errors. If it is too small, correct peptides are outside the window, and the wrong
+matches that replace them look equally good. A preliminary search therefore samples the spectra of each file and searches peptides without
 variable modifications in a wide window. The median error of the confident matches of a file is the systematic error. The median absolute
 deviation, which is robust against a few wrong matches (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), is the scatter. Precursors are
 corrected by the median of their file, and the scatter determines the width of the window. A badly calibrated run thus needs no wider window
 and no more candidates. Rare large errors are covered only by the second pass, which searches few proteins and can use a wide window. No
-window becomes narrower than requested: errors are a feature of rescoring, which learns the weight from wrong matches in a wider window.
+window becomes narrower than requested, because the mass error is a feature of rescoring, and its weight is learnt from wrong matches in a
+wide window.
 
 Confident matches include targets and decoys above the same score: a tolerance based on errors of targets only might fit wrong targets
 better than decoys.
@@ -34,10 +35,10 @@ _WIDEST = 20.0
 Even badly calibrated instruments have smaller errors.
 """
 _LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
-"""Number of spectra in the preliminary search, in total and at least per file; it is enough if a twentieth of them are identified."""
+"""Number of spectra in the preliminary search, in total and at least per file; this is enough if a twentieth of them are identified."""
 _CONFIDENT = 0.01
 _ENOUGH = 30
-"""Minimum number of matches: the standard errors of median and scatter are then a quarter and a fifth of the scatter."""
+"""Minimum number of matches. The standard error is then a quarter of the scatter for the median, and a fifth for the scatter."""
 _SPREADS, _SPREADS_OF_SECOND = 3.0, 5.0
 """Half-widths of the windows of the first and the second pass, in units of the scatter.
 
@@ -107,7 +108,7 @@ def measure_errors(
     Returns
     -------
     PrecursorErrors
-        Errors are 0 and the tolerance is the requested one if errors cannot be measured or the parameters do not request it.
+        If errors cannot be measured or the parameters do not request it, errors are 0 and the tolerance is the requested one.
     """
     requested, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
     if not parameters.calibrate_tolerance:
@@ -164,7 +165,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     err = " to ".join(dict.fromkeys(f"{median:+.1f}" for median in (medians.min(), medians.max())))
     measured = f"{len(error)} confident matches err by {err} ppm, by which precursors are corrected, and scatter by {spread:.1f} ppm"
     message = f"The precursor tolerance {'stays' if used == requested else 'becomes'} {used}: {measured}"
-    if not is_measured.all():  # there are several files, since a single one has all errors
+    if not is_measured.all():  # there are several files, since a single file would have all errors
         few = f"{np.count_nonzero(~is_measured):,} of {n_files:,} files have fewer than {_ENOUGH} of these"
         message += f"; {few}, and are taken to be out of tune like all together"
     return PrecursorErrors(used, of_second, medians, len(error), spread, message)

@@ -33,7 +33,7 @@ class IdentificationSummary(MatchSummary):
     classes : tuple of ClassCounts
         PSMs of each class with its own error rate; empty without decoys, or if all PSMs are in one class.
     stages : dict
-        Times of the steps, s; for building of indexes, which overlaps with reading, only the time after reading.
+        Times of the steps, s. Indexes are built while spectra are read; their time counts only from the end of reading.
     top_proteins : tuple
         Accession, description, number of peptides and sequence coverage of each of the best protein groups.
     has_low_yield : bool
@@ -95,7 +95,7 @@ def rate_first_pass(
 
 
 def rate_second_pass(first: ScoredMatches, psms: Psms, parameters: IdentificationParameters, resources: Resources) -> ScoredMatches:
-    """Estimate the error rates of the matches of both passes in their classes; those of the second pass are one class."""
+    """Estimate the error rates of the matches of both passes in their classes; the matches of the second pass are one class."""
     with resources.clock.stage("report"):
         resources.progress.stage("Estimating false discovery rates")
         return with_second_pass(first, psms, parameters, resources)
@@ -126,7 +126,7 @@ def write_sites(
     proteins: ProteinIndex,
     parameters: IdentificationParameters,
 ) -> list[dict[str, Any]]:
-    """Write the tables of modification sites to the run; return what its record states on each modification, none without `sites`."""
+    """Write the tables of modification sites to the run; return the record of each modification, which is empty without `sites`."""
     if sites is None:
         return []
     return write_site_tables(results, site_tables(sites, scored, proteins, plus_one=parameters.plus_one), run.progress)

@@ -69,9 +69,9 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         tempfile.TemporaryDirectory(prefix="index-", dir=results.folder, ignore_cleanup_errors=True) as folder,
     ):
         run.load_kernels("preprocessing", "candidates", "matches", "fragment_intensities")
-        indexing = run.begin(lambda progress: _indexes(run, Path(folder), parameters, progress))  # while spectra are read
+        indexing = run.begin(lambda progress: _indexes(run, Path(folder), parameters, progress))  # indexes are built while spectra are read
         spectra = run.read()
-        with run.step("index"):  # measures only the time by which indexing takes longer than reading
+        with run.step("index"):  # measures only how much longer indexing takes than reading
             resources, indexes = indexing()
         index = index_spectra(spectra, parameters, resources)
         errors = measure_errors(spectra, index, indexes, parameters, resources)

@@ -13,9 +13,9 @@ from proteoscope.engine.matches.workload import estimate_peptides, estimate_scor
 __all__ = ["estimate_workload", "expectation"]
 
 _READ, _INDEX, _PREPARE, _REPORT = 1.4e-8, 4e-7, 6e-5, 1.1e-4  # s per byte, per peptide, per spectrum, and per reported spectrum
-_MEASURE, _SECOND_PASS = 4e-5, 0.4  # s per measured match; maximum work of the second pass relative to the first
+_MEASURE, _SECOND_PASS = 4e-5, 0.4  # s per measured match; maximum work of the second pass as a multiple of the first
 _CHARGES_OF_QUERY = 1.05
-_PEPTIDE_BYTES, _SPECTRUM_BYTES = 60.0, 1500.0  # memory-mapped data that were read count
+_PEPTIDE_BYTES, _SPECTRUM_BYTES = 60.0, 1500.0  # pages of memory-mapped files count once they are read
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:

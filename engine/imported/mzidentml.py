@@ -149,7 +149,8 @@ class _Reader:
     def _row(self, peptide_id: str) -> PeptideRow | str:
         """Return the index of a peptide, or the reason why it is unreadable.
 
-        Peptides are converted late: in a file, the searched modifications, by which modifications are located, follow the peptides.
+        Peptides are converted late because the searched modifications, which are needed to locate modifications, follow the peptides in a
+        file.
         """
         if peptide_id not in self.rows:
             written = self.peptides[peptide_id]

@@ -76,7 +76,7 @@ class _Queries(PepXML):  # type: ignore[misc] # Pyteomics has no types
         self._correct_numbers(name, element)
         info: dict[str, Any] = super()._get_info_smart(element, **options)
         if name == "search_hit":
-            info.setdefault("hit_rank", 1)  # Pyteomics sorts by it
+            info.setdefault("hit_rank", 1)  # Pyteomics sorts hits by it
             info["problem"] = self._problem
         elif name == "spectrum_query":
             run = element.getparent()

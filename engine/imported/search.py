@@ -52,7 +52,7 @@ __all__ = ["ImportSummary", "WrittenImport", "import_results", "left_out_table",
 
 
 class WrittenImport(NamedTuple):
-    """Written results: names of text files, numbers of omitted matches by reason, results with their certainty, and localised sites.
+    """Written results: names of text files, numbers of omitted matches by reason, counts with confidence intervals, and localised sites.
 
     See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.match_lists.tables.ListedTables`.
     """
@@ -123,7 +123,7 @@ def rated_matches(
 
 
 def left_out_table(identifications: Identifications, matches: ListedMatches) -> pa.Table:
-    """Return the omitted matches with reasons: the unreadable ones first, then the others, in order."""
+    """Return the omitted matches with reasons: first unreadable matches, then others, each in order."""
     rows = matches.left_out
     at = pa.array(rows)
     called = spectrum_names(
@@ -332,7 +332,7 @@ def warn_of_import(
 
 
 def _warn_of_database(matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
-    """Report the number of proteins that the database lacks, and the number of peptides whose proteins only the database names."""
+    """Report the number of proteins that the database lacks, and the number of peptides whose proteins come only from the database."""
     used = np.unique(matches.protein)
     n_unplaced = int(np.count_nonzero(matches.protein_positions.row[used] < 0))
     if database is not None and n_unplaced:

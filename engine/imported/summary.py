@@ -20,11 +20,11 @@ class ImportSummary(Summary):
     format, program : str
         Format of the results, and the program that created them.
     n_matches, n_imported : int
-        Number of matches in the files, and in the tables, including all ranks and decoys.
+        Numbers of matches in the files and in the tables, including all ranks and decoys.
     left_out : mapping of str to int
         Number of omitted matches by reason.
     found_by : mapping of str to int
-        Number of matches for each method by which their spectrum was found, such as ``native id``.
+        Number of matches whose spectrum was found by each method, such as ``native id``.
     source_of : mapping of str to str
         Source of the q-values of PSMs, peptides and proteins: ``file``, ``decoys`` (computed here), ``best match`` or ``none``.
     certainty : dict
@@ -113,7 +113,7 @@ def _rates(facts: RunFacts) -> str:
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return the methods paragraph of an import; it does not describe the original search, whose methods that search engine records."""
+    """Return the methods paragraph of an import. It does not describe the original search, which the other search engine documents."""
     program, n_matches = facts.record.get("program"), facts.count("matches")
     engine = program[:_MAXIMUM_CHARACTERS] if isinstance(program, str) and program else "another search engine"
     size = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"

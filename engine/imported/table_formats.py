@@ -112,7 +112,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
         else np.zeros(0, np.bool_)
     )
     scan = np.where(is_from_proteoscope, -1, np.where(scan >= 0, scan, parts["scan"]))
-    # Other programs, such as MS2Rescore, use the spectrum name; a bare number may count anything.
+    # Other programs, such as MS2Rescore, use the spectrum name; the meaning of a bare number is unknown.
     is_named = pa.compute.invert(pa.compute.match_substring_regex(ids, r"^\d*$"))
     native_id = pa.compute.if_else(pa.compute.and_(is_named, pa.array((scan < 0) & ~is_from_proteoscope)), ids, "")
     features = {name for name in cells.names if name.lower() not in _NO_FEATURES and not re.fullmatch(r"(?i)charge_?\d+", name)}
@@ -301,7 +301,7 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     scores["score_andromeda"] = cells.numbers("Score")
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
     is_decoy = pa.compute.equal(cells.text("Reverse"), "+")
-    # For decoys MaxQuant names only the number of the protein group.
+    # For decoys, MaxQuant gives only the number of the protein group.
     groups = cells.text("Protein group IDs") if cells.has("Protein group IDs") else cells.text("Sequence")
     unnamed = pa.compute.and_(is_decoy, pa.compute.equal(cells.text("Proteins"), ""))
     named = pa.compute.replace_substring_regex(groups, r"([^;]+)", r"REV__group_\1")

@@ -34,7 +34,7 @@ _SCORES = (
 
 
 def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
-    """Read the matches of an X!Tandem file; a peptide of several proteins is one match, and peptides with equal scores have one rank."""
+    """Read the matches of an X!Tandem file; a peptide of several proteins is one match, and peptides with equal scores share a rank."""
     return read_with_decimal_sign(source, progress, _read)
 
 

@@ -1,4 +1,4 @@
-"""Names of the classes of a search, and numbers of their matches, for tables, summaries, records and the window."""
+"""Names of the classes of matches in a search, and their counts for tables, summaries, records and the window."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TRANSLATED = "reading frame"
 """Name of the main class if the database is translated from nucleotides."""
 
 FEWEST_TARGETS = 20
-"""Minimum number of targets of a class with an error rate."""
+"""Minimum number of targets that a class needs for an error rate."""
 
 
 _CERTAINTY = ("targets", "decoys", "false_share_low", "false_share_high", "targets_at_5_percent")
@@ -75,7 +75,7 @@ class ClassCounts(NamedTuple):
             return f"no error rate: {counted(self.targets_of_any_score, 'match', 'matches')}, fewer than {FEWEST_TARGETS}; none is accepted"
         count = Count.from_acceptance(int(self.certainty["targets"]), "PSM", "PSMs", self.certainty, fdr)
         if not count.number and not (count.certainty and count.certainty.nothing_accepted):
-            # An interval of the false fraction of no matches, 0 to 100 %, says nothing.
+            # Without matches, the interval of the false fraction is 0 to 100 % and says nothing.
             return f"none of {counted(self.targets_of_any_score, 'match', 'matches')} is accepted ({self.method})"
         return f"{count.line().strip()} ({self.method})"
 

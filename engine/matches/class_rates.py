@@ -1,32 +1,33 @@
-"""Error rates of classes of matches: each class has its own rate, and none has the rate of the whole list.
+"""Error rates of classes of matches, estimated for each class separately and not for the whole list.
 
 Classes (such as semi-specific peptides, or mass shifts) differ in their fraction of false matches. At 1 % of all matches, a rare class may
 be mostly false. Classes are therefore fixed before the matches are rated, and each is rated by the number of its targets, at any score, so
 that the choice does not depend on the accepted matches:
 
 group-walk
-    From 100 targets: not below the rate of all such classes together by group-walk (`proteoscope.engine.statistics.group_walk`), which
-    controls it although each class has its own threshold.
+    From 100 targets: at least the rate from group-walk (`proteoscope.engine.statistics.group_walk`), which controls the joint error rate of
+    all such classes although each class has its own threshold.
 transferred
-    From 20 to 99 targets: not below the transferred subgroup FDR (`proteoscope.engine.statistics.transferred_fdr`), from the decoys of all
-    classes.
+    From 20 to 99 targets: at least the transferred subgroup FDR (`proteoscope.engine.statistics.transferred_fdr`), which is estimated from
+    the decoys of all classes.
 none
     Below 20 targets: no rate can be claimed, and nothing is accepted.
 own decoys
-    The main class (number 0: what the search is about) at any size, a class that is the whole list, or the only one with 100 targets.
+    The main class (number 0, the matches that the search is about) at any size, a class that is the whole list, or the only class with 100
+    targets.
 
-No rate is below that of the class by its own decoys. In a modification search (which has `class_leads`), all classes with 20 targets are
-rated by their own decoys only.
+No rate is below the rate estimated from the decoys of the class itself. In a modification search (which has `class_leads`), all classes
+with at least 20 targets are rated by their own decoys only.
 
 The observed decoys are increased by up to one expected decoy, which is estimated from the tail of the decoy score distribution
-(`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail have as many expected decoys as they have decoys,
-plus one, at the score where the tail of all classes starts, decaying with the tail of all classes. Some classes have higher scores than
-others because they give the scoring more freedom, as mass shifts do; candidates at lower ranks show this. The start of the tail is raised
-by this score advantage (`class_leads`).
+(`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail use the tail of all classes: it starts with the
+number of decoys in the class plus one, and decays like the tail of all classes. Some classes have higher scores than others because they
+give the scoring more freedom, as mass shifts do; candidates at lower ranks show this. The start of the tail is raised by this score
+advantage (`class_leads`).
 
 Replicate spectra of a peptide that is not in the database match the same false peptide repeatedly. False matches are then not independent,
-and the first decoy reveals little about the targets that score higher. Error rates are therefore the larger of two, except for the main
-class of an identification: one of all matches, one of the best match of each distinct peptide in its class.
+and the first decoy reveals little about the targets that score higher. Error rates are therefore the larger of two estimates, except for
+the main class of an identification: one from all matches, and one from the best match of each distinct peptide in its class.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = ["class_leads", "class_methods", "class_rates"]
 
 _ENOUGH_TARGETS = 100  # with one decoy added, a list of 100 targets has a rate of 1 %
 _MAIN = 0
-_FEWEST_FORMS = 5  # decoy forms needed to estimate the lead of a class
+_FEWEST_FORMS = 5  # decoys needed to estimate the score advantage of a class
 
 
 def class_leads(
@@ -79,7 +80,7 @@ def class_leads(
 
 
 def class_methods(is_decoy: NDArray[np.bool_], match_class: NDArray[np.int64]) -> dict[int, ClassRate]:
-    """Return how the error rate of each class is estimated, by the class, ascending.
+    """Return the method that estimates the error rate of each class, by class in ascending order.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def class_rates(
         no_leads = np.zeros(max(methods) + 1)
         q_value[others] = np.maximum(q_value, _by_peptide(level, unit, scale, no_leads))[others]
     else:
-        # By group-walk, the small clean classes of mass shifts would have the rate of the large one of unnamed shifts.
+        # With group-walk, small classes of mass shifts with few errors would get the rate of the large class of unnamed shifts.
         by_own_decoys: dict[int, ClassRate] = {number: method if method == "none" else "own decoys" for number, method in methods.items()}
         level = level._replace(methods=by_own_decoys)
         q_value = np.maximum(level.q_values(np.zeros((2, len(score))), {}), _by_peptide(level, unit, scale, leads))

@@ -41,7 +41,7 @@ _MAXIMUM_CHARGE = 127
 
 
 def _score_columns(*, is_main: bool) -> list[Column]:
-    """Return the columns of the scores that text tables show first (`is_main`), or of the remaining scores."""
+    """Return the columns of the scores that text tables show first (if `is_main`), or the columns of the remaining scores."""
     return [
         Column(
             kind.column,
@@ -380,7 +380,7 @@ def _is_placed(position: Any, sequences: Any) -> bool:
 
 
 def _is_among(position: Any, positions: Any) -> bool:
-    """Return True if every localised mass shift has the position of a modification of its peptide."""
+    """Return True if every localised mass shift is at the position of a modification of its peptide."""
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)

@@ -2,8 +2,8 @@
 
 The peaks of an entry are those of its best spectrum (smallest q-value, then highest score), or the mean of all its spectra. Peaks of the
 mean that are in less than half of the spectra are omitted (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the
-peptide; the retention time is the median and the q-value the minimum of the spectra. Peaks are annotated with the y, b, z and c ions of the
-series that were searched. Spectra searched with different series have separate entries.
+peptide; the retention time is the median of the spectra, and the q-value is their minimum. Peaks are annotated with the y, b, z and c ions
+of the series that were searched. Spectra searched with different series have separate entries.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from proteoscope.kernels.layouts import PeakArrays
 __all__ = ["Members", "consensus_entries", "export_library", "members_of_run", "read_members", "write_members"]
 
 _MOST_PEAKS = 200
-"""Maximum number of peaks per entry; further, weaker peaks are considered noise."""
+"""Maximum number of peaks per entry; weaker peaks beyond this number are considered noise."""
 _SHARE = 0.5  # minimum fraction of the spectra that contain a peak of their mean spectrum
 _USUAL_MZ = 1000.0  # a tolerance in ppm is converted to Th at this m/z
 _HIGHEST_ION_CHARGE = 3
@@ -157,13 +157,13 @@ def consensus_entries(
     members : Members
         Identified spectra.
     spectra : Spectra
-        All spectra of the run; `members` contains indices of these.
+        All spectra of the run; `members` contains their indices.
     series : SpectrumSeries
         Ion series of each spectrum.
     tolerance : Tolerance
         Fragment tolerance.
     origin : Origin
-        Peaks of an entry: ``best``, those of its best spectrum, or ``merged``, the mean of its spectra.
+        Peaks of an entry: ``best`` uses its best spectrum, ``merged`` the mean of its spectra.
     resources : Resources
         Threads and progress.
 
@@ -203,7 +203,7 @@ def _entries(
 ) -> LibraryEntries:
     """Return the entries of groups of members.
 
-    `rows` are indices of members, the best of each group first; `offsets` (CSR) delimit the groups.
+    `rows` are indices of members, with the best member of each group first; `offsets` (CSR) delimit the groups.
     """
     identified, best = members.identified, rows[offsets[:-1]]
     if origin == "merged":
@@ -347,7 +347,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
     """Return a run, its spectra, and the spectra identified at the run's false discovery rate."""
-    # The user chose this run: accept every kind, even kinds that other searches do not build on.
+    # The user chose this run, so every kind of run is accepted, even if other searches do not build on it.
     source = identified_run(project.folder, run, {finished.kind for finished in project.runs() if finished.id == run})
     progress.stage("Reading the spectra of the run")
     spectra = read_spectra_table(source.spectra)

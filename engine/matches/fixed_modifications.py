@@ -15,9 +15,9 @@ __all__ = ["C_END", "NONE_FIXED", "N_END", "FixedModifications", "fixed_of_param
 
 N_END, C_END = "N-term", "C-term"
 _ENDS: dict[str, Position] = {N_END: "peptide N-term", C_END: "peptide C-term"}
-_LEAST = 3  # residues of a type, or termini; fewer may all carry the same modification by chance
+_LEAST = 3  # minimum number of residues of a type, or of termini; fewer may all carry the same modification by chance
 _OF_PREPARATION = frozenset({"Chemical derivative", "Isotopic label"})
-_OF_THIOLS = frozenset({"Artefact", "Multiple"})  # Unimod's other classes of blocked cysteines (acrylamide, MMTS)
+_OF_THIOLS = frozenset({"Artefact", "Multiple"})  # Unimod's classes of other modifications that block cysteines (acrylamide, MMTS)
 
 FixedModifications = frozenset[tuple[str, str]]
 """Pairs of a modification name and its residue, `N_END` or `C_END`; every such residue or terminus carries the modification."""
@@ -67,7 +67,7 @@ def on_all_residues(
     is_inside = (position >= 1) & (position <= residues[owner])
     symbols = np.frombuffer("".join(sequences).encode(), np.uint8)
     at = np.where(is_inside, segment_offsets(residues)[owner] + position - 1, 0)
-    index = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the termini are 0 and 1, which are not residues
+    index = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # 0 and 1 mean termini
     distinct, code = np.unique(np.array(names, np.str_), return_inverse=True)
     # A residue that carries the same modification twice counts once.
     carried = np.unique(np.stack([code.reshape(-1), index, owner, position]), axis=1)[:2]

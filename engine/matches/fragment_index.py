@@ -3,9 +3,9 @@
 Results equal those of scoring every candidate, with two exceptions. First, candidates are preselected with rounded scores and a
 fragment tolerance that is wider by up to 2e-6 Da; the best candidates are then scored exactly, so only candidates with nearly equal scores
 at the last ranks can differ. Second, masses are summed in another order, so a candidate within 1e-12 Da of the edge of a precursor window
-may be inside with one method and outside with the other. `FragmentIndexSearch.is_worthwhile` chooses the method by the estimated number of
-operations; because of these exceptions, the choice does not depend on the device. Each GPU indexes the peptidoforms in the precursor
-windows of its queries.
+may be inside the window with one method and outside with the other. `FragmentIndexSearch.is_worthwhile` chooses the method by the estimated
+number of operations; because of these exceptions, the choice does not depend on the device. Each GPU indexes only the peptidoforms in the
+precursor windows of its queries.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ _MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # per thread b
 
 @dataclass(frozen=True)
 class _Peptidoforms:
-    """Cumulative numbers of peptidoforms and fragment ions in b mass buckets; buckets outside all precursor windows count 0.
+    """Cumulative numbers of peptidoforms and fragment ions in b mass buckets; buckets outside all precursor windows add 0.
 
     `is_reached`: (b,) bool, True if a precursor window overlaps the bucket. `forms`, `ions`: (b + 1,) int64, cumulative counts that start
     with 0; the difference of two entries is the count between them.
@@ -65,7 +65,7 @@ class FragmentIndexSearch:
     settings : ScoringSettings
         Settings of the scoring kernels.
     resources : Resources
-        GPUs, which search, and threads, which list the peptidoforms, and search if no GPU can.
+        GPUs, which search, and threads, which list the peptidoforms. Threads also search if no GPU can.
     memory_bytes : int
         Memory limit of an index for one mass range, including its construction. The limit is exceeded if the peptidoforms within 0.1 Da
         need more, or if the building threads (32 MB each) need more than half of it.

@@ -62,17 +62,17 @@ FEATURES = tuple(f"intensity_{name}" for name in MEASURES)
 _NETWORK = ("fragmentation", "intensities.npz")
 _LARGEST_WEIGHT = 1e3
 _FOLDS, _SEED = 5, 0  # rescoring uses other seeds for its folds
-FEWEST_PEPTIDES = 40  # a correction fitted to fewer tends to be worse than the shipped model
-_MAXIMUM_MATCHES = 4000  # training matches; more do not change the eight fitted numbers
+FEWEST_PEPTIDES = 40  # with fewer peptides, a fitted correction tends to be worse than the shipped model
+_MAXIMUM_MATCHES = 4000  # training matches; additional matches do not change the eight fitted numbers
 _PRIOR_BONDS = 30.0  # weight of the shipped scale and shift, in bonds
 _LOW_RESOLUTION = 0.1  # Th: wider tolerances mean an ion trap, whose fragmentation differs from that of the shipped model
 _LABELS = ("TMT", "iTRAQ")
 LONGEST_PREDICTED = 63
-"""Maximum number of residues of a peptide that the network accepts."""
+"""Maximum number of residues in a peptide that the network accepts."""
 
 
 class IntensitySettings(Protocol):
-    """Parameters that decide if intensities are predicted, named as in the parameters of every search."""
+    """Parameters that decide whether intensities are predicted, named as in the parameters of every search."""
 
     predicted_intensities: bool
     intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
@@ -84,9 +84,9 @@ def has_predicted_series(series: str) -> bool:
 
 
 def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifications: Sequence[SearchModification]) -> str:
-    """Return a sentence why intensities cannot be predicted for these ion series and modifications; '' if they can.
+    """Return a sentence that explains why intensities cannot be predicted for these ion series and modifications; '' if they can.
 
-    If there are several sets of ion series, only spectra with b and y ions are predicted.
+    With several sets of ion series, intensities are predicted only for spectra that were searched for b and y ions.
     """
     if not any(map(has_predicted_series, series)):
         return "the ion series are not b and y"
@@ -96,7 +96,7 @@ def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifi
 
 
 def why_no_label(modifications: Sequence[SearchModification]) -> str:
-    """Return a sentence why intensities cannot be predicted with one of the given modifications; '' if they can."""
+    """Return a sentence that explains why intensities cannot be predicted with one of the given modifications; '' if they can."""
     label = next((modification.name for modification in modifications if modification.name.startswith(_LABELS)), "")
     return f"the label {label} changes them" if label else ""
 
@@ -146,8 +146,8 @@ class MatchedBonds:
     residues : ndarray of uint8, shape (r,)
         Residues as ASCII capitals.
     weight : ndarray of float32, shape (r, IONS)
-        Square roots of the fractions of the total intensity in peaks that match ions of the bond after each residue; 0 without such a peak,
-        and in the last row of each peptide.
+        Intensities of the peaks that match ions of the bond after each residue, as square roots of their fractions of the total intensity;
+        0 without such a peak, and in the last row of each peptide.
     is_known : ndarray of bool, shape (n,)
         True if the spectrum of the match was searched for b and y ions; nothing is predicted for other spectra.
     """
@@ -190,15 +190,15 @@ class MatchColumns(NamedTuple):
 class IntensityModel:
     """Predictor of the fragment intensities of a run.
 
-    If `is_corrected`, the network has one last layer per fold of peptides, fitted to the run without the fold; otherwise it is the
-    delivered network.
+    If `is_corrected`, the network has one last layer per fold of peptides, fitted to the run without the peptides of the fold; otherwise it
+    is the delivered network.
     """
 
     network: Network
     is_corrected: bool
 
     def features(self, bonds: MatchedBonds, charge: Integers, peptide: Integers, resources: Resources) -> dict[str, NDArray[np.float64]]:
-        """Return the agreement of predicted intensities with the peaks of n matches: feature columns by name.
+        """Return feature columns by name: the agreement of predicted intensities with the peaks of n matches.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ def learn_intensities(
     Returns
     -------
     IntensityModel or None
-        The delivered model if there are too few peptides; None if the run is also from an ion trap.
+        The delivered model if there are too few peptides; None if, in addition, the run is from an ion trap.
     str
         A sentence on the outcome, for the user.
     """
@@ -284,7 +284,7 @@ def _select_training_matches(matches: MatchColumns) -> Integers:
 def _fit_last_layers(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
     """Return last layers of the network, (folds, 41, IONS), fitted to the run.
 
-    Scale and offset of each ion type are fitted to the `chosen` matches outside the fold.
+    Scale and offset of each ion type are fitted to those of the `chosen` matches that are outside the fold.
     """
     starts, rows = ranges(bonds.offsets[chosen], bonds.offsets[chosen + 1] - 1)
     lengths = np.diff(starts)
@@ -353,7 +353,7 @@ def load_network(path: Path) -> Network:
     """
     shapes = network_shapes()
     try:
-        with np.load(BytesIO(path.read_bytes())) as file:  # does not unpickle
+        with np.load(BytesIO(path.read_bytes())) as file:  # does not unpickle objects
             result = {name: file[name] for name in shapes if name in file}
     except (OSError, ValueError, TypeError, AttributeError, EOFError, SyntaxError, BadZipFile, zlib.error) as error:
         raise StorageError(f"{path}: the model of fragment intensities cannot be read ({error}). Install the program again.") from error

@@ -32,7 +32,7 @@ __all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MAXIMUM_FORMS", "Spectr
 
 KIND = "fragment-index"
 BYTES_OF_FORM, BYTES_OF_POSTING = 24, 4
-MAXIMUM_FORMS = 512 * PEPTIDOFORMS_OF_CHUNK  # per CPU index, so that a query takes at most a few hundredths of a second
+MAXIMUM_FORMS = 512 * PEPTIDOFORMS_OF_CHUNK  # limit per CPU index, so that a query takes at most a few hundredths of a second
 _BYTES_OF_SEGMENT, _BYTES_OF_SEGMENTS = 10, 64 << 20
 _QUERIES_OF_CUT = 512
 
@@ -99,7 +99,7 @@ def create_workload(
 class SpectraAgainstFragments(PredictableWorkloadType):
     """Workload type whose items are queries; each result row holds a query's best candidates."""
 
-    parts_of_worker = 2  # each part builds an index of the peptidoforms within reach of its queries
+    parts_of_worker = 2  # each partition builds an index of the peptidoforms within the precursor windows of its queries
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""

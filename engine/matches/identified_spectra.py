@@ -1,4 +1,4 @@
-"""Library of a run's identified spectra, and of as many spectra of shuffled peptides, which estimate the number of chance similarities."""
+"""Library of a run's identified spectra, with an equal number of spectra of shuffled peptides to estimate chance similarities."""
 
 from __future__ import annotations
 

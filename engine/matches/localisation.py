@@ -1,15 +1,16 @@
 """Localisation of variable modifications: probability of each possible site, and false localisation rates.
 
 The probabilities are those of `proteoscope.kernels.cpu.localisation`. The fraction of falsely localised sites is estimated from decoy
-residues (Ramsbottom 2022, J Proteome Res 21:1603), which cannot carry the modification: alanine and leucine, fixed beforehand, which check
-each other. The number of decoy sites is multiplied by the ratio of target to decoy residues in the identified peptides. Peptides without
-an alternative site are neither counted nor rated. Sites are collapsed to peptidoform sites before the estimate (Camacho 2023, J Proteome
-Res 22:1828): a site that many spectra show counts once, with its best score.
+residues (Ramsbottom 2022, J Proteome Res 21:1603), which cannot carry the modification: alanine and leucine. They were fixed beforehand,
+and check each other. The number of decoy sites is multiplied by the ratio of target to decoy residues in the identified peptides. Peptides
+without an alternative site are neither counted nor rated. Sites are collapsed to peptidoform sites before the estimate (Camacho 2023, J
+Proteome Res 22:1828): a site that many spectra show counts once, with its best score.
 
-Unlike a search that allows decoy residues, the localisation compares each decoy site with the target sites only, so that decoys do not
-take the place of targets and do not lower their scores. A wrong target site must beat the t - 1 other target sites of the peptide, a decoy
-all t; among sites without evidence this happens in 1 of t and 1 of t + 1 cases. On the other hand, a peptide with one modification has
-t - 1 wrong target sites, but all t are counted in the ratio. The estimate is thus t^2 / (t^2 - 1) of the expectation, somewhat too high.
+Unlike a search that allows decoy residues, the localisation compares each decoy site with the target sites only, so that decoys do not take
+the place of targets and do not lower their scores. A wrong target site must beat the t - 1 other target sites of the peptide, and a decoy
+all t target sites. Among sites without evidence, this happens in 1 of t cases for a target and in 1 of t + 1 cases for a decoy. On the
+other hand, a peptide with one modification has t - 1 wrong target sites, but all t are counted in the ratio. The estimate is thus t^2 /
+(t^2 - 1) times the expectation, which is somewhat too high.
 """
 
 from __future__ import annotations
@@ -66,12 +67,12 @@ DECOY_RESIDUES = "AL"
 LONGEST_PEPTIDE = 64
 """Maximum number of residues of a peptide."""
 _MAXIMUM_TYPES = 32
-_MAXIMUM_COUNTED = 4000  # matches; more do not change the frequencies of ions
+_MAXIMUM_COUNTED = 4000  # number of matches; additional matches do not change the frequencies of ions
 _SAME_MASS = 1e-5  # Da
 _ASCII_A = ord("A")
 _SUBSTITUTION = "AA substitution"
 
-# Usual frequencies of outcomes for a fragment that is there, and weights of priors, in ions.
+# Usual frequencies of outcomes for a fragment that is present, and weights of priors, in ions.
 _USUAL = np.array([0.5, 0.09, 0.08, 0.11, 0.1, 0.07, 0.03, 0.02])
 _PRIOR = 50.0
 
@@ -96,7 +97,7 @@ class LocalisedSpectra:
     peptides : PeptideArrays
         Peptides of the search.
     mass : ndarray of float64, shape (m,)
-        Masses of the variable modifications, then of the known ones, Da.
+        Masses of the variable modifications, followed by those of the known modifications, Da.
     settings : ScoringSettings
         Settings of the kernels.
     """
@@ -108,7 +109,7 @@ class LocalisedSpectra:
 
 
 class LocalisedPass(NamedTuple):
-    """A search pass: variable modifications, fixed ones, and the spectra of each set of ion series."""
+    """A search pass: variable and fixed modifications, and the spectra of each set of ion series."""
 
     variable: tuple[SearchModification, ...]
     fixed: tuple[SearchModification, ...]
@@ -134,14 +135,15 @@ class ModificationSites:
     is_decoy : ndarray of bool, shape (n,)
         True for decoy sites.
     is_reported : ndarray of bool, shape (n,)
-        True for the most likely target sites, as many as the match has modifications, and for decoy sites that are more likely than any of
+        True for the most likely target sites (one per modification of the match), and for decoy sites that are more likely than any of
         these.
     has_alternative : ndarray of bool, shape (n,)
-        True if the match has more possible sites than modifications, without decoy sites.
+        True if the match has more possible sites than modifications, not counting decoy sites.
     names : tuple of str
         Names of modifications.
     moved : tuple of int
-        Localised modifications, as indices in `Psms.modifications`; others of the same name, such as fixed ones, stay in place.
+        Localised modifications, as indices in `Psms.modifications`; other modifications of the same name, such as fixed ones, stay in
+        place.
     """
 
     row: NDArray[np.int64]
@@ -176,9 +178,9 @@ class SiteRates(NamedTuple):
     group : ndarray of int64, shape (n,)
         Collapsed site of each row.
     q_value : ndarray of float64, shape (s,)
-        Minimum false localisation rate at which the site is accepted, NaN without an alternative site, and for sites that no match reports.
+        Minimum false localisation rate at which the site is accepted; NaN if the site has no alternative, or if no match reports it.
     by_residue : ndarray of float64, shape (s, 2)
-        The same, estimated from each of `DECOY_RESIDUES` alone.
+        As `q_value`, but estimated from each of `DECOY_RESIDUES` alone.
     """
 
     best: NDArray[np.int64]
@@ -188,7 +190,7 @@ class SiteRates(NamedTuple):
 
 
 class _Type(NamedTuple):
-    """Modifications that may move among the sites of all of them: indices in the variable modifications, name, mass and neutral loss."""
+    """Modifications that may each move to the sites of the others: indices in the variable modifications, name, mass and neutral loss."""
 
     members: list[int]
     name: str
@@ -200,8 +202,8 @@ class _Type(NamedTuple):
 def is_localised(modification: SearchModification, choice: Literal["automatic", "all", "none"]) -> bool:
     """Return True if sites of a variable modification are reported.
 
-    ``all`` are modifications of residues, since a terminal modification has one site. ``automatic`` omits the oxidation of
-    methionine, which arises during preparation, and whose site is rarely in question.
+    ``all`` includes all modifications of residues, but not terminal modifications, which have one site. ``automatic`` omits the oxidation
+    of methionine: it arises during preparation, and its site is rarely in question.
     """
     if choice == "none" or modification.position != "anywhere" or not modification.residues:
         return False
@@ -209,9 +211,9 @@ def is_localised(modification: SearchModification, choice: Literal["automatic", 
 
 
 def usual_sites(modification: SearchModification, observed: Collection[str] = ()) -> list[SearchModification]:
-    """Return a modification at the residues that Unimod lists by default and at the `observed` ones, then at the listed termini.
+    """Return a modification at the residues that Unimod lists by default and at the `observed` residues, followed by the listed termini.
 
-    The list is empty if these are no residues, or if the modification is not in Unimod.
+    The list is empty without such residues, or if the modification is not in Unimod.
     """
     sites = () if modification.unimod_id is None else unimod().by_id(modification.unimod_id).sites
     usual = [site for site in sites if not site.is_hidden and site.classification != _SUBSTITUTION]
@@ -232,7 +234,7 @@ def localise_matches(
     scored : ScoredMatches
         Matches of all passes with error rates; without decoys, all matches of rank 1 are accepted.
     passes : sequence of LocalisedPass
-        The first pass, with a modification to localise, and the second if there was one.
+        The first pass, which has a modification to localise, and the second pass if there was one.
     proteins : ProteinIndex
         Proteins of the matches.
     settings : LocalisationSettings
@@ -240,7 +242,7 @@ def localise_matches(
     resources : Resources
         Threads and progress of the run.
     """
-    # Modifications that only the second pass searches are not what the user looks for.
+    # The user is not looking for modifications that only the second pass searches.
     names = tuple(dict.fromkeys(variable.name for variable in passes[0].variable if is_localised(variable, settings.localise)))
     psms = scored.psms
     accepted = (psms.rank == 1) & ~psms.is_decoy
@@ -347,7 +349,7 @@ class _Localisation:
         offsets, index = ranges(psms.position[rows], psms.position[rows] + length)
         residues = np.asarray(peptides.residues)[index]
         mass = peptides.residue_mass[residues.astype(np.int64) - _ASCII_A]
-        first = offsets[:-1] + 2 * np.arange(len(rows))  # of the sites of each match, which include both termini
+        first = offsets[:-1] + 2 * np.arange(len(rows))  # first site of each match; the sites include both termini
         of_type = np.full(max(len(self._pass.variable), 1), -1)
         for number, t in enumerate(self._types):
             of_type[t.members] = number
@@ -388,7 +390,7 @@ class _Localisation:
         psms = self._psms
         offsets, index = ranges(psms.modification_offsets[rows], psms.modification_offsets[rows + 1])
         number = psms.modification[index] - self._first_number
-        is_searched = number < len(self._spectra.mass)  # fixed modifications are in the masses of the residues
+        is_searched = number < len(self._spectra.mass)  # the masses of the residues include fixed modifications
         return (
             np.repeat(np.arange(len(rows)), np.diff(offsets))[is_searched],
             number[is_searched],
@@ -398,7 +400,7 @@ class _Localisation:
     def _allowed(
         self, rows: NDArray[np.int64], residues: NDArray[np.uint8], offsets: NDArray[np.int64], first: NDArray[np.int64]
     ) -> NDArray[np.uint64]:
-        """Return the bits of types that each site may carry (`MovableSites.allowed`)."""
+        """Return the bits of the modification types that each site may carry (`MovableSites.allowed`)."""
         allowed = np.zeros(len(residues) + 2 * len(rows), np.uint64)
         inner = np.arange(len(residues)) + np.repeat(first - offsets[:-1] + 1, np.diff(offsets))
         symbol = residues.astype(np.int64) - _ASCII_A
@@ -430,7 +432,7 @@ class _Localisation:
         return allowed
 
     def _is_at_end(self, rows: NDArray[np.int64], place: int) -> NDArray[np.bool_]:
-        """Return True for matches with a peptide at the required position: 1, 2 ends of peptides, 3, 4 ends of proteins."""
+        """Return True for matches with a peptide at the required position: 1 and 2 are ends of peptides, 3 and 4 ends of proteins."""
         if place < 3:
             return np.ones(len(rows), bool)
         psms, proteins = self._psms, self._proteins.proteins
@@ -497,7 +499,7 @@ class _Localisation:
 def _are_highest(
     match: NDArray[np.int64], kind: NDArray[np.int64], value: NDArray[np.float64], count: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return True for the `count` highest values of each match and type of modification; the first sites of equal ones."""
+    """Return True for the `count` highest values of each match and type of modification; among equal values, the first sites."""
     order = np.lexsort((-value, kind, match))
     result = np.zeros(len(match), bool)
     result[order] = positions_in_groups(begins_group(match[order], kind[order])) < count[order]
@@ -509,7 +511,7 @@ def _movable_types(
 ) -> list[_Type]:
     """Group the modifications by name and mass. A modification may move to the sites of every modification of its group.
 
-    Groups beyond the maximum number of the kernels are left out, and their modifications do not move. Groups to localise come first.
+    The kernels support a maximum number of groups; modifications of further groups do not move. Groups to localise come first.
     """
     groups = dict[tuple[str, int], list[int]]()
     for number, modification in enumerate(variable):
@@ -535,7 +537,8 @@ def _loss(modifications: Sequence[SearchModification]) -> float:
 def ion_evidence(counts: IonCounts) -> IonEvidence:
     """Return the evidence of ions from counts; frequencies estimated from few ions are shrunk towards those of a more general class.
 
-    Ions by series, charge and predicted intensity are shrunk to those of the series and charge, these to all ions, and all to usual values.
+    Frequencies by series, charge and predicted intensity are shrunk towards those by series and charge, these towards those of all ions,
+    and the latter towards usual values.
     """
     present = counts.present.astype(np.float64)
     overall = _shrunk(present.sum(axis=(0, 1)), _USUAL)
@@ -550,7 +553,7 @@ def ion_evidence(counts: IonCounts) -> IonEvidence:
 
 
 def _shrunk(counts: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return frequencies from counts along the last axis, with the weight `_PRIOR` of the prior frequencies."""
+    """Return frequencies from counts along the last axis; the prior frequencies have the weight `_PRIOR`."""
     result: NDArray[np.float64] = (counts + _PRIOR * prior) / (counts.sum(axis=-1, keepdims=True) + _PRIOR)
     return result
 

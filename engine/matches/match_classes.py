@@ -1,7 +1,7 @@
 """Classes of the matches of an identification, which have separate error rates (`proteoscope.engine.matches.class_rates`).
 
-A match belongs to one class, the last of these that applies. The order is fixed: kinds of matches with more candidates for each spectrum,
-or with less prior knowledge in their favour, are later. A decoy has the class that its target would have.
+A match belongs to one class: the last class in the list that applies. The order is fixed. Later classes have more candidates for each
+spectrum, or less prior knowledge in their favour. A decoy has the class that its target would have.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ __all__ = ["ISOTOPE_ERROR", "SECOND_PASS", "class_names", "classify_matches", "c
 SECOND_PASS = CLASSES.index("second pass")
 """Number of the class of matches of the second pass."""
 ISOTOPE_ERROR = CLASSES.index("isotope error")
-"""Number of the last class of specific peptides; later classes are less likely beforehand."""
+"""Number of the last class of specific peptides; later classes are less likely a priori."""
 
 _SPECIFIC, _, _SEMI, _NON, _KNOWN, _VARIANT, _CONTAMINANT = range(SECOND_PASS)
 
@@ -33,7 +33,7 @@ def classify_matches(
     """Return the class of each match of a first pass, as an index into `CLASSES`.
 
     A peptide that occurs several times belongs to the earliest class of its occurrences: it is a variant or contaminant only if it occurs
-    in no other protein, and semi-specific only if it is nowhere specific.
+    in no other protein, and semi-specific only if no occurrence is specific.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _specific_ends(
         return at_boundary
 
     def is_cut(position: NDArray[np.int64]) -> NDArray[np.bool_]:
-        inside = np.clip(position, 1, len(residues) - 1)  # the ends of all residues are boundaries
+        inside = np.clip(position, 1, len(residues) - 1)  # both ends of the array of residues are boundaries
         cut: NDArray[np.bool_] = cuts[residues[inside - 1].astype(np.int64) - 65, residues[inside].astype(np.int64) - 65]
         return cut
 

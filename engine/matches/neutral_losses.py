@@ -32,7 +32,7 @@ def precursor_losses(
     is_tyrosine: NDArray[np.bool_],
     settings: ScoringSettings,
 ) -> NDArray[np.int64]:
-    """Return the loss, of phosphoric acid or sulfur trioxide, with the more intense peak in each spectrum.
+    """Return which neutral loss has the more intense peak in each spectrum: phosphoric acid or sulfur trioxide.
 
     Parameters
     ----------

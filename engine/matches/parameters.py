@@ -82,9 +82,9 @@ else:
 DIGESTION, MODIFICATIONS, PRECURSOR, FRAGMENTS = "Digestion", "Modifications", "Precursor", "Fragments"
 SPECTRA, SCORING, DATABASE, SECOND_PASS, STATISTICS, RESOURCES = "Spectra", "Scoring", "Database", "Second pass", "Statistics", "Resources"
 
-# A window of the mass of the heaviest peptide (`maximum_mass`) on either side leaves none out.
+# A window that extends by the mass of the heaviest peptide (`maximum_mass`) on either side contains all peptides.
 _WIDEST_PRECURSOR = {"ppm": 1_000_000, "Da": 10_000}
-# Twenty times what an ion trap needs: beyond, chance matches most ions.
+# Twenty times the tolerance that an ion trap needs; with a wider tolerance, most ions match by chance.
 _WIDEST_FRAGMENT = {"ppm": 10_000, "Da": 10}
 
 ENZYME = parameter(

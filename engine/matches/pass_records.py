@@ -130,7 +130,7 @@ class PassRecord:
     n_spectra : int
         Number of spectra.
     source_run : str
-        Other run, which identified the proteins or left the spectra unidentified; '' for none.
+        Earlier run that identified the proteins or left the spectra unidentified; '' for none.
     precursor_medians : tuple of float
         Minimum and maximum, over all files, of the correction of precursor masses, ppm.
     known_modifications : tuple of str
@@ -215,7 +215,7 @@ class PassRecord:
 
 _RECORDED = TypeAdapter(
     Annotated[tuple[PassRecord, ...], Field(max_length=_MAXIMUM_PASSES)],
-    config=ConfigDict(defer_build=True),  # only commands that read records of runs need it
+    config=ConfigDict(defer_build=True),  # imported here, since only commands that read records of runs need it
 )
 
 

@@ -137,7 +137,7 @@ def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> Pr
         for misfit in misfits:
             files.setdefault(misfit.reason, []).append(content.name)
         if misfits:
-            # A misfit of the label comes last and decides: presets for other spectra do not have the label.
+            # An unsuitable label is the last reason and decides: presets for other spectra do not have the label.
             presets.append(next((name for name in misfits[-1].presets if name in preset_names(kind)), ""))
         elif content.fragments or content.label:
             presets.append(None)  # these settings suit the file

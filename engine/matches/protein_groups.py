@@ -270,9 +270,9 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
         peptide_left, candidate_left = peptide_left[open_edge], candidate_left[open_edge]
         if len(peptide_left) == 0:
             break
-        # A candidate that is first for all its remaining peptides is selected before any that could change its count. All such candidates
-        # can therefore be selected in one round, with the same result as one by one. Of equal counts the larger set is first, so
-        # that a set is never selected together with a superset.
+        # A candidate that is first for all its remaining peptides is selected before any candidate that could change its count. All such
+        # candidates can therefore be selected in one round, with the same result as one by one. Among equal counts, the larger set is
+        # first, so that a set is never selected together with a superset.
         count = np.bincount(candidate_left, minlength=n_candidates)
         chosen |= _are_first_for_all(peptide_left, candidate_left, (-count, -size), n_peptides, n_candidates)
 
@@ -315,6 +315,6 @@ def _have_better_partner(
         member = np.flatnonzero((group_of_protein >= 0) & (partner >= 0))
         group, rival = group_of_protein[member], group_of_protein[partner[member]]
         np.maximum.at(best_rival, group[rival >= 0], score[rival[rival >= 0]])
-    # Of equal scores the decoy wins, which is conservative.
+    # With equal scores, the decoy wins, which is conservative.
     is_beaten: NDArray[np.bool_] = (best_rival > score) | ((best_rival == score) & ~is_decoy)
     return is_beaten

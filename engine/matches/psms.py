@@ -54,7 +54,7 @@ class Psms:
     occurrence_offsets : ndarray of int64, shape (n + 1,)
         Start of each match in `occurrences`, followed by the length of `occurrences`.
     occurrences : ndarray of int64
-        Positions of all occurrences of the peptide; for a target match only occurrences in targets.
+        Positions of all occurrences of the peptide; for a target match, only occurrences in targets.
     modification_offsets : ndarray of int64, shape (n + 1,)
         Start of each match's modifications, followed by m.
     modification_site : ndarray of int64, shape (m,)
@@ -70,7 +70,7 @@ class Psms:
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     peptide_family : ndarray of int64, shape (n,)
-        Number shared by all peptidoforms of a peptide (I = L) and its decoy partner; rescoring assigns these to one fold.
+        Number shared by all peptidoforms of a peptide (I = L) and its decoy partner; rescoring assigns all of these matches to one fold.
     modifications : tuple of SearchModification
         Modifications of all matches.
     bonds : MatchedBonds or None
@@ -252,9 +252,9 @@ def occupied_sites(
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:
     """Return a number for each peptide that depends only on its residues and is equal for its decoy partner.
 
-    A decoy by reversal or shuffling has the residues of its target in another order, except for residues at which the enzyme cuts, which
-    reversal moves to the neighbouring peptide. The number is therefore a hash of the remaining residues that does not depend on their
-    order. Different peptides with the same composition have the same number, which only makes the folds slightly less even.
+    A decoy by reversal or shuffling has the residues of its target in another order, except for residues at which the enzyme cuts: reversal
+    moves these to the neighbouring peptide. The number is therefore a hash of the remaining residues that does not depend on their order.
+    Different peptides with the same composition have the same number, which only makes the folds slightly less even.
 
     Parameters
     ----------
@@ -306,19 +306,19 @@ SEARCH_SCORE_SCALE = ScoreScale(base=1.0, spread=1.0, weight=3.0)
 """Prior parameters of the decoy tail of `search_score`, used if there are few decoys.
 
 If both terms of the score were logarithms of chance counts, the number of false matches would decrease by a factor of e per 0.43. The
-second term spreads twice as far, which gives 0.6. In six data sets, decoys decreased by this factor per 0.4 to 1.2, above medians of -0.2
-to 1.6.
+second term spreads twice as far, which gives 0.6. In six data sets, the number of decoys decreased by a factor of e per 0.4 to 1.2 above
+the median, which was -0.2 to 1.6.
 """
 
 
 def search_score(psms: Psms) -> NDArray[np.float64]:
     """Return the ranking score of matches before training, (n,) float64, on the scale of -log10 of a probability.
 
-    The score is comparable between spectra. It is a sum of two logarithms with different weaknesses: the number of candidates expected to
-    score as well by chance, fitted to the candidates of the spectrum (uncertain for few candidates), and the binomial probability of as
-    many matched ions times the number of candidates (ignores intensities). The second term assumes independent ions, spreads about twice as
-    far on spectra without a correct answer, and therefore has half the weight. The result is a score, not an expected count;
-    `Psms.expectation` is the count.
+    The score is comparable between spectra. It is a sum of two logarithms with different weaknesses: first, the number of candidates
+    expected to score as well by chance, fitted to the candidates of the spectrum (uncertain for few candidates); second, the binomial
+    probability of as many matched ions, times the number of candidates (ignores intensities). The second term assumes independent ions,
+    spreads about twice as far on spectra without a correct answer, and therefore has half the weight. The result is a score, not an
+    expected count; `Psms.expectation` is the count.
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
     scores: NDArray[np.float64] = -(2.0 * psms.expectation + by_counts) / 3.0

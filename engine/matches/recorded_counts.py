@@ -1,6 +1,6 @@
 """Counts recorded by an identification, used to estimate the cost of searches that build on the identification.
 
-This is separate from `source_run`, which format conversions import too, because the estimates load pydantic.
+The module is separate from `source_run` because the estimates load pydantic, and format conversions also import `source_run`.
 """
 
 from collections.abc import Collection

@@ -1,7 +1,7 @@
 """Semi-supervised linear rescoring: a model, trained on the run, that separates correct matches from decoys.
 
-The method follows Percolator (Käll 2007, Nature Methods 4:923): repeatedly, the targets accepted at 1 % by the current score and the
-decoys train a linear model, which gives the next score. A match is scored only by models trained without the matches of its peptide.
+The method follows Percolator (Käll 2007, Nature Methods 4:923): repeatedly, a linear model is trained on the decoys and on the targets
+accepted at 1 % by the current score, and gives the next score. A match is scored only by models trained without the matches of its peptide.
 Replicates, fractions and neighbouring scans repeat the spectrum of a peptide, and a model trained on one of the spectra would know the
 label of the others: with folds by spectrum (as in Granholm 2012, BMC Bioinformatics 13(S16):S3), 3 % of the matches accepted at 1 % were
 false among five copies of a run. All peptidoforms of a peptide and its decoy partner are therefore in one fold.
@@ -10,12 +10,12 @@ A single division into folds changes the number of accepted matches of a small r
 several divisions.
 
 The model is a ridge-penalised logistic regression, fitted by Newton's method. Its solution equals that of scikit-learn's
-`LogisticRegression`; solving the 25 x 25 systems here saves the second that importing scikit-learn takes. The penalty is constant, but the
-log-likelihood grows with the number of matches; for a small run, weights are thus nearly proportional to the separation by each single
-feature. The initial score is one of the features.
+`LogisticRegression`; solving the 25 x 25 systems here avoids importing scikit-learn, which takes a second. The penalty is constant, but the
+log-likelihood grows with the number of matches; for a small run, weights are thus nearly proportional to how well each single feature
+separates targets from decoys. The initial score is one of the features.
 
-Matches are rescored if there are enough peptides for training. Selecting the score that accepts more matches would instead select for
-chance.
+Matches are rescored whenever there are enough peptides for training. Selecting between both scores by the number of accepted matches would
+select for chance.
 
 The scores of different models are made comparable by standardisation over all spectra, which uses no label. The common alternative,
 aligning each fold at its own 1 % threshold, lets the labels of scored spectra change their scores: with random labels of real decoys among
@@ -47,7 +47,7 @@ _ACCEPTED = 0.01
 _TRAINING_LEVELS = (0.01, 0.02, 0.05)  # a looser level is used if a stricter one accepts too few
 _ENOUGH_POSITIVES = 20
 _MAXIMUM_DIVISIONS, _FEWEST_DIVISIONS = 10, 2
-_ROWS_LEARNT = 40_000  # over all divisions: for large runs the division into folds matters less
+_ROWS_LEARNT = 40_000  # matches over all divisions; for large runs, the division into folds matters less
 _MAXIMUM_ROWS_LEARNT = 100_000  # per division: enough for thirty weights
 _ROWS_SCORED = 1 << 16
 
@@ -131,7 +131,7 @@ class RescoringSettings(NamedTuple):
     minimum_peptides : int
         Minimum number of distinct peptides of targets accepted at 1 % by the initial score.
     minimum_decoys : int
-        Minimum number of distinct peptides of decoys, two per fold; with fewer, the separation is mostly chance.
+        Minimum number of distinct peptides of decoys, two per fold; with fewer, the separation is mostly due to chance.
     ridge : float
         Penalty on the squared weights of standardised features, relative to a sum of log-likelihoods.
     seed : int
@@ -168,8 +168,8 @@ def rescore(
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     peptide : ndarray of int64, shape (n,)
-        Number shared by all peptidoforms of a peptide and its decoy partner; a model is not trained on matches with the number of a match
-        that it scores.
+        Number shared by all peptidoforms of a peptide and its decoy partner; a model never scores a match whose number occurs in its
+        training matches.
     initial_score : ndarray of float64, shape (n,)
         Finite, higher is better.
     competes : ndarray of bool, shape (n,), or None
@@ -253,7 +253,7 @@ def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floa
     """
     weights = np.zeros(table.shape[1])
     score = table[:, -2]
-    workspace = np.empty((2, *table.shape))  # the pages of a new array for each step would take longer than the step
+    workspace = np.empty((2, *table.shape))  # allocating a new array for each step would take longer than the step
     for turn in range(settings.iterations):
         q = q_values(score, is_decoy, decoy_ratio=settings.decoy_ratio)
         positive = np.empty(0, np.int64)
@@ -264,7 +264,7 @@ def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floa
         if len(positive) == 0 or not is_decoy.any():
             break
         rows = np.append(positive, np.flatnonzero(is_decoy))
-        examples = np.take(table, rows, axis=0, out=workspace[0, : len(rows)], mode="clip")  # the other modes copy `out`
+        examples = np.take(table, rows, axis=0, out=workspace[0, : len(rows)], mode="clip")  # other modes copy `out`
         is_positive = np.arange(len(rows)) < len(positive)
         weights = _logistic_regression(examples, is_positive, settings.ridge, weights if turn else None, workspace[1, : len(rows)])
         score = table @ weights

@@ -1,4 +1,4 @@
-"""PSM, peptide and protein group tables of a run: written with counts and summaries, and exported."""
+"""PSM, peptide and protein group tables of a run, their counts and summaries, and their export."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["EXPORTED", "RunTables", "TableSettings", "export_matches", "export_s
 EXPORTED = tuple(f"{name}.tsv" for name in TABLES)
 """Names of the text tables in the project folder."""
 
-_BEST = 10  # proteins in a summary
+_BEST = 10  # number of proteins in a summary
 
 
 class TableSettings(Protocol):
@@ -180,7 +180,7 @@ def export_matches(write: MatchesWriter, project: Project, request: ExportReques
     paths = [project.table(name, run_id) for name in _TABLES]
     for result in project.results(run_id):
         if result.name in OPTIONAL_TABLES:
-            project.table(result.name, run_id)  # raises if the file is not the one that the run wrote
+            project.table(result.name, run_id)  # raises an error if the file is not the one that the run wrote
     tables = replace(IdentificationTables.from_folder(paths[0].parent), marks=project.row_marks(run_id, "psms"))
     run = next(run for run in project.runs() if run.id == run_id)
     spectra, databases = (tuple(str(source.path) for source in inputs if source.kind == kind) for kind in ("spectra", "database"))
@@ -197,7 +197,7 @@ def export_tables(project: Project, request: ExportRequest, progress: Progress) 
 
 
 def export_sites(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the tables of sites that the run has to a folder; with `accepted_only`, decoy residues are left out."""
+    """Write the run's tables of sites to a folder; with `accepted_only`, decoy residues are left out."""
     written, stored = [], {result.name for result in project.results(request.run_id)}
     for table in SITE_TABLES:
         if table.name not in stored:

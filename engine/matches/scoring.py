@@ -30,7 +30,7 @@ from proteoscope.kernels.score_kinds import score_kind
 
 __all__ = ["Matches", "ScoringBySeries", "ScoringPass", "joined_matches", "plan_by_series", "plan_scoring"]
 
-_HITS = 5  # minimum candidates per query; the best one of another peptide gives the delta score
+_HITS = 5  # minimum candidates per query; the best candidate with another peptide gives the delta score
 _MB = 1_000_000
 _ROWS_FITTED = 512
 
@@ -56,7 +56,7 @@ class Matches:
     score : ndarray of float64, shape (n,)
         Score of each match; higher is better.
     delta_score : ndarray of float64, shape (n,)
-        Score minus that of the spectrum's best candidate with another sequence.
+        Difference between the score and that of the spectrum's best candidate with another sequence.
     n_candidates : ndarray of int64, shape (n,)
         Number of candidates of the spectrum's query.
     expectation : ndarray of float64, shape (n,)
@@ -108,8 +108,8 @@ def joined_matches(parts: Sequence[Matches]) -> Matches:
 class ScoringPass:
     """A planned scoring pass of spectra against peptides, created by `plan_scoring`.
 
-    The pass uses the GPUs of the resources, and also the CPU if the resources are `with_processor`. The CPU alone computes what GPUs
-    do not support, and everything if there is no GPU.
+    The pass uses the GPUs of the resources, and also the CPU if the resources are `with_processor`. Only the CPU computes what GPUs do not
+    support; it computes everything if there is no GPU.
 
     Attributes
     ----------
@@ -162,13 +162,13 @@ class ScoringPass:
         return hits
 
     def score_one_by_one(self) -> HitArrays:
-        """Return the best candidates of each query by scoring every candidate, even if a fragment index would be faster."""
+        """Return the best candidates of each query after scoring every candidate, even if a fragment index would be faster."""
         with self._open() as session:
             return self._scored_one_by_one(session)
 
     @contextmanager
     def _open(self) -> Iterator[Session]:
-        """Use the session of the plan, or open a new one."""
+        """Use the session of the plan, or open a new session."""
         with self.opened as stack:
             yield self.session or stack.enter_context(Executor(self.resources).session(self.workload))
 
@@ -346,7 +346,7 @@ def _best_rows(
 ) -> dict[str, NDArray[Any]]:
     """Return the best candidates of each spectrum over all charges, best first, at most `hits_per_spectrum`, with delta scores.
 
-    Of candidates with equal scores, those with the smaller isotope error are first.
+    Among candidates with equal scores, those with the smaller isotope error are first.
     """
     queries = index.queries
     kind = score_kind(parameters.score)[1]
@@ -401,7 +401,7 @@ def _expectation(
 
     The logarithm of the number of candidates that reach a score decreases linearly for high scores (Fenyö & Beavis 2003) or, for a
     long-tailed score, linearly in the score to the power of `exponent`. The line is fitted to all candidates of the query except the best.
-    With few candidates, its slope is shrunk to the common slope, fitted to one query per spectrum: the rows with `is_first`.
+    With few candidates, its slope is shrunk towards the common slope, which is fitted to one query per spectrum (the rows with `is_first`).
     """
     n_bins = hits.histogram.shape[1]
     x = (np.arange(n_bins) * hits.histogram_width) ** exponent

@@ -24,7 +24,7 @@ _MASS_OF_AN_ISOTOPE = 1800.0
 _MINIMUM_ISOTOPE_HEIGHT = 0.02
 _HEAVIEST_END = 100.0  # Da, more than any ion series adds to the residues
 _LONGEST = 64  # maximum residues of a peptide plus one
-_MOST_MODIFICATIONS = 255  # number of values of a byte, without the value for no modification
+_MOST_MODIFICATIONS = 255  # values of a byte, except the value for no modification
 
 
 class IonSettings(Protocol):
@@ -78,7 +78,7 @@ def ion_settings(parameters: IonSettings, symbols: str, maximum_mz: float, score
     """Return the settings of the scoring kernels for the given score; see `scoring_settings` for the other parameters."""
     precursor = absolute_and_relative(parameters.precursor_tolerance)
     fragment = parameters.fragment_tolerance
-    # Bins about as wide as the tolerance: a peak sets few bits, and few bits are set by peaks outside the tolerance.
+    # Bins are about as wide as the tolerance, so that a peak sets few bits, and peaks outside the tolerance also set few bits.
     bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
     isotope_errors = sorted(parameters.isotope_errors, reverse=True)
     series = [(symbol, SERIES_MASS[symbol] + PROTON_MASS) for symbol in dict.fromkeys(symbols)]

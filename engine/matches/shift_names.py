@@ -3,8 +3,8 @@
 A name matches a shift if its mass is within the tolerance and the peptide has a suitable residue at a position that the spectrum allows.
 All matching names are listed. They are ordered by tier: modifications that Unimod shows by default at the residue; other Unimod
 modifications; other peptide termini, if the protein has the residues; substitutions; pairs of common modifications. Chemically plausible
-names thus precede mere agreement of masses. Within a tier, the nearest mass is first, then the oldest Unimod entry; a neutral loss of the
-precursor distinguishes phosphate and sulfate. A modification may replace the fixed modification of a residue.
+names thus precede names that only agree in mass. Within a tier, the nearest mass is first, then the oldest Unimod entry; a neutral loss of
+the precursor distinguishes phosphate and sulfate. A modification may replace the fixed modification of a residue.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ TIERS = 6
 _NO_TIER = TIERS - 1
 _STANDING = np.array([0, 2, 1, 3, 4, 5])
 """Preference of each tier among the names of a shift (0 is best): any Unimod modification precedes other termini."""
-_STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # standings are even, so that a name supported by a loss fits between them
+_STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # preferences are even numbers, so that a name supported by a loss fits between them
 _NEWEST = 1 << 20
 _ANY = 26  # code of any residue
 _NEAR = 1.5  # maximum hyperscore deficit, relative to the best residue, of residues at which a name may place the shift
@@ -138,7 +138,7 @@ class NamedShifts:
     modification : ndarray of int64, shape (n,)
         Index of the name in `modifications`, or -1.
     site : ndarray of int64, shape (n,)
-        Best position for the name, or best position of the shift without a name: residue number from 1, 0 for the N-terminus, length + 1
+        Best position for the name, or, without a name, best position of the shift: residue number from 1, 0 for the N-terminus, length + 1
         for the C-terminus.
     is_pair : ndarray of bool, shape (n,)
         True if the name is a pair of modifications.
@@ -146,7 +146,7 @@ class NamedShifts:
         Names in use, with masses; other termini and pairs have no Unimod identifier.
     possible : list of str, length n
         All matching names with masses, in order of preference: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins names that are as
-        plausible as the first name and not distinguished from it by the tolerance.
+        plausible as the first name and that the tolerance does not distinguish from it.
     """
 
     modification: NDArray[np.int64]
@@ -226,7 +226,7 @@ def tiers_of_shifts(shifts: ShiftPositions, fixed: tuple[SearchModification, ...
     Returns
     -------
     tier : ndarray of int64, shape (n,)
-        First tier with a matching name, without pairs; `TIERS` - 1 if no name matches.
+        First tier with a matching name, not considering pairs; `TIERS` - 1 if no name matches.
     distance : ndarray of float64, shape (n,)
         Difference of masses, Da; infinite without a matching name.
     """
@@ -321,7 +321,7 @@ def _fits_of_entries(
 
 
 def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> NamedShifts:
-    """Return the preferred name of each row and all its names; `first` is the best position, used for rows without a name."""
+    """Return the preferred name and all names of each row; rows without a name get the best position, `first`."""
     n = len(first)
     site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n
     numbers: dict[tuple[str, float], int] = {}
@@ -349,7 +349,7 @@ def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def _residue_bits(shifts: ShiftPositions) -> NDArray[np.uint64]:
-    """Return bit masks of the positions of each residue type and of any residue, (n, 27) uint64."""
+    """Return bit masks of the positions of each residue type, and of all residues, (n, 27) uint64."""
     offsets, index = ranges(shifts.position, shifts.position + shifts.length)
     row = np.repeat(np.arange(len(shifts.shift)), shifts.length)
     bit = np.uint64(1) << (np.arange(offsets[-1]) - offsets[row]).astype(np.uint64)

@@ -123,7 +123,7 @@ PSM_SITES = _table(
         *_PROTEINS,
     ),
 )
-"""Table of the most likely sites in each accepted match, as many as it has modifications."""
+"""Table of the most likely sites in each accepted match, one for each of its modifications."""
 PEPTIDOFORM_SITES = _table(
     "peptidoform_sites",
     "Peptidoform sites",
@@ -143,7 +143,7 @@ PEPTIDOFORM_SITES = _table(
         _BEST,
     ),
 )
-"""Table of sites in peptides with the same modifications, which are rated; it includes decoy residues."""
+"""Table of rated sites, combined over matches of one sequence with the same modifications; it includes decoy residues."""
 PROTEIN_SITES = _table(
     "protein_sites",
     "Protein sites",

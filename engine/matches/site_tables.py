@@ -32,12 +32,12 @@ from proteoscope.engine.results.counts import counted
 __all__ = ["SiteTables", "site_tables", "write_site_tables"]
 
 _LEVELS = (0.01, 0.05)
-_LISTED = 5  # modifications whose sites the log states; the record has all
+_LISTED = 5  # number of modifications whose sites are logged; the record has all
 
 
 @dataclass(frozen=True)
 class SiteTables:
-    """Tables of sites by name, and what the record of the run states on each modification."""
+    """Tables of sites by name, and the entry of each modification in the record of the run."""
 
     tables: Mapping[str, pa.Table]
     record: list[dict[str, Any]]
@@ -179,7 +179,7 @@ class _Positions:
         return cls(offsets, protein, start, occurrence, accession)
 
     def columns(self, row: NDArray[np.int64], site: NDArray[np.int64], length: NDArray[np.int64]) -> dict[str, pa.Array]:
-        """Return the proteins of sites, and the positions in them; sites at a terminus have those of the terminal residue."""
+        """Return the proteins of sites, and the positions in them; a site at a terminus has the position of the terminal residue."""
         offsets, index = ranges(self.offsets[row], self.offsets[row + 1])
         at = np.repeat(np.clip(site, 1, length), np.diff(offsets))
         lists = pa.array(offsets, pa.int32())
@@ -290,7 +290,7 @@ def _protein_table(
 ) -> pa.Table:
     offsets, index = ranges(positions.offsets[of_row], positions.offsets[of_row + 1])
     source = np.repeat(np.arange(len(sites)), np.diff(offsets))
-    # A site at a terminus of the peptide is distinct from one at the terminal residue.
+    # A site at a terminus of the peptide is distinct from a site at the terminal residue.
     end = np.where(residue[source] < 2, residue[source].astype(np.int64) + 1, 0)
     at = positions.start[index] + sites.site[source] + np.where(end == 1, 1, 0) - np.where(end == 2, 1, 0)
     every = sites.take(source)
@@ -299,7 +299,7 @@ def _protein_table(
     reported = every.is_reported
     rows = np.flatnonzero(reported)
     n_psms, n_forms = (_count_distinct(rates.group[rows], of[source[rows]], len(rates.best)) for of in (sites.row, peptidoform[of_row]))
-    groups = np.flatnonzero(n_psms)  # by protein and position
+    groups = np.flatnonzero(n_psms)  # sort by protein and position
     best = _best_reported(every, rates, reported)[groups]
     columns = {
         "protein": positions.accession.take(pa.array(index[best])),

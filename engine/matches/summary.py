@@ -1,4 +1,4 @@
-"""Summary of a search of spectra against proteins, as far as all these searches have it in common."""
+"""Parts of the summary that all searches of spectra against proteins have in common."""
 
 from dataclasses import dataclass
 from typing import Any

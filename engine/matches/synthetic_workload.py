@@ -90,7 +90,7 @@ def synthetic_search(n_queries: int, n_peptides: int, precursor: tuple[float, fl
     symbols = np.frombuffer(RESIDUES.encode(), np.uint8)
     residue_mass = np.full(26, np.nan)
     residue_mass[symbols - 65] = RESIDUE_MASSES
-    # Peptides overlap in a common text, as those of proteins do.
+    # Peptides are overlapping sections of one array of residues, like peptides of proteins.
     drawn = rng.integers(0, len(symbols), min(_TEXT, _RESIDUES_OF_PEPTIDE * n_peptides), np.uint8)
     prefix = np.concatenate(([0.0], np.cumsum(RESIDUE_MASSES[drawn])))
     lengths = rng.integers(7, 30, n_peptides)
@@ -150,7 +150,7 @@ def synthetic_search(n_queries: int, n_peptides: int, precursor: tuple[float, fl
 
 
 def _unite_bits(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the bitwise or of the residue bits of each peptide, (n,) uint32, using those of 2, 4, 8, … consecutive residues."""
+    """Return the bitwise or of the residue bits of each peptide, (n,) uint32, computed from ranges of 2, 4, 8, … consecutive residues."""
     result, width = np.zeros(len(starts), np.uint32), 1
     while width <= lengths.max():
         fits = (lengths >= width) & (lengths < 2 * width)

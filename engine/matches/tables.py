@@ -99,10 +99,10 @@ class ScoredMatches:
     match_class : ndarray of int64, shape (n,), or None
         Class of each match, which has its own error rate (`proteoscope.engine.matches.class_rates`); None without decoys.
     class_names : tuple of str
-        Name of each class; empty if the tables name the classes in a column of their own.
+        Name of each class; empty if the tables name the classes in a separate column.
     leads : ndarray of float64, shape (classes,), or None
-        Score advantage of each class (see `proteoscope.engine.matches.class_rates.class_leads`); None if matches are not also counted by
-        distinct peptides.
+        Score advantage of each class (see `proteoscope.engine.matches.class_rates.class_leads`); None if error rates are estimated from
+        matches only, not also from distinct peptides.
     scale : ScoreScale or None
         Prior parameters of the score's decoy tail (see `ScoreScale`); None for a trained score.
     learnt : TrainedScorer or None
@@ -280,8 +280,8 @@ def score_statistics(
 def with_second_pass(first: ScoredMatches, second: Psms, settings: StatisticsSettings, resources: Resources) -> ScoredMatches:
     """Return the matches of both passes with scores and error rates.
 
-    Models of the first pass score the matches of the second. Each spectrum retains the matches of the pass with the better best match. The
-    matches of the second pass are a class with its own error rate: few of the remaining spectra can be identified.
+    Models of the first pass score the matches of the second. Each spectrum retains the matches of the pass whose best match is better. The
+    matches of the second pass are a class with a separate error rate, because few of the remaining spectra can be identified.
     """
     score, features = search_score(second), dict[str, NDArray[np.float64]]()
     if first.learnt is not None:
@@ -400,8 +400,8 @@ def _intensities(
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:
     """Return the rows of each spectrum's better pass; the first `n_first` rows are the first pass.
 
-    The second pass is better if both the score and the score of the candidates of a spectrum (`Psms.score`) of its best match are higher.
-    The fewer candidates of the second pass alone raise the former, also for a match that explains the same peaks by more modifications.
+    The second pass is better if its best match has both a higher score and a higher score before training (`Psms.score`). The smaller
+    number of candidates in the second pass raises the former even for a match that explains the same peaks by more modifications.
     """
     best = np.full((2, 2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
     is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)
@@ -690,8 +690,8 @@ def modification_columns(
 def _peptides(scored: ScoredMatches, sequences: list[str], peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> PeptideRows:
     """Return the distinct peptidoforms of matches with scores and error rates.
 
-    A peptidoform with matches in several classes is rated in each of them by its best match there, and represented by the lowest q-value:
-    it is not lost because its best match is in a class without an error rate.
+    A peptidoform with matches in several classes is rated in each class by its best match there, and represented by the lowest q-value. It
+    is therefore not lost if its best match is in a class without an error rate.
     """
     psms, n_psms_of = scored.psms, peptide_of_row[scored.q_value <= settings.fdr]
     match_class = np.zeros(len(psms), np.int64) if scored.match_class is None else scored.match_class

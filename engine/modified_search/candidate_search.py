@@ -130,7 +130,7 @@ def find_candidates(
     memory_bytes: int,
     resources: Resources,
 ) -> Candidates:
-    """Return for each query the `n_candidates` peptides with most matching masses, the first of equally good ones.
+    """Return the `n_candidates` peptides with most matching masses for each query; among equally good peptides, the first.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Names of mass shifts, and error rates of matches in groups by the type of their shift.
 
-The best forms of each spectrum are ranked again by the meaning of their shifts. By chance, one in a hundred shifts is a common modification
-at its residue, one in a hundred is an alternative peptide terminus, and one in five is some Unimod modification or substitution. E is
-therefore multiplied by the fraction of candidates with an equally good prior, by mass proximity or by meaning of the shift
-(`proteoscope.engine.matches.shift_names`), and the candidates of the spectrum are ranked by the result.
+The best forms of each spectrum are ranked again, considering what their shifts may mean. By chance, one in a hundred shifts is a common
+modification at its residue, one in a hundred is an alternative peptide terminus, and one in five is some Unimod modification or
+substitution. E, the number of candidates expected to score as well by chance, is therefore multiplied by the fraction of candidates that
+are a priori as likely, either by mass proximity or by the meaning of the shift (`proteoscope.engine.matches.shift_names`). The candidates
+of the spectrum are ranked by the result.
 
 Groups of matches differ in their fraction of false matches and have separate error rates, estimated from their own decoys: without a shift,
 with a common shift (named), with an alternative peptide terminus, and all others, including rare names. Shifts of decoys are named by the
@@ -82,7 +83,7 @@ class MassShifts:
 class RankedMatches:
     """Matches with error rates and shifts; masses are recalibrated by `mass_error_ppm`.
 
-    The modifications of the matches are fixed ones, followed from index `first_shift` by the shifts.
+    The modifications of the matches are the fixed modifications, followed by the shifts from index `first_shift`.
     """
 
     scored: ScoredMatches
@@ -156,7 +157,7 @@ def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
     """
     order = np.lexsort((psms.rank, -score, psms.spectrum))
     spectrum, position = psms.spectrum[order], psms.position[order]
-    form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide first
+    form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide is first
     is_first = np.zeros(len(order), np.int64)
     is_first[form] = begins_group(spectrum[form], position[form])
     counted = np.cumsum(is_first)
@@ -183,7 +184,7 @@ def _likelihoods(
 
 
 def _log_fractions(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return log10 of the fraction of candidates that would be as likely before their spectra are considered.
+    """Return log10 of the fraction of candidates that are at least as likely before their spectra are considered.
 
     The frequency of tiers by chance is counted among decoys, each peptide once; without decoys, among candidates that are not rank 1.
     """
@@ -202,7 +203,7 @@ def _shift_positions(
     indexes: Indexes,
     parameters: ModifiedSearchParameters,
 ) -> ShiftPositions:
-    """Return the shifts of the given rows in the form from which names are determined."""
+    """Return the shifts of the given rows as input for naming."""
     offsets = np.asarray(indexes.proteins.proteins.offsets)
     protein = indexes.proteins.protein_of(psms.position[rows])
     tolerance = parameters.precursor_tolerance.width(psms.observed_mass[rows])

@@ -30,7 +30,7 @@ __all__ = ["SeriesPlan", "ShiftSites", "list_settings", "localise_shifts", "plan
 _MB = 1_000_000
 _USUAL_MASS = 2000.0  # Da, typical peptide mass at which a ppm tolerance widens the window
 _ROUNDED = 0.75  # mass units: covers nearly all rounding errors of two masses and two precursors
-_SHARE_OF_TOLERANCE = 0.5  # most precursor errors are smaller than the tolerance, and they move only part of the masses
+_SHARE_OF_TOLERANCE = 0.5  # most precursor errors are smaller than the tolerance, and they shift only some of the masses
 _HEAVIEST_END = 100.0  # Da, more than any ion series adds to the residues
 
 
@@ -51,7 +51,7 @@ def plan_search(index: SpectrumIndex, indexes: Indexes, parameters: ModifiedSear
 
 
 def score_search(plans: Sequence[SeriesPlan], parameters: ModifiedSearchParameters, resources: Resources) -> ShiftedMatches:
-    """Return the best forms of each spectrum; more than are reported if all scores decide the ranking."""
+    """Return the best forms of each spectrum; if all scores decide the ranking, these are more forms than are reported."""
     return joined_shifts([_score_series(plan, parameters, resources) for plan in plans])
 
 
@@ -80,8 +80,8 @@ def _shift_settings(parameters: ModifiedSearchParameters) -> ShiftSettings:
 def list_settings(parameters: ModifiedSearchParameters) -> ListSettings:
     """Return the settings of the mass lists.
 
-    The mass window of candidates includes the shift range, no shift, and isotope errors. With the match count, each peak covers only its
-    own mass unit, as in the thesis.
+    The mass window of candidates includes the shift range, no shift, and isotope errors. If the score is the match count, each peak covers
+    only its own mass unit, as in the thesis.
     """
     low, high = shift_range(parameters.mass_shift)
     width = parameters.precursor_tolerance.width(_USUAL_MASS)
@@ -105,7 +105,7 @@ class _Settings:
 
 
 class ShiftSites(NamedTuple):
-    """Tables of sites, None without a named shift to localise, and the number of accepted matches with another shift."""
+    """Tables of sites (None without a named shift to localise), and the number of accepted matches with another shift."""
 
     tables: SiteTables | None
     n_others: int
@@ -134,7 +134,8 @@ def localise_shifts(
     fixed, shifts = psms.modifications[: rated.first_shift], psms.modifications[rated.first_shift :]
     sites = [usual_sites(shift) for shift in shifts]
     is_named = np.array([bool(of_shift) for of_shift in sites], bool)
-    # The first site of each named shift takes its number; its other sites, other shifts, which stay in place, and fixed ones follow.
+    # The first site of each named shift has the number of the shift. They are followed by its other sites, by shifts that stay in place,
+    # and by fixed modifications.
     variable = (*(of_shift[0] for of_shift in sites if of_shift), *(site for of_shift in sites for site in of_shift[1:]))
     others = tuple(shift for shift, is_variable in zip(shifts, is_named.tolist(), strict=True) if not is_variable)
     number = np.where(is_named, np.cumsum(is_named) - 1, len(variable) + np.cumsum(~is_named) - 1)

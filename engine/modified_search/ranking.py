@@ -1,20 +1,21 @@
-"""Ranking of the candidates of each spectrum, with and without a mass shift, in one list, and all scores of the best.
+"""Ranking of the candidates of each spectrum, with and without a mass shift, in one list, and all scores of the best candidates.
 
 Scores with and without a shift are not comparable: a few hundred peptides have the precursor mass, while hundreds of thousands differ from
 it, and each of these has as many sites as residues. They become comparable by the number of candidates expected to score as well by chance.
-The scored candidates are the upper tail of all, selected by matching masses; their lower half by score is incomplete, the upper half nearly
-complete. In the upper half, scores of false candidates decay exponentially. Of K candidates with median score m, the number that reach s is
+The scored candidates are the upper tail of all candidates, selected by matching masses. The lower half of their scores is incomplete, the
+upper half is nearly complete. In the upper half, scores of false candidates decay exponentially. Of K candidates with median score m, the
+number that reach s is
 
     E(s) = K / 2 exp(-(s - m) / theta),    theta = (score that an eighth of them reach - m) / ln 4
 
 The best candidate is excluded from the fit, and theta is shrunk towards that of all spectra if there are few candidates. Finally, E is
-multiplied by the fraction of candidates at least as close to the precursor mass: of peptides that explain a spectrum equally well, the
-closest is preferred, and most of all one with exactly the precursor mass.
+multiplied by the fraction of candidates at least as close to the precursor mass: among peptides that explain a spectrum equally well, the
+closest in mass is preferred, and most of all a peptide with exactly the precursor mass.
 
 This holds for chance matches. Among related sequences, which explain the same ions, the better score is right more often; therefore
-proximity counts for at most `_MAXIMUM_NEARNESS` of score in the choice between candidates. A peptide of the precursor mass may be listed
-twice, with an isotope error and with a small shift such as deamidation. The meaning of shifts is considered only later, for the best
-candidates, when error rates are estimated.
+proximity adds at most `_MAXIMUM_NEARNESS` to the score in the choice between candidates. A peptide of the precursor mass may be listed
+twice, with an isotope error and with a small shift such as deamidation. The meaning of shifts is considered later, when error rates are
+estimated, and only for the best candidates.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ from proteoscope.kernels.layouts import MatchArrays, PeptideArrays, ScoringSetti
 __all__ = ["FORMS_RATED", "ShiftedMatches", "joined_shifts", "place_candidates", "rank_candidates"]
 
 FORMS_RATED = 8
-"""Minimum number of forms per spectrum for which all scores are computed, however many are reported."""
+"""Minimum number of forms per spectrum for which all scores are computed, even if fewer are reported."""
 
 _NONE = 255
 _SHIFTS_AT_ONCE = 254  # modification indices are bytes
 _PRIOR = 10.0  # weight of the theta of all spectra, in candidates
 _MINIMUM_THETA = 0.5
 _MAXIMUM_NEARNESS = 6.0
-_FEWEST = 8  # theta is estimated from more candidates only
+_FEWEST = 8  # theta is estimated only if there are more candidates
 _QUERIES_AT_ONCE = 4096
 _NEAR_PHOSPHATE = 0.1  # Da
 _LN_10 = float(np.log(10.0))
@@ -62,8 +63,8 @@ class ShiftedMatches:
     ----------
     matches : Matches
         `score` is the hyperscore (or the number of matching masses), `expectation` as in the module description, `delta_score` the
-        difference to the next candidate with another sequence. `n_candidates` counts candidates without a shift, or all for a shifted
-        match. The modification sites are empty.
+        difference to the next candidate with another sequence. `n_candidates` counts the candidates without a shift, or all candidates for
+        a shifted match. The modification sites are empty.
     key : ndarray of float64, shape (n,)
         Value by which matches are ranked, higher is better.
     theta : ndarray of float64, shape (n,)
@@ -244,7 +245,7 @@ def _ranked_forms(
     is_plain = np.isfinite(placed.plain)
     fraction = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
     share_of_shift = np.where(is_plain, fraction, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
-    # A small shift of a peptide with the precursor mass, such as deamidation, has as many possible forms as residues.
+    # A peptide with the precursor mass has as many forms with a small shift, such as deamidation, as it has residues.
     positions = np.where(is_plain, np.log10(peptides.length[peptide]), 0.0)
     if by_count:
         counts = matches.astype(np.float64)
@@ -286,7 +287,7 @@ def _count_at_least_as_close(
 
 
 def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the number of scores, their median, and theta (module docstring; 0 for few scores) of each query, as arrays."""
+    """Return the number of scores, their median, and theta of each query as arrays; theta (see above) is 0 for few scores."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
     count, rows = is_known.sum(axis=1), np.arange(len(score))
@@ -342,7 +343,7 @@ class _Tail(NamedTuple):
 
 
 def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray[Any]]:
-    """Return the best `top` forms of each spectrum, over all charges, by `key`, which has a row per query; -inf excludes a form.
+    """Return the best `top` forms of each spectrum over all charges. `key` ranks them; it has a row per query, and -inf excludes a form.
 
     The results are the first five columns of `_Peptidoforms`.
     """

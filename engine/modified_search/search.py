@@ -45,8 +45,9 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
     request : SearchRequest
         Inputs ``spectra`` (files of any supported format) and ``database`` (proteins), with `ModifiedSearchParameters`. The `project` is
         created if it does not exist; otherwise a run is added. Instead of spectra, the option ``from_project`` names a project with an
-        identification. Its unidentified spectra are then searched in the given databases, by default in the proteins that it found;
-        ``run`` selects the identification (default: the newest). The option ``strict`` rejects files with unreadable spectra.
+        identification. Its unidentified spectra are then searched in the given databases, by default in the proteins found by the
+        identification; ``run`` selects the identification (default: the newest). The option ``strict`` rejects files with unreadable
+        spectra.
     progress : Progress, optional
         Progress, which receives stages and messages.
 
@@ -78,7 +79,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         run.load_kernels("preprocessing", "mass_lists", "matches", "shift_placement")
         indexing = run.begin(lambda progress: _indexes(run, source, Path(folder), parameters, progress))  # while spectra are read
         spectra, searched = run.read()
-        with run.step("index"):  # measures only the time by which indexing takes longer than reading
+        with run.step("index"):  # measures only how much longer indexing takes than reading
             resources, indexes = indexing()
         index = index_spectra(searched, parameters, resources)
         with run.step("plan"):

@@ -777,7 +777,9 @@ class Project:
             self._remove([name])
         elif entries(self.inside(RESULTS, name)):
             self._forget(run_id)
-            raise InputError(self.folder, f"{RESULTS}/{name} contains files that belong to no run", remedy="Move them, or choose another name")
+            raise InputError(
+                self.folder, f"{RESULTS}/{name} contains files that belong to no run", remedy="Move them, or choose another name"
+            )
         with self._database.transaction(write=True) as connection:
             connection.execute("UPDATE runs SET id = ? WHERE id = ? AND status = 'queued'", (name, run_id))
         return False

@@ -4,7 +4,7 @@ Amounts are computed from pairwise medians of ion ratios: MaxLFQ (Cox et al. 201
 
 For each pair of samples, the median log ratio of the ions in both samples is computed. The amounts of a group (such as a protein) are those
 whose log ratios are closest to these medians by least squares, scaled to the sum of the ions' amounts. Samples that are not connected by
-shared ions have no ratio to each other: only the largest connected set of samples has amounts. Missing ions are not imputed.
+shared ions have no ratio to each other, so only the largest connected set of samples has amounts. Missing ions are not imputed.
 """
 
 from __future__ import annotations
@@ -233,8 +233,8 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
     by : str
         Method of computing protein amounts (see `QuantificationParameters`).
     plexes : ndarray of int64, shape (s,), or None
-        Index of each sample's plex; ratios are computed only within a plex (plexes are compared by a reference, or not at all). None
-        computes ratios between all samples.
+        Index of each sample's plex. Ratios are computed only within a plex; plexes are compared by a reference, or not at all. With None,
+        ratios are computed between all samples.
 
     Returns
     -------
@@ -274,7 +274,7 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
     Returns
     -------
     RawQuantities, shape (n_groups, s)
-        Amounts; a sample without a ratio to the largest connected set of samples has none, and the state `State.NO_SHARED_ION`.
+        Amounts; a sample without a ratio to the largest connected set of samples has no amount, and the state `State.NO_SHARED_ION`.
     """
     n_samples = ions.value.shape[1]
     result = RawQuantities(np.full((n_groups, n_samples), np.nan), np.full((n_groups, n_samples), State.NOT_SEEN, np.int8))
@@ -282,7 +282,7 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
     order = order[np.argsort(group[order], kind="stable")]
     offsets = segment_offsets(np.bincount(group[order], minlength=n_groups))
     first = 0
-    while first < n_groups:  # in batches of groups, so that no further table of all ions is in memory
+    while first < n_groups:  # In batches of groups, to avoid another table of all ions in memory.
         enough = offsets[first] + max(1, _VALUES_OF_BATCH // n_samples)
         last = max(first + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
         rows = order[offsets[first] : offsets[last]]
@@ -392,7 +392,7 @@ def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
     -------
     ndarray of float64, shape (p, s)
         Amounts; NaN for groups without ions, and for samples without a ratio to the largest set of samples that are connected by shared
-        ions (of equally large sets, the most abundant).
+        ions (among equally large sets, the most abundant one).
     """
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     result = np.full((n_proteins, n_samples), np.nan)
@@ -410,7 +410,7 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
     laplacian = np.zeros((n_proteins, n_samples, n_samples))
     right, part = np.zeros((n_proteins, n_samples)), np.empty((n_proteins, n_samples), np.int64)
     pair_medians(logarithms(value), offsets, laplacian, right, part)
-    # An additional equation per connected component (its mean logarithm is 0) makes the normal equations solvable.
+    # An additional equation for each connected component, by which its mean logarithm is 0, makes the normal equations solvable.
     same = part[:, :, None] == part[:, None, :]
     laplacian += same  # in place: the matrices are the largest arrays of a quantification
     solved = np.linalg.solve(laplacian, right[..., None])[..., 0]
@@ -427,7 +427,7 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
 def _are_in_largest_component(same: NDArray[np.bool_], total: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return True for samples in the largest connected component, (p, s).
 
-    The most abundant of equally large components is used, and the first of equally abundant ones.
+    Among equally large components, the most abundant is used; among equally abundant ones, the first.
     """
     has_any = total > 0
     size = np.where(has_any, (same & has_any[:, None, :]).sum(axis=2), 0)

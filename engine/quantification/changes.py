@@ -35,7 +35,7 @@ __all__ = [
 
 _INTERVAL = 0.95
 _LOW_PERCENT, _LESS_LOW_PERCENT = 1.0, 2.0
-"""Percentile of a sample's proteins used as imputed value; and a higher percentile, whose distance from it is the assumed error.
+"""Percentile of a sample's proteins used as imputed value, and a higher percentile; the distance between both is the assumed error.
 
 The error accounts for missing quantities that are just below the limit of detection.
 """
@@ -225,7 +225,7 @@ def _sample(
     i: int,
     parameters: QuantificationParameters,
 ) -> tuple[_Sample, NDArray[np.bool_]]:
-    """Return what a test of condition `i` against the first one needs of each protein, and a mask of the imputed quantities."""
+    """Return the values of each protein for a test of condition `i` against the first condition, and a mask of the imputed quantities."""
     estimate, factor = fitted.estimate[:, i - 1], fitted.factor[:, i - 1]
     is_apart = _without_ratio(proteins, model, number, i)
     imputed, spread, rows = np.zeros(logs.shape, np.bool_), np.zeros(len(logs)), np.zeros(len(logs), np.bool_)
@@ -238,7 +238,7 @@ def _sample(
 
 
 def _without_ratio(proteins: RawQuantities, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:
-    """Return True for proteins without values in one of the two conditions because its samples have no ion in common with others."""
+    """Return True for proteins without values in one of the two conditions because its samples share no ion with other samples."""
     result = np.zeros(len(proteins), np.bool_)
     for k in (0, i):
         state = proteins.state[:, model.columns[model.condition == k]]

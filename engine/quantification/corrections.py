@@ -43,7 +43,7 @@ from proteoscope.engine.results.reader import read_stored, stored_table
 __all__ = ["CORRECTED", "corrected_tables", "quantity_parts", "read_quantities"]
 
 CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
-"""Columns of an ion trace that a correction replaces: all values measured between the limits, except the width."""
+"""Columns of an ion trace that a correction replaces: all values measured between the integration limits, except the width."""
 _BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
 """Values of other columns of a manually corrected ion trace."""
 _AGAIN = "Quantify again"

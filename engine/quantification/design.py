@@ -173,8 +173,9 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     Raises
     ------
     InputError
-        If the table is invalid; contains an unknown file; contains a file, a channel of a file or a replicate of a condition twice; gives a
-        sample two conditions, or two channels of a file; or gives the files of a plex different samples. The message contains the line.
+        If the table is invalid; contains an unknown file; contains a file, a channel of a file or a replicate of a condition twice; assigns
+        two conditions, or two channels of a file, to a sample; or assigns different samples to the files of a plex. The message contains
+        the line.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip().lower() for cell in rows[0]]
@@ -290,7 +291,7 @@ def _with_plexes(path: Path, design: Design) -> Design:
     Raises
     ------
     InputError
-        If the column puts samples of one plex in several, or combines several plexes.
+        If the column divides the samples of one plex among several plexes, or combines several plexes.
     """
     plexes = design.plexes
     if plexes.max(initial=0) == 0 and not any(sample.plex for sample in design.samples):

@@ -36,7 +36,7 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
 
 
 def _with_experiment(request: SearchRequest, *, writes: bool = True) -> SearchRequest:
-    """Return the request with the runs and the design of the experiment if it quantifies one; its table is above this package."""
+    """Return the request, with runs and design of the experiment if it quantifies one; their table is above this package."""
     return engine.views.quantity_design.experiment_request(request, writes=writes) if request.options.get("experiment") else request
 
 

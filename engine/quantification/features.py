@@ -79,7 +79,7 @@ class Features:
 
 
 class FeatureWriter:
-    """Collects the traces of one file after the other.
+    """Collector of the traces of one file after the other.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ class FeatureWriter:
         self._values.append(values.ravel())
 
     def finish(self, number: NDArray[np.int64], n_ions: int, n_files: int) -> Features:
-        """Return the traces; `number` (ions, voltages) is the final index of each ion at each voltage, -1 if it is not used."""
+        """Return the traces; `number` (ions, voltages) is the final index of each ion at each voltage, or -1 if it is not used."""
         ion = number[self._ion.finish(), self._voltage.finish()].astype(np.int32)
         ion[ion < 0] = n_ions
         values = self._values.finish().reshape(-1, N_VALUES)
-        # Reasons change later, and changes of mapped arrays are lost.
+        # Reasons change later, and changes to mapped arrays would be lost.
         return Features(ion, self._file.finish(), values, np.array(self._reason.finish()), self._distance.finish(), n_ions, n_files)

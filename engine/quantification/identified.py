@@ -273,11 +273,11 @@ class Identified:
     peptide_q_value : ndarray of float64, shape (forms,)
         q-value of each peptidoform over all runs (see `_experiment_q_values`), NaN if unknown.
     has_protein : ndarray of bool, shape (s,)
-        True for sequences of an accepted protein group, shared or not.
+        True for sequences of an accepted protein group, even if several groups share the sequence.
     unrated : tuple of str
-        Runs without protein error rates, whose proteins with accepted matches are all used.
+        Runs without protein error rates; all their proteins with accepted matches are used.
     decoys : Identified or None
-        Decoy peptidoforms and their spectra, accepted like the others, of any protein; None without decoys.
+        Decoy peptidoforms of all proteins and their spectra, accepted by the same rules; None without decoys.
     """
 
     files: tuple[SourceFile, ...]
@@ -395,7 +395,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
     ]
     if len(result) == 1:
         return result[0]
-    # Wrong peptides of accepted proteins are as frequent as decoy peptides at most, whose proteins are hardly ever accepted.
+    # Wrong peptides of accepted proteins are at most as frequent as decoy peptides, but decoy proteins are hardly ever accepted.
     return replace(result[0], decoys=replace(result[1], has_protein=np.ones(len(result[1].sequences), np.bool_)))
 
 
@@ -419,10 +419,10 @@ def warn_of_identified(quantified: Identified, method: str, progress: Progress) 
 def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> list[dict[str, float]]:
     """Return the q-value of each peptidoform over all files, of targets and of decoys; NaN if unknown.
 
-    The q-value is the larger of two values. The first is the lowest q-value in the runs times the number of runs: correct peptidoforms are
-    mostly the same in all runs, but false ones add up. The second is the q-value among the peptidoforms that are found in equally many
-    files (one, or several): false peptidoforms accumulate among those in one file and would then be searched in all others. Without decoys,
-    only the first is used.
+    The q-value is the larger of two values. The first is the lowest q-value in the runs times the number of runs, since correct
+    peptidoforms are mostly the same in all runs, but false ones add up. The second is the q-value among the peptidoforms found in one file,
+    or among those found in several files: false peptidoforms accumulate among those in one file, and would then be searched in all others.
+    Without decoys, only the first is used.
     """
     parts = [_by_peptide(table) for table in (targets, decoys)]
     names, best, n_files = (np.concatenate([part[k] for part in parts]) for k in range(3))
@@ -478,7 +478,7 @@ def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
-    """Return the row of the best match of each spectrum, which several runs may have identified."""
+    """Return the row of the best match of each spectrum; several runs may have identified a spectrum."""
     file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
     order = np.lexsort((table["q_value"].to_numpy(), index, file))
     return order[begins_group(file[order], index[order])]
@@ -563,7 +563,7 @@ def _columns(
 
 
 def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
-    """Return the atoms that the modifications of each row add: the composition in Unimod, or that of average residues of the same mass."""
+    """Return the atoms that the modifications of each row add: from Unimod, or those of average residues of the same mass."""
     names, masses = in_one(table["modification_names"]), in_one(table["modification_masses"])
     counts = np.diff(names.offsets.to_numpy())
     owner = np.repeat(np.arange(len(table)), counts)

@@ -28,7 +28,7 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
     """Read the fraction of each label that appears in each channel, (k, k) float64; rows are channels, columns are labels.
 
     A row of the file is a label, named by its channel. The columns are shifts (numbers mean 13C) or channels, with values in percent of the
-    label. Signal that is shifted to an m/z without a channel is lost. If there is no column for the channel itself, it has the remainder.
+    label. Signal that is shifted to an m/z without a channel is lost. If the channel itself has no column, it receives the remainder.
 
     Raises
     ------

@@ -27,10 +27,10 @@ _PEAKS_OF_BLOCK = 1 << 21
 _CELLS_OF_PART = 1 << 26
 """Maximum number of cells (ion, isotope and spectrum) of a batch of ions, 256 MB."""
 _LOWEST, _VALLEY = 0.15, 0.6
-"""Fractions of heights: of the apex, at which a trace ends; of the lower of two summits, below which a valley separates them.
+"""Fraction of the apex height at which a trace ends, and fraction of the lower of two summits below which a valley separates them.
 
-The first value retains 95 % of the area of a Gaussian peak. With a lower limit, noise reduces small areas but not large ones, which
-distorts their ratio. Smoothed noise within a peak is seldom below the second value.
+The first fraction retains 95 % of the area of a Gaussian peak. With a lower fraction, noise reduces small areas but not large ones, which
+distorts their ratio. Smoothed noise within a peak is seldom below the second fraction.
 """
 
 _ABOVE_LOWEST, _LOWEST_PERCENT, _SAMPLED_SPECTRA = 2.0, 1.0, 200
@@ -53,7 +53,7 @@ class TraceQuery:
     anchors : ndarray of float64
         Retention times at which each ion was identified or is expected (anchors), s.
     reach : ndarray of float64, shape (n,)
-        Maximum distance of the apex from the anchors, s; 0 means that the apex is the summit above the anchors.
+        Maximum distance of the apex from the anchors, s; with 0, the apex is the summit above the anchors.
     window : float
         Time range of the trace before the first and after the last anchor, s.
     voltage : float

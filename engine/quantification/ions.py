@@ -1,7 +1,8 @@
 """Ions of identifications (peptidoforms with a charge), their isotope patterns, and ions that share a trace.
 
-Two ions that are separated neither by m/z nor by time have one apex in their traces. It is assigned to the ion whose identified spectra are
-nearest, or whose monoisotopic peak is not a peak of the other ion and thus proves its presence. The other ion has no quantity.
+Two ions that are separated neither by m/z nor by time share one apex in their traces. The apex is assigned to the ion with the nearest
+identified spectra, or to an ion whose monoisotopic peak is not a peak of the other ion and thus proves its presence. The other ion has no
+quantity.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ __all__ = ["Ions", "ion_keys", "list_ions", "traces_of_others"]
 
 _ALL_ISOTOPES = 8
 """Number of isotope peaks; in a peptide of 3,000 Da, less than 0.2 % of the ion has a higher mass."""
-_SHARE = 0.5  # minimum fraction of the apex height that the other ion explains
-_APART = 0.5  # two apexes nearer than this fraction of the greater width are one
-_MOST = 200  # maximum number of ions of similar m/z that are compared with one
+_SHARE = 0.5  # minimum fraction of the apex height that another ion explains
+_APART = 0.5  # two apexes are one if they are nearer than this fraction of the greater width
+_MOST = 200  # maximum number of ions of similar m/z that are compared with an ion
 
 
 @dataclass(frozen=True)

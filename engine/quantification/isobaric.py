@@ -164,8 +164,8 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
     """Return the index of the first MS3 spectrum of each MS2 spectrum, or -1, (n,) int64.
 
     MS3 spectra are acquired by synchronous precursor selection (McAlister et al. 2014, Anal. Chem. 86:7150). The MS2 spectrum of an MS3
-    spectrum is the one that the file names or, if it names none, the nearest earlier one whose precursor is among the precursors of the MS3
-    spectrum.
+    spectrum is the one that the file names. If the file names none, it is the nearest earlier MS2 spectrum with a precursor that is among
+    the precursors of the MS3 spectrum.
     """
     row_of = {name: row for row, name in enumerate(second.identifier)}
     position = np.searchsorted(second.index, third.index)
@@ -231,7 +231,7 @@ def interference(
 
 
 def _next_of_voltage(ms1_spectra: Ms1Spectra) -> NDArray[np.int64]:
-    """Return, for each MS1 spectrum, the next one with the same FAIMS voltage; the number of spectra if there is none."""
+    """Return the next MS1 spectrum with the same FAIMS voltage for each MS1 spectrum; the number of spectra if there is none."""
     result = np.full(len(ms1_spectra), len(ms1_spectra), np.int64)
     for voltage in ms1_spectra.voltages:
         rows = np.flatnonzero(ms1_spectra.at_voltage(voltage))
@@ -411,7 +411,7 @@ def _find_reporter_spectra(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> tuple[ReporterRegions, NDArray[np.int64], int]:
-    """Return spectra with reporter ions, the index among them of each MS2 spectrum (-1 for none), and the MS level of each."""
+    """Return the spectra with reporter ions, the index among them for each MS2 spectrum (-1 for none), and their MS level."""
     wanted, name = parameters.reporter_level, PurePath(path).name
     if wanted == "ms2" or (wanted == "automatic" and not regions.n_deeper):
         return regions, position, 2

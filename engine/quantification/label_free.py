@@ -1,4 +1,4 @@
-"""Label-free quantities: areas of the ion traces of identified peptidoforms, in the identifying file and optionally in others.
+"""Label-free quantities: areas of the ion traces of identified peptidoforms, in the files that identified them and optionally in others.
 
 With FAIMS, an ion is only in the MS1 spectra of a few voltages, in different proportions. It is traced in the spectra of one voltage. An
 ion that several files identified at different voltages is treated as a separate ion at each voltage, so that ratios are within one voltage.
@@ -93,7 +93,7 @@ def measure_label_free(
         donors = [Donors(ions, identified.forms.sequence[ions.form], features)]
         if len(tables) > 1 and identified.decoys is not None:
             decoy_ions, decoy_features = tables[1].finish(len(files))
-            # Numbers of sequences that no target has: decoys share no trace with them.
+            # Decoys get sequence numbers that no target has, so that no trace is shared between targets and decoys.
             sequence = len(identified.sequences) + identified.decoys.forms.sequence[decoy_ions.form]
             donors.append(Donors(decoy_ions, sequence, decoy_features))
         transfers = transferred(donors, files, read_file, parameters, resources, spool)
@@ -113,7 +113,7 @@ class _FeatureTable:
         self._is_identified: list[NDArray[np.bool_]] = []
 
     def measure(self, voltage: float, at: tuple[int, int], ms1_spectra: Ms1Spectra, resources: Resources) -> None:
-        """Measure the ions that a file identified, in its MS1 spectra of one voltage; `at`: the file's indices in the design and of all."""
+        """Measure the ions that a file identified in its MS1 spectra of one voltage; `at` is its index in the design and among all."""
         number = next((k for k, other in enumerate(self._voltages) if other == voltage or np.isnan([other, voltage]).all()), None)
         if number is None:
             number = len(self._voltages)

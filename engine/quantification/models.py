@@ -151,7 +151,7 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
     groups : tuple of str
         Names of the conditions.
     reference : str
-        Condition by which plexes are scaled; if given, plexes that cannot be separated from conditions are not a blocking factor.
+        Condition by which plexes are scaled; if given, plexes are not a blocking factor if they cannot be separated from conditions.
 
     Returns
     -------
@@ -160,8 +160,8 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
     Raises
     ------
     ParameterError
-        If a blocking factor cannot be separated from the conditions, some samples have no level of it, or no degrees of freedom remain to
-        estimate errors.
+        If a blocking factor cannot be separated from the conditions, some samples have no level of the factor, or no degrees of freedom
+        remain to estimate errors.
     """
     columns = np.array([i for i, sample in enumerate(design.samples) if sample.condition in groups], np.int64)
     condition = np.array([groups.index(design.samples[i].condition) for i in columns.tolist()], np.int64)

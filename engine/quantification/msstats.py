@@ -1,6 +1,6 @@
 """Export of quantities for MSstats and MSstatsTMT (Choi 2014, Bioinformatics 30:2524; Huang 2020, Mol. Cell. Proteomics 19:1706).
 
-There is one row per ion and file, or per spectrum and channel, with values before normalisation, which these programs do themselves.
+There is one row per ion and file, or per spectrum and channel. Values are not normalised, because these programs do this themselves.
 """
 
 from __future__ import annotations

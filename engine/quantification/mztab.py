@@ -174,7 +174,7 @@ def _metadata(
 
 
 def _fixed_lines(fixed: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Return the lines of the file on fixed modifications, with their residues or termini."""
+    """Return the lines that list the fixed modifications, with their residues or termini."""
     if fixed is None:
         return [("fixed_mod[1]", "[, , Fixed modifications are not known, ]")]
     lines = []

@@ -1,11 +1,11 @@
 """Normalisation of amounts: plexes are scaled by a reference, samples by their median ion, conditions by unchanged proteins.
 
 The log ratios of proteins between two conditions are modelled as a mixture: unchanged proteins, which differ from a centre only by their
-error, and changed proteins at any distance. The mixture is fitted by expectation-maximisation (Dempster et al. 1977, J. R. Stat. Soc. B
-39:1) from several starts; the centre with the largest fraction of proteins is used.
+error, and changed proteins at any distance from it. The mixture is fitted by expectation-maximisation (Dempster et al. 1977, J. R. Stat.
+Soc. B 39:1) from several starts; the centre with the largest fraction of proteins is used.
 
 Changes that are small relative to the error of a protein cannot be separated from the centre, and shift it if most have the same direction.
-They cause an excess of proteins near the centre on one side, without others farther away; balanced changes do not.
+Such changes cause an excess of proteins near the centre on one side, without an excess farther away; balanced changes do not.
 """
 
 from collections.abc import Callable
@@ -59,13 +59,13 @@ _LEAST_SHARE, _NEARLY = 0.5, 0.7
 _EXCESS, _EXCESS_OF_FEW = 0.065, 2.0
 """Minimum excess (fraction of proteins) on one side of the centre that indicates small changes in one direction.
 
-The value was chosen with ten simulated tables of 2,000 proteins. With n proteins, the minimum is at least the second number divided by
-the square root of n.
+The value was chosen with ten simulated tables of 2,000 proteins. With n proteins, the minimum is the first number, or the second number
+divided by the square root of n if that is larger.
 """
 
 
 class Centre(NamedTuple):
-    """Centre of the log2 ratios of a comparison: that of unchanged proteins.
+    """Centre of the log2 ratios of a comparison: the log2 ratio of unchanged proteins.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
 
 
 def _excess(shares: NDArray[np.float64], n_proteins: int) -> float:
-    """Return the excess of proteins near the centre on one side; 0 if it is small, or smaller than the fraction of distant proteins."""
+    """Return the excess of proteins near the centre on one side; 0 if this is small, or below the fraction of distant proteins."""
     below, above = shares[len(_OFFSETS)], shares[len(_OFFSETS) + 1]
     excess, n_far = float(above - below), float(shares[1:].sum() - above - below)
     return excess if abs(excess) > max(_EXCESS, _EXCESS_OF_FEW / np.sqrt(n_proteins), n_far) else 0.0
@@ -303,7 +303,7 @@ def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str)
     """Return amounts in which each plex is scaled, row by row, such that its reference is equal in all plexes.
 
     The common value is the geometric mean, over plexes, of the mean of the reference channels (internal reference scaling; Plubell et al.
-    2017, Mol. Cell. Proteomics 16:873). A row without a value in the reference of a plex is missing in all samples of the plex.
+    2017, Mol. Cell. Proteomics 16:873). A row without a value in the reference of a plex has no values in the samples of the plex.
     """
     plexes, is_reference = design.plexes, np.array([sample.condition == reference for sample in design.samples])
     pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)

@@ -114,7 +114,7 @@ def exact_test(missing: NDArray[np.int64], total: NDArray[np.int64], n_samples: 
     missing, total : ndarray of int64, shape (p,)
         Number of missing values in the condition and in all samples.
     n_samples, n_all : int
-        Number of samples of the condition, and of all.
+        Number of samples of the condition, and number of all samples.
     """
     from scipy.stats import hypergeom  # slow to import: loaded after the files are read
 
@@ -141,7 +141,7 @@ _KEYS = (
 
 
 def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured: Mapping[str, TableParts]) -> dict[str, TableParts]:
-    """Return all result tables of a quantification by name: tables, or iterables of chunks that are made when they are needed.
+    """Return all result tables of a quantification by name: tables, or iterables of chunks that are created on demand.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Alignment of the retention times of files by shared ions, and detection of ions whose time differs between files.
 
 An alignment is a monotone curve that is robust against a few wrong ions. If a more abundant signal with the m/z and isotope pattern of an
-ion elutes shortly before or after the ion, both have one apex, and the summit above the ion's spectra is that of the wrong signal. A single
-file cannot show this error, but other files in which the ion is more abundant do.
+ion elutes shortly before or after the ion, both share one apex, and the summit above the ion's spectra belongs to the wrong signal. A
+single file cannot reveal this error, but other files in which the ion is more abundant do.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _MAD = 1.4826
 _SPREADS = 4.0
 """Minimum difference of two times that are considered different, in standard deviations of their difference."""
 _FEWEST_COMPARED = 50
-"""Minimum number of ions in both a file and the reference: a curve through fewer may be wrong, especially at its ends."""
+"""Minimum number of ions in both a file and the reference: a curve through fewer ions may be wrong, especially at its ends."""
 _ROUNDS, _CANDIDATES = 3, 33
 _PART_OF_WIDTH = 0.25
 """Fraction of the narrower peak's width within which times are considered equal, since times of wide peaks are less precise."""
@@ -60,7 +60,7 @@ def _mapped(times: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.fl
 
 
 class Alignments(NamedTuple):
-    """Alignments of files to the consensus of all.
+    """Alignments of files to the consensus of all files.
 
     Attributes
     ----------
@@ -81,8 +81,8 @@ def aligned(ion: NDArray[np.integer], file: NDArray[np.integer], times: NDArray[
     """Align all files to the median of their aligned times, which is refined twice, starting with the times of the file with most ions.
 
     Work and memory grow with the number of measured times. The shift of each shared ion is replaced by the running median over
-    neighbouring times, and the curve is made monotone by isotonic regression. An ion that no other file measured is not used, and the
-    residuals of others are corrected for the share of the file in the consensus.
+    neighbouring times, and the curve is made monotone by isotonic regression. Ions that no other file measured are not used, and the
+    residuals of the remaining ions are corrected for the share of the file in the consensus.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _alignment(times: NDArray[np.float64], consensus: NDArray[np.float64], count
     width = min(_WIDEST, max(_NARROWEST, len(shared) // 10)) | 1
     curve = isotonic_regression(of_file + median_filter(other - of_file, width, mode="mirror")).x
     first = np.unique(of_file, return_index=True)[1]
-    # A constant curve has no inverse: a microsecond for each ion makes it increase.
+    # A constant curve has no inverse, so a microsecond per ion is added to make it increase.
     knots, values = of_file[first], curve[first] + 1e-6 * np.arange(len(first))
     spread = _MAD * float(np.median(np.abs(other - curve) * np.sqrt(count[shared] / (count[shared] - 1))))
     return Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared))
@@ -138,9 +138,9 @@ def at_another_time(
     """Return True for measured ions whose time differs from that in most files, (ions, files).
 
     The time of an ion, after alignment, is the one that most files agree on; if there are several, the one nearest to the spectra that
-    identified the ion. Of many files, the times of `_CANDIDATES` at equal steps of the ranking are tried, so that work grows with the
-    number of files. Another time differs from it by more than the error of the alignments and by more than a quarter of the narrower
-    peak's width. Files with too few common ions are not compared.
+    identified the ion. With many files, only the times of `_CANDIDATES` files at equal steps of the ranking are tried, so that work grows
+    linearly with the number of files. A time counts as different if it differs from this time by more than the error of the alignments and
+    by more than a quarter of the narrower peak's width. Files with too few common ions are not compared.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def at_another_time(
     for k in range(n_candidates):
         of_many = order[each, np.maximum(last * k // max(1, n_candidates - 1), 0)]
         candidate = np.full(len(rows), k) if len(files) == n_candidates else of_many
-        # The proximity of spectra only decides between equal numbers of files.
+        # The proximity of spectra only decides between times with equal numbers of files.
         score = (~is_apart(candidate)).sum(axis=1) + 1 / (2 + from_spectra[rows, files[candidate]])
         is_better = ~np.isnan(common[each, candidate]) & (score > best_score)
         best[is_better], best_score[is_better] = candidate[is_better], score[is_better]

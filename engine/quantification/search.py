@@ -1,4 +1,4 @@
-"""Quantification of identifications, from a project to another run: read, index, plan, score, report."""
+"""Quantification of identifications, which adds a run to the project: read, index, plan, score, report."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -37,7 +37,7 @@ _DECIDING = {
     "label-free": "psm_fdr, precursor_tolerance and minimum_agreement",
     "counts": "psm_fdr",
 }
-"""Parameters that decide if a quantity is missing, by method."""
+"""Parameters that decide whether a quantity is missing, by method."""
 
 
 def quantify(request: SearchRequest, progress: Progress | None = None) -> QuantificationSummary:
@@ -98,7 +98,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
 
 
 def _report_sites(table: pa.Table, n_unplaced: int, n_samples: int, parameters: QuantificationParameters, progress: Progress) -> int:
-    """Report the numbers of sites with a quantity, and of localised modifications in no quantified protein; return the number of sites."""
+    """Report how many sites have a quantity, and how many localised modifications are in no quantified protein; return the former."""
     has, has_ratio = (
         int(pa.compute.is_valid(table[name]).to_numpy(zero_copy_only=False).reshape(-1, n_samples).any(axis=1).sum())
         for name in ("quantity", "log2_relative")

@@ -1,8 +1,8 @@
 """Quantities of the sites of localised modifications, also relative to their proteins.
 
-A site has the ions of all peptidoforms that carry the modification there, combined as the ions of a protein are. A peptidoform with several
-sites contributes to each. The protein is quantified by its peptidoforms without localised modifications, so that the change of a site does
-not change the quantity to which it is compared.
+The ions of all peptidoforms that carry the modification at a site are combined in the same way as the ions of a protein. A peptidoform with
+several sites contributes to each. The protein is quantified by its peptidoforms without localised modifications, so that the change of a
+site does not change the quantity to which it is compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEYS = ("accession", "position", "residue", "modification")
 def localised_peptidoforms(sources: Sources, identified: Identified) -> tuple[pa.Table, int] | None:
     """Return the sites of peptidoforms as a table `SITE_PEPTIDOFORMS`, and the number of sites that are not in the quantified proteins.
 
-    The sites of a peptidoform come from one of its matches: the one in which the least certain site has the highest probability.
+    The sites of a peptidoform come from one match: the match whose least certain site has the highest probability.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def _best_rows(table: pa.Table) -> NDArray[np.int64]:
     probability = table["site_probability"].to_numpy()
     order = np.lexsort((psm, run, name, form))
     starts = begins_group(form[order], name[order], run[order], psm[order])
-    match = np.cumsum(starts) - 1  # of each row in this order
+    match = np.cumsum(starts) - 1  # match of each row in this order
     if not len(order):
         return order
     first = order[starts]
@@ -140,7 +140,7 @@ class Sites:
     site : ndarray of int64, shape (n,)
         Index of the site, ascending.
     is_modified : ndarray of bool, shape (forms,)
-        True for peptidoforms with a localised modification, at whatever probability.
+        True for peptidoforms with a localised modification of any probability.
     """
 
     table: pa.Table

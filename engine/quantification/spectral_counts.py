@@ -15,7 +15,7 @@ def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.
 
     `thing` is the index of the protein (or peptide) of each spectrum, (n,), or -1.
     """
-    # Spectra of one file after the other, so that no table of things by files is needed.
+    # Spectra are counted file by file, so that no table of things by files is needed.
     order = np.flatnonzero(thing >= 0)
     order = order[np.argsort(identified.matches.file[order], kind="stable")]
     ends = np.searchsorted(identified.matches.file[order], np.arange(len(identified.files) + 1))

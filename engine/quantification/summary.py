@@ -19,7 +19,8 @@ class QuantificationSummary(Summary):
     n_transferred : int
         Number of ions measured in files that did not identify them.
     n_random_time_transfers, n_decoy_transfers, n_decoy_random_time_transfers : int
-        Numbers of ions that were better at a random time, of decoy peptides, and of both, with at least the score of accepted transfers.
+        Numbers of ions with at least the score of accepted transfers that were better at a random time, that belong to decoy peptides, and
+        that are both.
     n_refused : int
         Number of traces or spectra without a quantity.
     n_tested, n_changed : int

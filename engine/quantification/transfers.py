@@ -2,11 +2,12 @@
 
 The transferred ions (donors) belong to peptides accepted over the whole experiment, with an accepted protein. The rate of false transfers
 is estimated by the competition of PIP-ECHO (Solivais et al. 2025, J. Proteome Res. 24:4437). In each file, each ion is measured at its
-expected time and at a random time, that of another ion of similar mass, and only the better of both takes part. Donors are peptides and,
-likewise, decoy peptides of the search. Among the ions down to a score, random times of peptides count the ions that are not in the file,
-but whose m/z has a signal there by chance. Decoy peptides at their expected times, less those at random times, count wrong
-identifications, whose ions are found in other files as often as those of correct ones. One is added to the sum, which is divided by the
-number of peptides at their expected times. (The authors' program divides by the number of all, which gives a lower rate.)
+expected time and at a random time (the time of another ion of similar mass), and only the better measurement takes part. Donors are the
+peptides and also the decoy peptides of the search. Among the measurements down to a score, peptides at random times estimate the number of
+ions that are not in the file but have a signal at their m/z by chance. Decoy peptides at their expected times, minus those at random times,
+estimate the number of wrong identifications: their ions are found in other files as often as those of correct identifications. One is added
+to the sum of both numbers, and the result is divided by the number of peptides at their expected times. (The authors' program divides by
+the number of all measurements, which gives a lower rate.)
 
 Transfers are ranked by the differences from the expected time, m/z and area, and by the agreement of the isotope pattern with the formula.
 A trace that belongs to an identified ion of the file, or to a transfer with a better score, is not used. Ions are compared with the
@@ -37,13 +38,13 @@ __all__ = ["Donors", "Transfers", "random_times", "transfer_q_values", "transfer
 
 _REACH = 5.0  # search range, in standard deviations of the expected time
 _SMALLEST_STEP, _LARGEST_STEP = 5.0, 11.0
-"""Range of mass differences (Da) to the ion whose time is the random time: no isotopes of the ion, and similar times."""
+"""Range of mass differences (Da) to the ion that provides the random time: it excludes isotopes of the ion, but times are similar."""
 _DRAWS = 30
 _WIDTHS = 2.0
-"""Minimum distance of a random time from the expected one: twice the search range, and this number of median peak widths."""
+"""Minimum distance of a random time from the expected time: twice the search range, and this number of median peak widths."""
 _LEAST_AREA_SPREAD = 0.1  # of ln(area)
 _AREA_TAIL, _MASS_TAIL = 3.0, 8.0
-"""Degrees of freedom of the distributions of areas, which change between samples, and of mass errors, which grow in overlapping peaks."""
+"""Degrees of freedom of two distributions: of areas, which change between samples, and of mass errors, which grow in overlapping peaks."""
 _LEAST_MASS_SPREAD = 2e-7
 _DISAGREEMENT = 0.01  # scale of 1 - cosine
 _ROUNDS, _MAD = 3, 1.4826
@@ -74,11 +75,11 @@ class Transfers:
     Attributes
     ----------
     features : Features
-        Traces (t) of the accepted transfers; those of rejected ones are not used (index `n_ions`).
+        Traces (t) of the transfers; traces of rejected transfers are not used (index `n_ions`).
     q_value : ndarray of float64, shape (t,)
         q-value of each transfer.
     counts : dict of str to int
-        Counts for the record of the run: accepted transfers, and random times and decoy peptides with at least their score.
+        Counts for the record of the run: accepted transfers, and random times and decoy peptides that score at least as high.
     """
 
     features: Features
@@ -87,7 +88,7 @@ class Transfers:
 
 
 class _Expected(NamedTuple):
-    """Expected values of n ions: those of peptides, followed by those of decoy peptides.
+    """Expected values of n ions: ions of peptides, followed by ions of decoy peptides.
 
     Attributes
     ----------
@@ -236,7 +237,7 @@ class _Competition:
     is_random, is_decoy : ndarray of bool, shape (k,)
         True for ions that are better at a random time, and for ions of decoy peptides.
     n_tried, n_without : int
-        Number of ions of peptides that were looked for, and of ions without a random time.
+        Number of peptide ions that were searched, and number of ions without a random time.
     """
 
     ion: NDArray[np.int64]
@@ -302,7 +303,7 @@ def _compete(
 
 
 def _masses(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return masses up to that of the protons, Da."""
+    """Return approximate neutral masses (1 Da is subtracted per proton), Da."""
     return ions.mz[rows] * ions.charge[rows] - ions.charge[rows]
 
 
@@ -312,7 +313,7 @@ def random_times(
     times: NDArray[np.float64],
     mass: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return a random time for each of n ions, that of another ion; NaN if none is far enough.
+    """Return a random time for each of n ions: the time of another ion; NaN if none is far enough.
 
     Parameters
     ----------
@@ -321,7 +322,7 @@ def random_times(
     ions : tuple of ndarray of float64, shape (n,)
         Expected time (s), mass (Da) and minimum distance of the random time (s) of each ion.
     times, mass : ndarray of float64, shape (m,)
-        Times and masses of the other ions. Those of similar mass are preferred.
+        Times and masses of the other ions. Ions of similar mass are preferred.
     """
     expected, of_ion, apart = ions
     order = np.argsort(mass, kind="stable")
@@ -429,7 +430,7 @@ def _are_taken(
     some = np.flatnonzero(np.isfinite(score))
     ion, traces, distance = identified
     ions = np.concatenate([ion, rows[some]]).astype(np.int64)
-    # A lower number has the trace: first identified ions by distance, then transfers by score.
+    # The ion with the lowest number gets the trace: numbers ascend first over identified ions by distance, then over transfers by score.
     rank = np.concatenate([distance, distance.max(initial=0.0) + 1 + score.max(initial=0.0, where=np.isfinite(score)) - score[some]])
     of_others = traces_of_others(
         expected.ions.part(ions), expected.sequence[ions], np.concatenate([traces, values[some]]), rank, parameters
@@ -485,7 +486,7 @@ def _accepted(
     )
     q_value = transfer_q_values(score, is_random, is_decoy)
     is_accepted = q_value[moved] <= parameters.transfer_fdr
-    # Rejected transfers are no features of the file.
+    # Rejected transfers are not features of the file.
     features.ion[~is_accepted] = features.n_ions
     reached = score >= score[moved][is_accepted].min(initial=np.inf)
     counts = {

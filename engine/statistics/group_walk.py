@@ -8,17 +8,18 @@ frontier in each group. All frontiers begin at the lowest scores. In each step, 
 
 is estimated. The q-value of a match is the lowest estimate of all steps before its group's frontier moved past it. First, each frontier
 moves past `WINDOW` matches, in turns. Then the next step is in the group with the most decoys among the last `WINDOW` matches that its
-frontier moved past. A step therefore depends only on matches below the frontiers, whose labels are no longer counted, which is why the
-procedure controls the false discovery rate (Lei & Fithian 2018, AdaPT, J R Stat Soc B 80:649).
+frontier moved past. A step therefore depends only on matches below the frontiers. Since their labels are no longer counted, the procedure
+controls the false discovery rate (Lei & Fithian 2018, AdaPT, J R Stat Soc B 80:649).
 
-Of equally poor groups, one is drawn at random, as in the paper. The choice may depend on anything but the labels above the frontiers: here
-the probability of a group is proportional to its number of matches above the frontier, so that a small group is not passed as a whole while
-a large one begins. The draws are always the same, so that results can be repeated. Matches of equal score in a group are passed together.
+Among equally poor groups, one is drawn at random, as in the paper. The choice may depend on anything but the labels above the frontiers.
+Here, the probability of a group is proportional to its number of matches above the frontier, so that the walk does not pass a whole small
+group before it has begun a large one. The draws are always the same, so that results can be repeated. Matches of equal score in a group are
+passed together.
 
-The group with the most decoys moves on until it has no more than another. The order in which all matches are passed is therefore that of
-the lowest number of decoys in any window up to each match. Among groups with the same lowest number, each next step of a group waits for a
-time of exponential distribution, shorter on average the more matches are above its frontier; the shortest time is the draw. All are found
-by sorting.
+The frontier of the group with the most decoys moves until this group has no more decoys than another. The order in which all matches are
+passed is therefore given by the lowest number of decoys in any window up to each match. Among groups with the same lowest number, each next
+step of a group has an exponentially distributed waiting time, whose mean decreases with the number of matches above the frontier of the
+group; the shortest time is drawn. The whole order is found by sorting.
 """
 
 import numpy as np
@@ -29,7 +30,7 @@ from proteoscope.engine.arrays import begins_group
 __all__ = ["WINDOW", "group_walk", "waiting_times"]
 
 WINDOW = 40
-"""Number of passed matches that a step depends on: the value of the paper."""
+"""Number of passed matches that a step depends on; the value is that of the paper."""
 _SEED = 2022
 
 
@@ -87,7 +88,7 @@ def group_walk(
     order, is_step = _walk(score, is_decoy, group, window)
     decoy = is_decoy[order]
     n_decoys, n_targets = np.count_nonzero(decoy), np.count_nonzero(~decoy)
-    decoys = n_decoys - np.cumsum(decoy) + decoy  # above the frontiers, before each step
+    decoys = n_decoys - np.cumsum(decoy) + decoy  # counts above the frontiers, before each step
     targets = n_targets - np.cumsum(~decoy) + ~decoy
     added = 1.0 if expected is None else np.minimum(_expected_above(expected[order], group[order]), at_once)
     rate = np.minimum((decoys + added) / decoy_ratio / np.maximum(targets, 1), 1.0)
@@ -102,7 +103,7 @@ def _walk(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the rows in the order in which the frontiers pass them, (n,), and True where no match of equal score was passed before."""
     n = len(score)
-    rows = np.lexsort((score, group))  # stable: matches of equal score in the order of the rows
+    rows = np.lexsort((score, group))  # stable: matches of equal score retain the order of the rows
     starts_group = begins_group(group[rows])
     first = np.maximum.accumulate(np.where(starts_group, np.arange(n), 0))
     is_step = starts_group | begins_group(score[rows])
@@ -112,10 +113,10 @@ def _walk(
     recent = passed[begin] - passed[np.maximum(begin - window, first)]
     is_walk = place >= window
     number = np.cumsum(starts_group)
-    # The running minimum within each group: keys of different groups are apart by more than a window holds.
+    # The running minimum within each group: keys of different groups differ by more than the size of a window.
     apart = number * (window + 1)
     lowest = np.minimum.accumulate(np.where(is_walk, recent, window) - apart) + apart
-    # At its lowest number of decoys a group is drawn among equally poor ones; above it, the group continues.
+    # At its lowest number of decoys, a group competes with equally poor groups in the draw; above this number, the group continues.
     is_drawn = is_step & is_walk & (recent == lowest)
     n_above = np.bincount(number)[number] - place
     waited = np.cumsum(np.where(is_drawn, waiting_times(n) / n_above, 0.0))

@@ -1,18 +1,19 @@
 """q-values of targets that each compete with several decoys, by the max method.
 
 A hypothesis, such as that a peptide is in the sample, has a target and d decoys, and its score is the best of all. If the hypothesis is
-false, target and decoys are exchangeable, so that the target wins with probability 1 / (d + 1), whatever the scores depend on within the
-hypothesis. Emery, Hasam, Noble & Keich (2020, RECOMB, LNCS 12074:54) count a target win if the rank of the target among the d + 1 scores,
-as a p-value, is at most c, and a decoy win if it is above lambda, and estimate
+false, target and decoys are exchangeable, so that the target wins with probability 1 / (d + 1), whatever else the scores within the
+hypothesis depend on. Emery, Hasam, Noble & Keich (2020, RECOMB, LNCS 12074:54) count a target win if the rank of the target among the d + 1
+scores, as a p-value, is at most c, and a decoy win if it is above lambda, and estimate
 
     FDR(t) = (1 + decoy wins with score >= t) / (target wins with score >= t) * c / (1 - lambda)
 
 c and lambda must not depend on counts. Of the suggested values, the max method uses c = lambda = 1 / (d + 1), so that the factor is 1 / d:
-a list of n targets reaches a rate of 1 / (d n). With c = lambda = 1/2 (mirror, mirandom) it would be 1 / n, as with one decoy. He et al.
-(2015, arXiv:1501.00537) show that the estimate with the added 1 holds for lists of any length.
+a list of n targets reaches a rate of 1 / (d n). With c = lambda = 1/2 (mirror, mirandom), the rate would be 1 / n, as with one decoy. He et
+al. (2015, arXiv:1501.00537) show that the estimate with the added 1 holds for lists of any length.
 
 If hypotheses have different numbers of decoys, each decoy win counts as 1 / d of its hypothesis, and the added 1 becomes the largest 1 / d
-of the hypotheses at or above the threshold, regardless of their winners: their scores are known without knowing the winners.
+of the hypotheses at or above the threshold. The winners of these hypotheses have no influence, since scores are known without knowing the
+winners.
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ def competition_q_values(
     Parameters
     ----------
     score : ndarray of float64, shape (n,)
-        Scores of target and decoy matches; higher is better, no NaN. Equal scores share a threshold; of equal best scores a decoy wins.
+        Scores of target and decoy matches; higher is better, no NaN. Equal scores share a threshold; with equal best scores, a decoy wins.
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     hypothesis : ndarray of int64, shape (n,)
@@ -62,6 +63,6 @@ def competition_q_values(
     rate[targets == 0] = 1.0
     tie_ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
     lowest_rate = np.minimum.accumulate(np.minimum(rate[tie_ends], 1.0)[::-1])[::-1]
-    # The winners at or above the score of a match include that of its own hypothesis.
+    # The winners at or above the score of a match include the winner of its own hypothesis.
     q_value: NDArray[np.float64] = lowest_rate[np.searchsorted(ranked[tie_ends], -score, side="right") - 1]
     return q_value

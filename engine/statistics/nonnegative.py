@@ -1,8 +1,8 @@
 """Non-negative least squares for many right-hand sides with one matrix, in batches, by block principal pivoting.
 
 Kim and Park 2011, SIAM J. Sci. Comput. 33:3261. The unknowns of each right-hand side are divided into free ones and zeros. Unknowns that
-violate the optimality conditions change sides: all of them while this reduces their number, otherwise only the last one, which guarantees
-termination. Most right-hand sides need one step, and all right-hand sides in a step form a batch of small systems.
+violate the optimality conditions change sides: all of them while this reduces the number of violations, otherwise only the last one, which
+guarantees termination. Most right-hand sides need one step, and all right-hand sides in a step form a batch of small systems.
 """
 
 import numpy as np

@@ -16,7 +16,7 @@ __all__ = ["posterior_error_probabilities"]
 
 Floats = NDArray[np.float64]
 
-_BINS = 120  # number of equally large groups of scores; more change the curve by less than its error
+_BINS = 120  # number of equally large groups of scores; more groups change the curve by less than its error
 _SMOOTHNESS = 10.0 ** np.arange(-4.0, 4.1, 1.0)
 _MODES = 24  # number of smoothest components of the spline used by the fit
 _LARGEST_LOGIT = 30.0
@@ -50,7 +50,7 @@ def posterior_error_probabilities(
     -------
     ndarray of float64, shape (m,)
         From 0 to 1, not increasing with the score; 1 everywhere without targets. Decoys also get the value of their score. Without decoys,
-        the curve depends on the half decoy that is added to every set.
+        the curve depends only on the half decoy that is always added.
 
     Raises
     ------

@@ -9,12 +9,12 @@ where r, the decoy ratio, is the number of decoy candidates per target candidate
 decoys is incomplete (a false match is then a decoy with probability r / (1 + r); Levitsky 2017, J Proteome Res 16:393). The q-value of a
 match is the lowest FDR of all thresholds that still accept it (Storey & Tibshirani 2003; Käll 2008, J Proteome Res 7:29).
 
-The plain ratio is too optimistic: the chosen threshold is the one at which decoys happen to be absent for longest, so that on average one
-false target more than decoys is accepted, which is 3 % of a list of 33. The + 1 corrects this for lists of any length (He 2015,
-arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it fewer than 100 targets never reach 1 %. However, the number of decoys
-that are absent by chance can be estimated: the tail of all decoys is known far better than its end, and gives the number expected above a
-threshold (`expected_decoys`). That number, at most 1, is added to the observed decoys. If one false peptide has several matches, as in
-replicates, it is multiplied by the mean number of matches per decoy peptide.
+The plain ratio is too optimistic: the selected threshold is the one above which decoys happen to be absent for longest, so that the
+accepted list contains on average one false target more than decoys, which is 3 % of a list of 33. The + 1 corrects this for lists of any
+length (He 2015, arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it, fewer than 100 targets never reach 1 %. However, the
+number of decoys that are absent by chance can be estimated: the tail of all decoys is known far better than its end, and gives the number
+of decoys expected above a threshold (`expected_decoys`). That number, at most 1, is added to the observed decoys. If one false peptide has
+several matches, as in replicates, the number is multiplied by the mean number of matches per decoy peptide.
 
 The tail starts at the median of the decoys. On simulated lists of 16 distributions of best scores, 8 to select the rule and 8 to confirm it
 (`benchmarks/decoy_tails.py`), the mean false discovery proportion was, in % at a nominal 1 %, for lists of about 20, 60, 200, 1,000 and
@@ -27,9 +27,9 @@ The tail starts at the median of the decoys. On simulated lists of 16 distributi
     quartile from 40 decoys on  0.51  0.98  0.88  0.93  0.99  0.60  0.88  0.78  0.91  0.96  0.96 and 0.98
     1 always                    0     0     0.85  0.93  0.99  0     0     0.76  0.91  0.96  0.58 and 0.57
 
-With the upper quartile, two distributions of each half exceeded the rate by more than its error; with the median, none did. For single
-distributions with heavy tails, at 60 targets, the median gave up to 1.1 % and the quartile up to 1.3 %. Counting expected decoys only where
-they exceed the observed ones gave 6.5 % for 20 targets at a nominal 5 %; adding them gave 3.9 %.
+With the upper quartile, two of the 8 distributions in each set exceeded the rate by more than its error; with the median, none did. For
+single distributions with heavy tails, at 60 targets, the median gave up to 1.1 % and the quartile up to 1.3 %. Using the expected decoys
+only where they exceed the observed ones gave 6.5 % for 20 targets at a nominal 5 %; adding them gave 3.9 %.
 """
 
 from __future__ import annotations
@@ -173,9 +173,9 @@ def expected_decoys(
 ) -> NDArray[np.float64]:
     """Return the number of decoys expected at or above given scores, from the tail of all decoys.
 
-    The excess of decoys over their median is assumed to be exponentially distributed: the tail of best scores is like this or lighter, so
-    that the estimate is conservative. With fewer than 10 decoys, their number above `scale.base` plus one half decreases with a spread that
-    is shrunk towards `scale.spread`; without a scale, one decoy is expected everywhere.
+    The excess of decoys over their median is assumed to be exponentially distributed: the tail of best scores is exponential or lighter, so
+    that the estimate is conservative. With fewer than 10 decoys, the expected number starts at `scale.base` with the number of decoys above
+    it plus one half, and decreases with a spread that is shrunk towards `scale.spread`. Without a scale, one decoy is expected everywhere.
 
     Parameters
     ----------
@@ -206,11 +206,11 @@ def expected_decoys(
 def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) -> tuple[float, float]:
     """Return a 95 % confidence interval of the fraction of accepted targets that are false, from the decoys accepted with them.
 
-    A false match is a target or a decoy with equal probability, so that of N false matches d are decoys with d ~ Binomial(N, 1/2). The
-    interval contains every N for which both "at most as many decoys" and "at least as many decoys" have a probability above 2.5 %: the
-    interval of Clopper & Pearson (1934, Biometrika 26:404), solved for N. It is exact for the number of false matches in this list; an
-    interval for the underlying rate would be narrower. Without decoys, up to 5 targets may be false. With incomplete decoys, r / (1 + r)
-    replaces 1/2.
+    A false match is a target or a decoy with equal probability, so that the number d of decoys among N false matches is distributed as
+    Binomial(N, 1/2). The interval contains every N for which both "at most as many decoys" and "at least as many decoys" have a probability
+    above 2.5 %: this is the interval of Clopper & Pearson (1934, Biometrika 26:404), solved for N. It is exact for the number of false
+    matches in this list; an interval for the underlying rate would be narrower. Without decoys, up to 5 targets may be false. If targets
+    lack decoys, r / (1 + r) replaces 1/2, where r is the decoy ratio.
 
     Parameters
     ----------
@@ -279,8 +279,8 @@ def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArr
     group : ndarray of int64, shape (n,)
         Group of each row: any values in any order.
     score : ndarray of float64, shape (n,)
-        Scores, higher is better, no NaN. Of equal scores the first row is the best: an order of rows that prefers targets would bias the
-        competition.
+        Scores, higher is better, no NaN. With equal scores, the first row is the best, so an order of rows that prefers targets would bias
+        the competition.
 
     Returns
     -------

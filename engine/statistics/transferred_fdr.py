@@ -1,13 +1,14 @@
 """Transferred subgroup FDR: error rates of a small class of matches from the decoys of all matches.
 
-A class of few matches has too few decoys for a separate rate, and the rate of the whole list is not its rate: rare classes contain more
-false matches. Fu & Qian (2014, Mol Cell Proteomics 13:1359) derive the rate of a class k among its matches with score >= x,
+A class of few matches has too few decoys for a separate rate, and the rate of the whole list does not apply to it: rare classes contain
+more false matches. Fu & Qian (2014, Mol Cell Proteomics 13:1359) derive the rate of a class k among its matches with score >= x,
 
     FDR_k(x) = gamma_k(x) D(x) / T_k(x)
 
-from all decoys, D(x), the targets of the class, T_k(x), and the probability that a false match with score >= x is of the class, gamma_k(x).
-The share of the class among the decoys with score >= x estimates gamma_k(x) where there are many decoys. It is close to a linear function
-of x, so that a line, fitted to the shares at the scores of all decoys, gives it at high scores, where decoys are few or absent.
+from all decoys, D(x), the targets of the class, T_k(x), and the probability gamma_k(x) that a false match with score >= x belongs to the
+class. Where there are many decoys, the share of the class among the decoys with score >= x estimates gamma_k(x). This share is close to a
+linear function of x, so that a line, fitted to the shares at the scores of all decoys, gives gamma_k(x) at high scores, where decoys are
+few or absent.
 
 The line is fitted by least squares. Each share is weighted by its number of decoys, since its variance is inversely proportional to this
 number.
@@ -15,8 +16,8 @@ number.
 The extrapolated line is uncertain where the class has few decoys, and a share that is too low by chance accepts more matches. On simulated
 lists with classes of 12 to 60 true targets, the published estimate gave a mean false discovery proportion of 1.2 to 3.1 % at a nominal 1 %,
 and of 4.3 to 7.4 % at 5 %. With a share of at least (k + 1) / (n + 1) for k of n decoys in the class (`minimum_share`), and the expected
-decoys of `proteoscope.engine.statistics.target_decoy` added, it gave 0.7 to 0.9 %, and 3.6 to 4.4 %: the line can raise the share of the
-class at high scores, but not lower it.
+decoys of `proteoscope.engine.statistics.target_decoy` added, it gave 0.7 to 0.9 %, and 3.6 to 4.4 %: with this minimum, the line can raise
+the share of the class at high scores, but not lower it.
 """
 
 import numpy as np
@@ -26,7 +27,7 @@ __all__ = ["class_share", "minimum_share", "transferred_rates"]
 
 
 def minimum_share(is_of_class: NDArray[np.bool_]) -> float:
-    """Return the share of a class among all false matches, with one more of the class: (k + 1) / (n + 1) for k of n decoys."""
+    """Return the share of a class among all decoys after adding one decoy of the class: (k + 1) / (n + 1) for k of n decoys."""
     return (np.count_nonzero(is_of_class) + 1.0) / (len(is_of_class) + 1.0)
 
 
@@ -115,7 +116,7 @@ def transferred_rates(
     share = np.maximum(class_share(score[is_decoy], is_of_class[is_decoy], at), lowest_share)
     false = share * (_count_from(score[is_decoy], at) + of_score) / decoy_ratio
     rate = np.where(targets > 0, np.minimum(false / np.maximum(targets, 1), 1.0), 1.0)
-    q_value: NDArray[np.float64] = np.minimum.accumulate(rate)[position]  # the lowest rate of all thresholds that accept the match
+    q_value: NDArray[np.float64] = np.minimum.accumulate(rate)[position]  # lowest rate of all thresholds that accept the match
     return q_value
 
 

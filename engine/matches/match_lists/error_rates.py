@@ -33,7 +33,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Source = Literal["file", "decoys", "best match", "none"]
-"""Source of a q-value: the file, decoys, the best match of the peptide or group, or none."""
+"""Source of a q-value: the file, decoys, the best match of the peptide or protein group, or none."""
 
 _LEAST = 1e-300
 _MAXIMUM_RANK = 127

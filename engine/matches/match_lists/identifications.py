@@ -84,7 +84,7 @@ class Identifications:
     place_name : str
         Unit of `place`: ``line``, ``row`` or ``match``.
     unended : tuple of int
-        Rows whose last protein ends at the end of a file without a final line break; the accession may be truncated.
+        Rows whose last protein is the end of a file without a final line break; its accession may be truncated.
     """
 
     format: str
@@ -136,7 +136,7 @@ def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: 
 def spectrum_names(run: Any, native_id: Any, title: Any, scan: Any) -> Any:
     """Return the displayed names of n spectra: spectrum file, followed by the first known of native identifier, title and scan number.
 
-    Arguments are Arrow arrays of length n: texts ('' if unknown) and scan numbers (-1 if unknown).
+    Arguments are Arrow arrays of length n, with texts ('' if unknown) and scan numbers (-1 if unknown).
     """
     number = pa.compute.if_else(pa.compute.greater_equal(scan, 0), pa.compute.cast(scan, pa.string()), "")
     names = native_id

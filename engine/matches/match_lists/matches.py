@@ -79,7 +79,8 @@ class ListedPeptides:
 class NamedPeptides(NamedTuple):
     """Listed peptides, and their unknown modifications.
 
-    The array (p,) is True for peptides whose modifications are all known; the numbers of occurrences of unknown modifications are by name.
+    The array (p,) is True for peptides whose modifications are all known; the mapping contains the number of occurrences of each unknown
+    modification by name.
     """
 
     peptides: ListedPeptides
@@ -120,7 +121,7 @@ class ListedMatches:
     reason : tuple of str, length m
         Reason why each match was omitted.
     found_by : dict of str to int
-        Number of matches for each method by which their spectrum was found, such as ``native id``.
+        Number of matches whose spectrum was found by each method, such as ``native id``.
     unknown : dict of str to int
         Number of occurrences of each unknown modification.
     """
@@ -315,7 +316,7 @@ def _places(
 def _charges(identifications: Identifications, mass: Floats, spectrum: Integers, spectra: Spectra) -> Integers:
     """Return the charge of each match, from the file or else from the spectrum.
 
-    If both are unknown, this is the charge at which precursor m/z and peptide mass agree best, or 0 if they agree at none.
+    If both are unknown, return the charge at which precursor m/z and peptide mass agree best, or 0 if they agree at no charge.
     """
     charge = identifications.charge.copy()
     requested = np.flatnonzero((charge <= 0) & (spectrum >= 0) & np.isfinite(mass))

@@ -1,4 +1,4 @@
-"""Positions of peptides in the proteins that the result file gives, or else in proteins of the database."""
+"""Positions of peptides in the proteins that the result file names, or, if it names none, in proteins of the database."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -107,8 +107,8 @@ def place_peptides(
 def cut_off_proteins(identifications: Identifications, database: Proteins) -> list[str]:
     """Return a warning for each file whose last accession seems to be truncated.
 
-    A truncated file lacks the final line break, and its last accession is not in the database. There is no warning if no other
-    accession is in the database either, or for decoys, which the database does not contain.
+    A truncated file lacks the final line break, and its last accession is not in the database. There is no warning for decoys, which the
+    database does not contain, or if the database does not contain the other accessions either.
     """
     if not identifications.unended:
         return []
@@ -166,7 +166,7 @@ def _found_anywhere(
 def _with_found(
     named: PlacedPeptides, peptide: NDArray[np.int64], row: NDArray[np.int64], start: NDArray[np.int64], database: Proteins
 ) -> PlacedPeptides:
-    """Return the positions `named`, extended by positions that were found in the database."""
+    """Return the positions `named`, together with the positions found in the database."""
     number_of = {int(number): i for i, number in enumerate(named.row.tolist()) if number >= 0}
     accessions, rows = list(named.accessions), named.row.tolist()
     numbers = []

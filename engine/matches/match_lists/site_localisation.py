@@ -1,8 +1,8 @@
 """Sites of the modifications of listed matches, such as imported ones, by the localisation of an identification.
 
-A list does not state which residues a modification may have: these are the residues that Unimod lists for it by default, and those that
-have it in the list. Modifications on every residue of a type are fixed, and stay in place. The peptides are those in the database, which
-also has the residues around a site.
+A list does not state which residues may carry a modification. They are the residues that Unimod lists for it by default, and those that
+carry it in the list. Modifications on every residue of a type are fixed, and stay in place. Only peptides in the database are localised,
+since the database has the residues around a site.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Settings(SpectrumSearchParameters):
 
 
 class _Modifications(NamedTuple):
-    """Modifications of the list: those to localise with all of their sites, then those that stay in place; and their new numbers."""
+    """Modifications of the list: first those to localise, with all of their sites, then those that stay in place; and their new numbers."""
 
     variable: tuple[SearchModification, ...]
     others: tuple[SearchModification, ...]
@@ -142,7 +142,7 @@ def localise_list(
 
 
 def _modifications(peptides: ListedPeptides) -> _Modifications:
-    """Return the modifications to localise, those that stay in place, and the number of each listed one among both."""
+    """Return the modifications to localise, those that stay in place, and the index of each listed modification among both."""
     listed = peptides.modifications
     owner = np.repeat(np.arange(len(peptides.sequences)), np.diff(peptides.offsets))
     inside = (peptides.sites > 0) & (peptides.sites <= np.diff(peptides.residue_offsets)[owner])

@@ -78,7 +78,7 @@ def count_ions(
     n = len(offsets) - 1
     matched, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
     series = SpectrumSeries.for_spectra(ion_series, spectra.activation)
-    order = np.argsort(spectrum, kind="stable")  # so that neighbouring matches use the same peaks
+    order = np.argsort(spectrum, kind="stable")  # sorted, so that neighbouring matches use the same peaks
     progress.stage("Counting fragment ions", n)
     for first in range(0, n, _BATCH):
         rows = order[first : first + _BATCH]

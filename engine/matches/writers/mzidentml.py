@@ -5,7 +5,7 @@ The file is streamed while DuckDB provides rows in the required order, so memory
 
 If the run localised modifications, these have a number in their peptidoform, and each PSM lists the probabilities of their possible sites
 and false localisation rates as ``number:value:position:is accepted`` (MS:1002505). The positions are those of the localisation, whereas the
-peptidoform is that of the search.
+modifications of the peptidoform are at the positions from the search.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _OTHER_SCORES = (
     *(("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
     *(("mass_shift", "mass shift (Da)"), ("site_probability", "site probability"), ("match_class", "class")),
 )
-"""Scores without a term in the vocabulary, or with a term that is specific to another program, and the class that the q-value refers to."""
+"""Scores that have no term in the vocabulary or a term specific to another program, and the class that the q-value refers to."""
 
 _ENGINE = "Engine"
 """Identifier of the search engine that created imported matches."""
@@ -486,8 +486,8 @@ def _item(psm: _Psm) -> Iterator[str]:
 def _site_values(psm: _Psm, threshold: float) -> Iterator[str]:
     """Yield the probability of each possible site of the localised modifications of a PSM, and the false localisation rates.
 
-    A reported site has the number of the modification that is in the same place among those of its name, and any other site that of the
-    nearest reported site.
+    The i-th reported site has the number of the i-th modification with the same name; any other site has the number of the nearest reported
+    site.
     """
     for name, group in groupby(psm.sites or (), key=itemgetter("modification")):
         sites = list(group)
@@ -495,7 +495,7 @@ def _site_values(psm: _Psm, threshold: float) -> Iterator[str]:
         numbers = (
             index
             for index, (modification, position) in enumerate(zip(psm.modifications, psm.positions, strict=True), start=1)
-            if modification == name and position in possible  # immovable ones have another position
+            if modification == name and position in possible  # immovable modifications have another position
         )
         number_of = dict(zip((site["position"] for site in sites), numbers, strict=False))
         if not number_of:

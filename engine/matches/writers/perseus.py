@@ -1,7 +1,7 @@
 """Writer of protein sites as a table for Perseus, with the column names of MaxQuant's tables of sites (Tyanova 2016, Nat Methods 13:731).
 
-There is one row for each residue of the leading protein of its best match. The leading protein is the first of the match's proteins in the
-best protein group, so that a peptide of several proteins gives one row.
+There is one row for each modified residue, in the leading protein of its best match. The leading protein is the first of the match's
+proteins in the best protein group, so that a peptide of several proteins gives one row.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def write_perseus(source: MatchesSource, out: Path, progress: Progress) -> list[
     accepted = f"sites.localisation_q_value <= {source.search.threshold!r} OR NOT sites.has_alternative"
     with source.connection(progress) as connection:
         rows = connection.sql(_QUERY.format(condition=accepted if source.accepted_only else "true")).to_arrow_table()
-    # As many rows as sites, not as matches: they fit into memory.
+    # There are as many rows as sites, not as matches, so they fit into memory.
     rows = rows.append_column("id", pa.array(range(len(rows))))
     rows = rows.append_column("Gene names", name_columns(rows["Fasta headers"].combine_chunks())["gene"])
     progress.stage(f"writing {out.name}", len(rows))

@@ -283,7 +283,7 @@ TABLES = {table.name: table for table in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
 """Descriptions of the exported tables by name."""
 
 _ROWS = 8192
-_THREADS = 4  # more would wait for the interpreter lock while numbers are formatted
+_THREADS = 4  # more threads would wait for the interpreter lock while numbers are formatted
 
 
 def write_tables(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
