@@ -94,7 +94,7 @@ EVIDENCE = Search(
             structure_folders=lambda project, run: evidence.export.recorded_folders(project, run),
         ),
     ),
-    # An identification of so few spectra has no modified residue; the search of its unidentified spectra has.
+    # An identification of so few spectra has no modified residue, but the search of its unidentified spectra has some.
     demo=Demo({"structures": ("1ao6_A.pdb.gz",)}, "standard", after="modified"),
     workload_types=(*sequence_search.SEQUENCE_SEARCH.workload_types, *structure_search.STRUCTURE_SEARCH.workload_types),
 )

@@ -171,7 +171,7 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
 
 
 def _name_them(run_id: str, folders: list[str]) -> str:
-    """Return a sentence that the user has to name the structure files."""
+    """Return the request to the user to name the structure files."""
     shown = " ".join(map(shlex.quote, folders[:_FOLDERS_SHOWN])) + (" …" if len(folders) > _FOLDERS_SHOWN else "")
     return f"the structures of {run_id} are files outside the project, which are read only if you name them: --structures {shown}"
 
@@ -222,7 +222,7 @@ class _Evidence:
         return rows[is_there], n_psms[index[is_there]], is_modified[index[is_there]]
 
     def residues_at(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the aligned residues of a chain as indices, and the amino acid of the chain at each as ASCII code."""
+        """Return the indices of the aligned residues of a chain, and the amino acid of the chain at each index as ASCII code."""
         _, rows, symbols = self._mapped.rows(chain)
         return rows, symbols
 
@@ -285,7 +285,7 @@ def _painted(
 
 
 def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
-    """Yield the residues of a file, each with the value of the residue of `chain` that has the same Cα position, or -1 without one."""
+    """Yield the residues of a file, each with the value of the residue of `chain` at the same Cα position, or -1 if there is none."""
     value_at = {tuple(position): float(value) for position, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
         positions = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]

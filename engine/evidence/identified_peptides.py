@@ -82,7 +82,7 @@ class Modifications:
     mass : ndarray of float64, shape (m,)
         Mass in dalton.
     probability : ndarray of float64, shape (m,)
-        Highest localisation probability over the spectra, for alternatives the lowest; NaN if not computed.
+        Highest localisation probability over the spectra, or, for alternatives, the lowest; NaN if not computed.
     is_alternative : ndarray of bool, shape (m,)
         True if the peptidoform has the modification at another, more likely site.
     names : tuple of str
@@ -164,7 +164,7 @@ class IdentifiedPeptides:
         return len(self.peptides)
 
     def carried_by_all(self) -> FixedModifications:
-        """Return the modifications from sample preparation that every residue of their type has."""
+        """Return the modifications from sample preparation that are on every residue of their type."""
         carried = self.modifications
         chosen = ~carried.is_alternative
         lengths = np.diff(np.concatenate(([0], np.cumsum(chosen)))[carried.offsets])
@@ -252,7 +252,7 @@ def fixed_modifications(
 ) -> FixedModifications:
     """Return the modifications that do not count as sites.
 
-    If the run does not record its fixed modifications (for example an import), they are the modifications that all residues of a type have.
+    If the run does not record its fixed modifications, as for an import, these are the modifications that all residues of a type carry.
     """
     if parameters.fixed_sites:
         return NONE_FIXED
@@ -333,7 +333,7 @@ def _best_probabilities(
 def _with_explained(
     identified: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float
 ) -> IdentifiedPeptides:
-    """Return the peptides, with explained spectra counted too; the site of a mass difference is unknown."""
+    """Return the peptides, including those of explained spectra; the site of a mass difference is unknown."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
     # New peptidoforms follow the existing ones.
@@ -372,7 +372,7 @@ def _parsed(name: str, path: Path) -> Peptidoform:
 
 
 def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Raise InputError for a protein table with decoys of the database among its targets, since the run searched them as targets.
+    """Raise InputError if targets in a protein table are decoys of the database, which the run searched as targets.
 
     Raises
     ------

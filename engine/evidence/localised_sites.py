@@ -1,4 +1,4 @@
-"""Sites of modifications that an identification localised: the most likely ones, and alternatives of uncertain ones."""
+"""Sites of modifications that an identification localised: the most likely sites, and alternatives of uncertain sites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from proteoscope.engine.results.reader import TableFile
 __all__ = ["MINIMUM_ALTERNATIVE", "LocalisedSites", "PlacedModifications"]
 
 MINIMUM_ALTERNATIVE = 0.05
-"""Minimum probability of a site that is listed as an alternative of the most likely one."""
+"""Minimum probability of a site that is listed as an alternative of the most likely site."""
 _REMEDY = "Run the identification again"
 _POSITIONS = 1 << 20  # above the length of any peptide
 _COLUMNS = ("psm", "peptide", "modification", "position", "site_probability", "possible_positions", "probabilities")
@@ -135,7 +135,7 @@ class LocalisedSites:
         possible, least = _extreme(np.repeat(group, lengths), listed, probabilities, np.fmin)
         others = np.flatnonzero((least >= MINIMUM_ALTERNATIVE) & ~np.isin(possible, chosen))
         moved = np.concatenate((chosen, possible[others]))
-        # A modification at no possible site is immovable, such as a fixed one of the same name.
+        # A modification that is not at a possible site is immovable, such as a fixed modification of the same name.
         is_movable = np.isin(carried, group) & np.isin(carried * _POSITIONS + position, possible)
         of_moved, stays = moved // _POSITIONS, np.flatnonzero(~is_movable)
         source = np.concatenate((stays, first[np.searchsorted(groups, of_moved)]))

@@ -1,6 +1,6 @@
 """Mapping of protein residues onto similar chains: numbering, secondary structure, exposure and neighbourhood.
 
-Residues are mapped by the sequence alignment. Protein residues between two mapped ones belong to the sequence of the chain, but without
+Residues are mapped by the sequence alignment. Protein residues between two mapped residues belong to the sequence of the chain, but have no
 coordinates, if the numbering of the chain skips exactly as many residues; otherwise they are unknown.
 """
 

@@ -146,7 +146,7 @@ def nearest_chains(
 
 
 def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
-    """Return the proteins in the form of a database of queries, shortest first."""
+    """Return the proteins as a database of queries, shortest first."""
     lengths = np.array([len(protein.sequence) for protein in proteins], np.int64)
     order = np.argsort(lengths, kind="stable")
     symbols = "".join(proteins[k].sequence for k in order.tolist()).encode()

@@ -75,7 +75,7 @@ class ResidueEvidence:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def share_of(self, is_so: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the fraction of the residues of each protein that are True in the mask `is_so` (r,); (proteins,) float64."""
+        """Return the fraction of the residues of each protein for which the mask `is_so` (r,) is True; (proteins,) float64."""
         sums = np.concatenate(([0], np.cumsum(is_so)))[self.offsets]
         return np.diff(sums) / np.maximum(1, np.diff(self.offsets))
 
@@ -124,7 +124,7 @@ class Sites:
         return len(self.protein)
 
     def residues_in(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the residue of each site that is not an alternative, among those of all proteins, whose first residues are `offsets`."""
+        """Return the index of each site that is not an alternative, among the residues of all proteins that start at `offsets`."""
         return (offsets[self.protein] + self.position)[~self.is_alternative]
 
 
@@ -155,7 +155,7 @@ def find_peptide_positions(
 
 
 def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
-    """Return the proteins that have a q-value, and of the others those that contain an identified peptide."""
+    """Return the proteins that have a q-value, and those without one that contain an identified peptide."""
     unrated = [protein for protein in proteins if isnan(protein.q_value)]
     holding = (
         {id(unrated[number]) for number in np.unique(find_peptide_positions(peptides, unrated, progress).protein).tolist()}
@@ -216,7 +216,7 @@ def find_modified_residues(
     is_alternative = carried.is_alternative[rows]
     order = np.lexsort((peptide, is_alternative, name, position, protein))
     is_first = begins_group(protein[order], position[order], name[order])
-    # A site of one peptidoform may be an alternative in another, whose evidence for the site is not counted.
+    # If the site of one peptidoform is an alternative in another peptidoform, the evidence of the latter is not counted.
     of_alternative = is_alternative[order][np.flatnonzero(is_first)][np.cumsum(is_first) - 1]
     order = order[is_alternative[order] == of_alternative]
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]

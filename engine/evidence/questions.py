@@ -32,7 +32,7 @@ _EQUIVALENT_ENZYMES = (
     "Trypsin/P",
     "Lys-C/P",
     "V8-E",
-)  # variants of other enzymes in the list
+)  # these are variants of other enzymes in the list
 _MAXIMUM_HOLDERS = 100  # proteins per peptide; a peptide in more proteins does not distinguish them
 _MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines per protein whose pairs are measured
 _BLOCK = 1 << 20  # distances computed in one batch
@@ -40,7 +40,7 @@ _BLOCK = 1 << 20  # distances computed in one batch
 
 @dataclass(frozen=True, eq=False)
 class MappedSites:
-    """Modified residues, n of them, on the nearest chain that has each.
+    """Modified residues (n), each on the nearest chain that contains the residue.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
 def _nearest(
     points: NDArray[np.float64], other: NDArray[np.float64], is_left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return, for each of n points, the index of the nearest of the points `other`, and its distance (infinite if there is none)."""
+    """Return the index of the point in `other` that is nearest to each of n points, and its distance (infinite if there is none)."""
     if not len(other):
         return np.zeros(len(points), np.int64), np.full(len(points), np.inf)
     which, apart = np.zeros(len(points), np.int64), np.empty(len(points))

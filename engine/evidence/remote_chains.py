@@ -28,7 +28,7 @@ from proteoscope.engine.structures.outputs import AlignedChains
 
 __all__ = ["near_chains"]
 
-_FEWEST_PAIRS = 20  # residue pairs; fewer, through another chain, are not significant
+_FEWEST_PAIRS = 20  # residue pairs; with fewer, an alignment through another chain is not significant
 
 
 def near_chains(
@@ -68,7 +68,7 @@ def _with_remote_chains(
     minimum_tm_score: float,
     resources: Resources,
 ) -> list[SimilarChain]:
-    """Return the similar chains of each protein with up to `n` chains appended that have the fold of the nearest chain.
+    """Return the similar chains of each protein, followed by up to `n` chains with the fold of the nearest chain.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class Column:
     title
         Header without unit; a column without a title is never shown.
     unit
-        Unit of the stored and exported values, such as ``Da``; '' for numbers without unit. `shown_unit` is that of displayed values.
+        Unit of the stored and exported values, such as ``Da``; '' for numbers without unit. `shown_unit` is the unit of displayed values.
     meaning
         Description of the values as one sentence.
     kind
@@ -118,7 +118,7 @@ class Column:
 
     @property
     def description(self) -> str:
-        """Meaning, with the unit of the values in files if displayed values have another."""
+        """Meaning, followed by the unit of values in files if displayed values have a different unit."""
         if not self.has_own_unit:
             return self.meaning
         return f"{self.meaning}; in files {f'in {self.unit}' if self.unit else 'a fraction, from 0 to 1'}"
@@ -293,4 +293,4 @@ MARK_COLUMNS = (
     Column("starred", STAR, "True if a user has starred the row. Ctrl+D adds or removes the star", width=2, is_own_text=True),
     Column("comment", "Comment", "Comment that a user wrote about the row", width=24),
 )
-"""Columns displayed after those of a table whose rows can be marked; the file of the table does not contain them."""
+"""Columns that are displayed after the other columns of tables with markable rows; the file of the table does not contain them."""

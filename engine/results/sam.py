@@ -50,7 +50,7 @@ _REFERENCE_NAME_CHARACTERS = NameCharacters(
 class SamNames:
     """Unique names of sequences in the form that SAM permits.
 
-    If several sequences would have the same name, the number of the sequence in its file is appended to all names but the first.
+    If several sequences have the same name, the number of the sequence in its file is appended to all of these names except the first.
 
     Attributes
     ----------

@@ -246,7 +246,7 @@ def draw_states(states: str, start: int, stop: int, left: float, top: float, cel
 
 
 def draw_helix(area: Region, cell: float, phase: float = 0.0) -> Curve:
-    """Return a wave with one turn per 3.6 residues, for a helix; `phase` is the number of turns drawn in earlier rows."""
+    """Return a wave with one turn per 3.6 residues for a helix; `phase` is the number of turns in earlier rows."""
     x = np.linspace(0.0, area.width, max(2, round(area.width / cell * _STEPS) + 1))
     y = area.top + area.height * (0.5 - 0.36 * np.sin(2 * np.pi * (phase + x / cell / _TURN)))
     return Curve(area.left + x, y, INK_OF_STATE["H"], max(1.2, area.height * 0.13))

@@ -158,7 +158,7 @@ class AnnotatedSpectrum:
     shift
         Modification that was found as a mass shift, or None.
     site
-        Ions that distinguish the selected site of a modification, or None.
+        Ions that distinguish the selected site of a modification from another site, or None.
     """
 
     title: str
@@ -321,7 +321,7 @@ def _site_ions(spectrum: AnnotatedSpectrum, site: SelectedSite) -> SiteIons | No
     ions, (low, high) = spectrum.ions, sorted((site.position, site.alternative))
     is_fragment = (ions.series != PRECURSOR) & (ions.series != IMMONIUM)
     is_between = is_fragment & (low <= ions.position) & (ions.position < high)
-    # A peak proves nothing if an ion of the other arrangement has the same m/z, such as with a neutral loss of water in place of phosphate.
+    # A peak proves nothing if an ion of the other arrangement has the same m/z, for example because it lost water instead of phosphate.
     elsewhere = annotate_peptidoform(other, spectrum.precursor_mz, spectrum.peaks, spectrum.settings)
     also = annotate(spectrum.peaks.mz, spectrum.peaks.intensity, elsewhere.ions, spectrum.settings.tolerance).peak
     peaks = np.setdiff1d(spectrum.matches.peak[is_between[spectrum.matches.ion]], also)
@@ -444,7 +444,7 @@ class AnnotationChoice(BaseModel):
             return cls()
 
     def settings(self, requested: IonSettings) -> IonSettings:
-        """Return the ion settings of a run: the search's settings `requested`, with the changes of this choice."""
+        """Return the ion settings of a run: the settings of the search, `requested`, changed by this choice."""
         return replace(
             requested,
             tolerance=self.tolerance or requested.tolerance,

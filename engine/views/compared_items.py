@@ -1,7 +1,7 @@
 """Tables that compare runs: one row per spectrum, peptide or protein, with the results of each run; and the files that runs share.
 
-Files with equal digests are equal. Files with equal names (without folder and extension) are also considered equal, because one program
-may read mzML and another MGF, and imported results often contain only names; except if a run has two files with the name.
+Files with equal digests are equal. Files with equal names (without folder and extension) are also considered equal, unless a run has two
+files with the name: one program may read mzML and another MGF, and imported results often contain only names.
 
 Names of columns of run A end in ``_A``. Every table has ``n_A``, the number of times the run found the item (null if never),
 ``q_value_A``, and ``accepted_from_A``, the smallest q-value threshold that accepts the item (0 if the run has no q-values). The table of
@@ -41,7 +41,7 @@ class ComparedFiles:
     numbers
         For each run, the numbers of its files by the file names in the run's tables.
     by_name
-        Pairs of file names that were matched only by name, each pair once.
+        Pairs of file names that were matched only by name, without duplicates.
     """
 
     numbers: tuple[dict[str, int], ...]
@@ -114,7 +114,7 @@ Programs write these masses with at least two decimals; sulfation and phosphoryl
 """
 
 _IS_RATED = "CASE WHEN isfinite({0}.q_value) THEN true ELSE (SELECT count(*) FILTER (isfinite(q_value)) = 0 FROM {0}) END"
-"""Condition: the row has a q-value, or no row of the table has one. Classes that are too small for an error rate have none."""
+"""Condition: the row has a q-value, or no row of the table has one. Rows of classes that are too small for an error rate have none."""
 
 _ANSWERS = f"""
 SELECT file_row_number AS row, spectrum_file, spectrum_id, scan, retention_time, precursor_mz, peptide, sequence, charge,

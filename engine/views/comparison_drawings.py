@@ -194,7 +194,7 @@ def draw_curves(
     height: float = CURVES_SIZE[1],
     font_size: float = _FONT,
 ) -> Drawing:
-    """Draw the number of items accepted at q-value thresholds up to 5 %, by each run, by all runs and by any run."""
+    """Draw the number of items that each run, all runs and any run accept at q-value thresholds up to 5 %."""
     curves = comparison.curves(level.name)
     names = [
         shortened(f"{symbol}  {label}", width * _NAME_SHARE, font_size)

@@ -1,7 +1,7 @@
 """Web addresses of proteins and structures in public databases.
 
-An address contains an accession from a file only in the form that the database publishes, so that a malicious name cannot lead elsewhere.
-This module opens no address; the window opens it when the user clicks the link.
+An accession from a file becomes part of an address only if it has the form that the database publishes, so that a malicious name cannot
+lead elsewhere. This module opens no address; the window opens it when the user clicks the link.
 """
 
 import re

@@ -56,7 +56,7 @@ class Depth:
         ([1, 2, 4, 6, 9], [0, 1, 2, 1, 0])
         """
         starts, stops = np.sort(start), np.sort(end) + 1
-        # Unique values by sorting and comparing neighbours: NumPy's union takes a hundred times as long.
+        # Find unique values by sorting and comparing neighbours, since NumPy's union takes a hundred times as long.
         first = np.sort(np.concatenate(([1], starts, stops)).astype(np.int64))
         first = first[np.concatenate(([True], np.diff(first) > 0)) & (first <= length)]
         depth = np.searchsorted(starts, first, "right") - np.searchsorted(stops, first, "right")
@@ -101,7 +101,7 @@ class Depth:
         left = self.first - 0.5
         run = np.maximum(np.searchsorted(left, edges, "right") - 1, 0)
         summed = self._before[run] + self.depth[run] * (edges - left[run])
-        # The maximum is over the segments that overlap an interval: the one that reaches into it and those that begin in it.
+        # The maximum is over the segments that overlap an interval: the segment that reaches into it, and those that begin in it.
         last = np.maximum(np.searchsorted(left, edges[1:], "left") - 1, 0)
         begun = np.maximum.reduceat(self.depth[: last[-1] + 1], run[:-1])
         return np.diff(summed) / np.diff(edges), np.maximum(begun, self.depth[last])

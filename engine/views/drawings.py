@@ -217,7 +217,7 @@ class Cells(Box):
     tip
         Function that returns the tooltip of a row and column, or None.
     scale
-        Size of a cell in files, pixels; some viewers blur small images.
+        Size of a cell in files, pixels; larger cells are needed because some viewers blur small images.
     """
 
     values: NDArray[np.uint8] | NDArray[np.float64]
@@ -281,7 +281,7 @@ class Handle:
     name
         Name of the setting that dragging the line changes.
     at, start, stop
-        Position of the line on the axis across it, and both ends on the axis along it, points.
+        Position of the line on the axis perpendicular to it, and both ends on the axis parallel to it, points.
     is_upright
         True for a vertical line, which is dragged sideways.
     value
@@ -522,7 +522,7 @@ def _opacity(opacity: float) -> str:
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
-    from PIL import Image as Picture  # takes 50 ms, and few drawings contain pictures
+    from PIL import Image as Picture  # imported here, since it takes 50 ms, and few drawings contain pictures
 
     file = BytesIO()
     Picture.fromarray(pixels, "RGBA").save(file, "PNG")

@@ -114,7 +114,7 @@ class ProteinEvidence:
     probabilities
         Highest site probability of modified residues whose sites were localised, by index of the residue, from 0.
     alternatives
-        Probabilities of sites that are less likely than another one, by index of the residue, from 0.
+        Probabilities of sites that are less likely than another site, by index of the residue, from 0.
     conservation
         Conservation of each residue among homologues, 0 to 1, NaN if unknown, shape (r,).
     quantities
@@ -449,7 +449,7 @@ def _pair(protein: ProteinEvidence, near: MappedChain, chain: ChainInFile | None
     symbol_of = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))
     columns: list[tuple[int, int]] = []
     before: tuple[int, int] | None = None
-    # The limit is for residue numbers in untrusted files.
+    # The limit is needed because residue numbers in untrusted files may be huge.
     workspace = _MAXIMUM_SKIPPED
     for position, row in zip(near.position.tolist(), near.chain_residue.tolist(), strict=True):
         if before is not None and (position <= before[0] or row <= before[1]):

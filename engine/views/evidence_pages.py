@@ -45,7 +45,7 @@ _FOREIGN: Ink = "faint"
 """Colour of residues of a structure that are not aligned with the protein."""
 _SIDE, _TALLEST, _FRAME = 400.0, 360.0, 26.0
 _NEIGHBOURS = 4.6  # Å, maximum Cα distance of bonded residues
-_TOGETHER = 6  # maximum number of bonds drawn as one line, at one depth
+_TOGETHER = 6  # maximum number of bonds that are drawn as one line, at the same depth
 _MAXIMUM_BONDS, _MAXIMUM_NAMES = 20_000, 60
 _FONT_SIZE = 8.0
 
@@ -123,7 +123,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     apart = np.linalg.norm(np.diff(position, axis=0), axis=1)
     is_bond = (apart <= _NEIGHBOURS) & is_place[1:] & is_place[:-1]
     lines = _lines(kind, is_bond)
-    # Draw the farthest first, each on a wider line in the background colour, so that nearer lines interrupt farther ones.
+    # Draw the farthest lines first, and each line on a wider line in the background colour, so that nearer lines interrupt farther ones.
     for first, last in sorted(lines, key=lambda line: float(seen[line[0] : line[1] + 1, 2].mean())):
         x, y = flat[first : last + 1].T
         shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]
@@ -176,7 +176,7 @@ def _seen_from(position: NDArray[np.float64], is_place: NDArray[np.bool_]) -> ND
 
 
 def _lines(kind: NDArray[np.int64], is_bond: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the first and last residues of short lines of one colour, such that the residues of a line have about the same depth.
+    """Return the first and last residues of short lines of one colour; the residues of a line have about the same depth.
 
     A bond has the colour of its first residue.
     """

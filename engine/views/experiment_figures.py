@@ -30,7 +30,7 @@ FIGURE_SIZE = (520.0, 250.0)
 """Width and height of a figure, points."""
 _MAXIMUM_ROWS = 2000
 _MAXIMUM_SEGMENTS = 12
-"""Maximum number of stretches of runs of one condition that are marked below a figure."""
+"""Maximum number of condition bars below a figure; a bar marks consecutive runs of one condition."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class QualityFigure:
     bars
         Columns with the lower and upper end of a vertical bar of each run, or ().
     is_stacked
-        True if the series are drawn as fractions of their sum, one on the other.
+        True if the series are drawn as fractions of their sum, stacked on each other.
     scale, is_percent
         Properties of the vertical axis.
     """
@@ -149,7 +149,7 @@ def draw_protein_heat(
 
 
 def cluster_proteins(counts: ProteinCounts) -> HeatMap | None:
-    """Return the heat map of the counts, with the number of protein groups from which the shown ones were selected."""
+    """Return the heat map of the counts, with the number of protein groups from which the shown groups were selected."""
     heat = cluster_quantities(counts.log2)
     return None if heat is None else HeatMap(heat.rows, heat.columns, heat.values, heat.row_tree, heat.column_tree, counts.n_eligible)
 
@@ -193,7 +193,7 @@ def _values(quality: pa.Table, name: str) -> NDArray[np.float64]:
 
 
 def _runs(quality: pa.Table) -> Samples:
-    """Return the runs for the names below a figure; conditions are marked if they are in few stretches."""
+    """Return the runs for the names below a figure; conditions are marked unless this needs too many bars."""
     names, conditions = (tuple(quality[name].to_pylist()) for name in ("run", "condition"))
     n_segments = 1 + sum(before != after for before, after in pairwise(conditions))
     marked = conditions if n_segments <= _MAXIMUM_SEGMENTS else ("",) * len(names)
@@ -228,7 +228,7 @@ def _stack(
     width: float,
     place: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> None:
-    """Append the series of each run as fractions of their sum, one on the other."""
+    """Append the series of each run as fractions of their sum, stacked on each other."""
     parts = np.array([values[name] for name, _ in figure.series])
     total = parts.sum(axis=0)
     ends = np.vstack((np.zeros(len(x)), np.cumsum(parts, axis=0) / np.maximum(total, 1)))

@@ -3,8 +3,8 @@
 A summary of each finished run is stored in ``experiment/quality.parquet`` of the project with a digest of its tables, so that only new runs
 are read again; ``times.parquet`` stores the retention times of their peptides. Both can be recomputed at any time.
 
-The drift of a run is the median difference of the retention times of its peptides to the medians of these peptides over all runs, of
-peptides that at least two runs have. Memory: about 50 bytes for each peptide of each run.
+The drift of a run is the median difference between the retention times of its peptides and the medians of these peptides over all runs. It
+uses only peptides that at least two runs have. Memory: about 50 bytes for each peptide of each run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["FDR", "QUALITY", "QUALITY_NOTES", "ProteinCounts", "experiment_quali
 FDR = 0.01
 """Maximum q-value of the counted PSMs, peptides and protein groups."""
 _CHARGES = 4
-"""Charges from this one on are counted together."""
+"""This charge and all higher charges are counted together."""
 _REMEDY = "Delete the folder experiment of the project; it is made again"
 _SUMMARIZED = ("psms", "peptides", "proteins", "spectra")
 
@@ -127,7 +127,7 @@ _STORED = Table(
     "Quality",
     (*QUALITY.columns, Column("digest", pattern="[0-9a-f]{64}"), Column("reference", pattern="[0-9a-f]{64}")),
 )
-"""Stored table, with the digest of the tables of each run, and that of all runs from which its drift was computed."""
+"""Stored table, with the digest of the tables of each run, and the digest of all runs from which its drift was computed."""
 _TIMES = Table(
     "times",
     "Times",
@@ -151,7 +151,7 @@ QUALITY_NOTES = {
     "library": "PSMs with another mass than their library spectrum count, but have no mass error. Matches that are not peptides do not "
     "count, and without a protein database there are no protein groups.",
 }
-"""Sentences on what does not apply to searches other than `identify`, by kind of search."""
+"""Sentences about quantities that do not apply to a search, by kind of search; `identify` needs none."""
 _PSM_COLUMNS = ("peptide", "retention_time", "charge", "mass_error_ppm", "missed_cleavages", "q_value", "rank", "is_decoy")
 
 
@@ -288,7 +288,7 @@ class ProteinCounts:
     proteins : tuple of str
         First accession of each protein group, k.
     log2 : ndarray of float64, shape (k, n)
-        log2 of the number of PSMs in a thousand PSMs of the run, NaN if the run does not have the group.
+        log2 of the number of PSMs per thousand PSMs of the run, NaN if the run does not have the group.
     n_eligible : int
         Number of protein groups from which the `k` most variable ones were selected.
     """
@@ -301,7 +301,7 @@ class ProteinCounts:
 
 
 def protein_counts(project: Project, most: int, progress: Progress, *, stores: bool = True) -> ProteinCounts:
-    """Return the PSM counts of the most variable protein groups that at least a quarter of the runs have, and store them.
+    """Return and store the PSM counts of the most variable protein groups among those that at least a quarter of the runs have.
 
     The groups have the largest standard deviations of the log2 counts. Memory: 12 bytes for each protein group of each run.
 
@@ -388,7 +388,7 @@ def _table(project: Project, run: _Run, name: str, columns: Sequence[str], *, ve
 
 
 def _accepted(table: pa.Table) -> pa.Table:
-    """Return the accepted targets of first rank; if no row has a q-value, since there were no decoys, all targets are accepted."""
+    """Return the accepted targets of rank 1; if no row has a q-value because there were no decoys, all targets are accepted."""
     compute = pa.compute
     is_wanted = compute.invert(table["is_decoy"])
     if "rank" in table.column_names:
@@ -431,7 +431,7 @@ def _path(project: Project, table: Table) -> Path:
 
 
 def _read(project: Project, table: Table) -> pa.Table:
-    """Return a stored table, or an empty one if it is missing or invalid, since it can be made again."""
+    """Return a stored table, or an empty table if it is missing or invalid, since it can be computed again."""
     path = _path(project, table)
     if is_there(path):
         with suppress(InputError), TableFile(path, table, remedy=_REMEDY) as file:
@@ -444,5 +444,5 @@ def _store(project: Project, table: Table, rows: pa.Table) -> None:
     path = _path(project, table)
     if project.read_only:
         return
-    with suppress(ProteoscopeError), storage_errors(path), atomic_path(path) as temporary:  # the table can be made again
+    with suppress(ProteoscopeError), storage_errors(path), atomic_path(path) as temporary:  # the table can be computed again
         pa.parquet.write_table(rows, temporary, compression="zstd", compression_level=1)

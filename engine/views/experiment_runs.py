@@ -135,7 +135,7 @@ def read_experiment_state(project: Project, failures: Mapping[str, str]) -> Expe
     project : Project
         Project of the experiment.
     failures : mapping of str to str
-        Reasons, by run, why runs failed before the project recorded them, such as a changed file.
+        Reasons, by run, for failures that occurred before the project recorded the run, such as a changed file.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def run_conditions(text: str, status: str | None) -> list[Condition]:
 def change_experiment(
     project: Project, change: Callable[[list[ExperimentRow]], Sequence[ExperimentRow]]
 ) -> tuple[frozenset[str], PlacedRows, PlacedRows]:
-    """Replace the rows of the experiment of a project by those that `change` returns.
+    """Replace the rows of the experiment of a project by the rows that `change` returns.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def change_experiment(
 
 
 def set_values(rows: Sequence[ExperimentRow], runs: Collection[str], name: RunField, text: str) -> list[ExperimentRow]:
-    """Return the rows with another sample name of some runs, or another condition of all runs of their samples.
+    """Return the rows with a new sample name for some runs, or a new condition for all runs of their samples.
 
     Raises
     ------

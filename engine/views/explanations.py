@@ -54,7 +54,7 @@ def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
 
 
 def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
-    """Return the numbers of explained spectra at a false discovery rate and, if the run has a map, of all and of identified spectra.
+    """Count the spectra explained at a false discovery rate and, if the run has a map, all spectra and identified spectra.
 
     The keys are ``explained``, ``modified``, ``peptides`` and ``at_5_percent``; with a map also ``spectra`` and ``identified``. `source` is
     any open table of the run.

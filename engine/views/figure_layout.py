@@ -83,7 +83,7 @@ def lay_out(
     size
         Width and height, points; None for the figure's own.
     x_range, y_ranges
-        Drawn x range of all panels, and drawn y range of each panel; None for the initial range.
+        Drawn x range (common to all panels), and drawn y range of each panel; None for the initial range.
     """
     x_range = figure.x_range if x_range is None else x_range
     width, height = figure.size if size is None else size

@@ -177,7 +177,7 @@ class Names:
 class Corner:
     """Text in a corner of the panel, independent of the visible range.
 
-    If texts in the left and the right corner do not fit, the left text is shortened. Names do not use the space of this line.
+    If texts in the left and the right corner do not fit, the left text is shortened. Names are not placed on the line of the corner texts.
     """
 
     text: str

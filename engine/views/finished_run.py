@@ -181,7 +181,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
         If there is no such run, or its tables are missing or damaged.
     """
     chosen = run_id or project.latest(search.kind)
-    # Comes first, since it raises if the run is missing.
+    # This call comes first, since it raises an error if the run is missing.
     paths = {result_table.name: project.table(result_table.name, chosen) for result_table in search.result_tables}
     retained = {result.name for result in project.results(chosen)}
     # Peaks are large, and each section of their files has its own checksum.

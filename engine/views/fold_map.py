@@ -1,8 +1,8 @@
 """Map of folds: TM-scores of all chains of a database with each other as a matrix, ordered by hierarchical clustering.
 
-The distance of two chains is 1 minus the TM-score by the longer chain, or 1 if the search did not superpose them. Linkage is average
-(UPGMA; Sokal & Michener 1958). The clusters of the table (`proteoscope.engine.structure_search.fold_clusters`) are coloured next to the
-matrix.
+The distance of two chains is 1 minus the TM-score normalised by the longer chain, or 1 if the search did not superpose them. Linkage is
+average (UPGMA; Sokal & Michener 1958). The clusters of the table (`proteoscope.engine.structure_search.fold_clusters`) are coloured next to
+the matrix.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 FIGURE_SIZE = (400.0, 440.0)
 """Width and height of the map on a page, points."""
 MAXIMUM_CHAINS = 1000
-"""Maximum number of chains in a map, those of the largest clusters."""
+"""Maximum number of chains in a map; the chains of the largest clusters are shown."""
 _LEAST_SHOWN = 0.2
 """TM-score with the colour of the background; unrelated chains have a mean TM-score of 0.2 to 0.3."""
 _MISSING: Ink = "grid"
@@ -67,9 +67,9 @@ class FoldMap:
     names : tuple of str
         Names of the chains.
     cluster, size : ndarray of int64, shape (n,)
-        Number of each chain's cluster (1 is the largest), and number of its chains.
+        Number of each chain's cluster (1 is the largest), and number of chains in this cluster.
     scores : ndarray of float64, shape (n, n)
-        TM-scores by the longer chain, 0 to 1; NaN for pairs that were not superposed.
+        TM-scores normalised by the longer chain, 0 to 1; NaN for pairs that were not superposed.
     hits : ndarray of int64, shape (n, n)
         Row of each pair in the table of hits; -1 for pairs that were not superposed.
     tree : ndarray of float64, shape (n - 1, 4)
@@ -173,7 +173,7 @@ def draw_fold_map(folds: FoldMap, width: float = 400.0, height: float = 440.0, f
 
 
 def _strip(folds: FoldMap, x: float, upper: float, width: float, step: float) -> list[Shape]:
-    """Return a bar for each run of rows of one cluster; the largest clusters with several chains have colours."""
+    """Return a bar for consecutive rows of one cluster; the largest clusters with several chains have colours."""
     shapes: list[Shape] = []
     changes = np.flatnonzero(np.diff(folds.cluster)) + 1
     for first, last in pairwise([0, *changes.tolist(), len(folds.cluster)]):

@@ -128,7 +128,7 @@ def tree_shapes(
         return []
     width = min(0.6, 0.4 * step)
     middle, far = np.zeros(2 * n_leaves - 1), np.zeros(2 * n_leaves - 1)
-    from scipy.cluster.hierarchy import leaves_list  # the clustering has loaded it already
+    from scipy.cluster.hierarchy import leaves_list  # the clustering has already loaded this module
 
     middle[leaves_list(merges)] = np.arange(n_leaves)
     far[n_leaves:] = merges[:, 2] / (merges[:, 2].max() or 1.0)

@@ -202,7 +202,7 @@ def aligned_pair(source: TableSource, row: int) -> AlignedPair:
 def score_histogram(source: TableSource, index: int) -> Histogram:
     """Return the histogram of the scores of all subjects with the query with index `index`.
 
-    The curve is the number expected by chance from the statistics of the search; the mark is the minimum score of a hit.
+    The curve is the number of subjects expected by chance, from the statistics of the search; the mark is the minimum score of a hit.
 
     The bins end somewhat above the scores that are expected by chance; `n_beyond` subjects have higher scores.
     """

@@ -41,7 +41,7 @@ def html_page(title: str, parts: Iterable[str]) -> str:
     """Return a page with a title; `parts` are HTML texts, and empty ones are omitted."""
     head = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
-        # Whatever the texts are, the page may not load or run anything.
+        # Even if a text contained HTML, the page may not load or run anything.
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         f"<title>{shown(title)}</title><style>{_STYLE}</style></head><body>",
     ]

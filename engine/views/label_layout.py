@@ -10,7 +10,7 @@ __all__ = ["DotLabel", "PlacedLabel", "place_labels", "place_near_dots"]
 _GAP = 2.0
 _LEVELS = 5
 _SHIFTS = (0.0, -0.5, 0.5, -1.0, 1.0)
-"""Horizontal shifts of labels relative to the label width; with half a width, a label still touches the line of its peak."""
+"""Horizontal shifts of labels relative to the label width; a label that is shifted by half its width still touches the line of its peak."""
 _SIDEWAYS = 1.3
 """Cost of a shift by one label width, in line heights."""
 
@@ -86,7 +86,7 @@ def place_labels(
         is_free &= ~_covers_peak(tried, lines, lines_x, lines_y)
         is_free &= ~_overlap(tried, boxes[:n_boxes]).any(axis=1)
         is_free &= ~_cross(leaders[:n_leaders], tried).any(axis=0)
-        # Most labels are either directly above their peak or nowhere, so that leader lines need not be compared.
+        # Most labels are placed directly above their peak or not at all, so that leader lines need not be compared.
         if is_free.any() and has_leader[np.argmax(is_free)]:
             is_free &= ~(_cross(lines, boxes[:n_boxes]).any(axis=1) & has_leader)
             is_free &= ~(_meet(lines, leaders[:n_leaders]).any(axis=1) & has_leader)

@@ -64,8 +64,8 @@ class LibraryOverview:
     Attributes
     ----------
     counts
-        Numbers of accepted ``matches``, of ``shifted`` matches among these, and of ``names`` of entries; number of matches accepted
-        ``at_5_percent``, and of ``unrated`` matches, whose entries have no decoys although other entries have.
+        Numbers of accepted ``matches``, of ``shifted`` matches among these, of ``names`` of entries, of matches accepted ``at_5_percent``,
+        and of ``unrated`` matches (their entries have no decoys, although other entries have).
     differences
         Histogram of the mass differences of shifted matches.
     has_error_rates

@@ -53,7 +53,7 @@ SURE = 0.95
 _NO_PARTNER = "No accepted spectrum of this peptide and charge without a shift."
 _NO_SHIFT = "This match has no shift."
 _RARE = 0.1
-"""Minimum fraction of a modification's PSMs with a site, for the site to be searched in a second search."""
+"""Minimum fraction of a modification's PSMs that must have a site for a second search to include this site."""
 
 # The table of modifications groups unnamed shifts by hundredths of a dalton and names them by their mass.
 _IS_BINNED = "shift_kind = 'unnamed' AND regexp_matches(modification, '^[+-]')"
@@ -92,7 +92,7 @@ class ModificationRow:
 
 @dataclass(frozen=True)
 class ModifiedOverview:
-    """Overview of a run: mass shifts of accepted PSMs, rows of the table of modifications, and counts in total and by kind of shift."""
+    """Overview of a run: mass shifts of accepted PSMs, rows of the table of modifications, total counts, and counts by kind of shift."""
 
     shifts: Shifts
     modifications: tuple[ModificationRow, ...]

@@ -59,7 +59,7 @@ class Legible(NamedTuple):
 
 
 class OnCell(NamedTuple):
-    """Text on a cell in a colour of `cell_colours`: black if `is_dark` or in the high-contrast theme, which lightens cells, else white."""
+    """Colour of text on a cell (see `cell_colours`): black if `is_dark` or in the high-contrast theme, which lightens cells, else white."""
 
     is_dark: bool
 

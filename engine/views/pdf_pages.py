@@ -30,7 +30,7 @@ _TEXT_WIDTH, _TEXT_HEIGHT = _WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN - _FOOT
 _TEXT, _SMALL, _PADDING = 8.5, 6.0, 3.0
 _WIDEST, _NARROWEST, _LONGEST_CELL = 130.0, 26.0, 90
 _LEAST_SCALE = 0.6
-"""Minimum scale of a figure in the rest of a page; otherwise the figure starts a new page."""
+"""Minimum scale to which a figure is reduced to fit the rest of a page; otherwise it starts a new page."""
 
 _PLAIN = ParagraphStyle("plain", fontName=FONT, fontSize=_TEXT, leading=1.35 * _TEXT, splitLongWords=True)
 _CELL = ParagraphStyle("cell", fontName=FONT, fontSize=_SMALL, leading=1.3 * _SMALL, splitLongWords=True)

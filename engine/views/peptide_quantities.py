@@ -33,7 +33,7 @@ class PeptideQuantities:
     is_change
         True for log2 differences between two conditions, False for log2 means over all samples.
     values
-        Numbers by sequence with L for I, which have equal masses.
+        Numbers by sequence; I is replaced by L, since their masses are equal.
     """
 
     run: str

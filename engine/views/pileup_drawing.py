@@ -37,7 +37,7 @@ _INSERTION = ord("+")
 _HIGHEST, _WRITTEN, _LOWEST = 16.0, 12.0, 1.0
 """Maximum height of a line of alignments, and minimum heights with and without written bases."""
 _THIN, _READ = 4.0, 0.8
-"""Maximum height of lines without gaps between them; in higher lines, the height of an alignment relative to the line."""
+"""Maximum height of lines without gaps between them; height of an alignment relative to the line, for higher lines."""
 _LEAST_WRITTEN = 8.0
 """Minimum height of a line for writing the bases of differences."""
 _COVERAGE_LINES, _LEAST_LINES, _LABEL = 2.0, 15, 0.85
@@ -52,7 +52,7 @@ _CELLS = 1000
 _HIGHEST_FIGURE = 1600.0
 _TRACK_LINES = 3
 _MARGIN = 24.0
-"""Space at both sides, for half of the outermost numbers of the axis."""
+"""Space at both sides, into which half of the outermost numbers of the axis extend."""
 _FIGURE_SIZE = (510.0, 320.0)
 
 Range = tuple[float, float]

@@ -19,7 +19,7 @@ _COLUMNS = "size", "predicted s", "measured s", "error", "predicted share", "mea
 def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, width: float = 360.0, height: float = 240.0) -> Drawing:
     """Draw the seconds of a problem, or the fraction of transfers, by problem size: measured as dots, predicted as lines.
 
-    Times without transfers are drawn too, as models that ignore transfers would predict them.
+    Times without transfers, which models that ignore transfers would predict, are drawn too.
     """
     n = np.array([prediction.n for prediction in every], np.float64)
     if shares:

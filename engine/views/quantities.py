@@ -135,7 +135,7 @@ class Samples:
     keys
         Accessions of the proteins, or sequences of the peptides, n.
     owner
-        Accession of the protein to which the row contributes (for proteins, that of the row), '' for none.
+        Accession of the protein to which the row contributes (for proteins, the accession of the row itself), '' for none.
     log2
         log2 quantities, NaN if missing, shape (n, s), float64.
     state
@@ -156,7 +156,7 @@ class Samples:
         return len(self.keys)
 
     def ordered(self, columns: NDArray[np.int64], *, has_conditions: bool = True) -> Samples:
-        """Return the quantities with the samples `columns`, in this order, optionally without the conditions of the samples."""
+        """Return the quantities of the samples `columns`, in this order, optionally without the conditions of the samples."""
         samples, conditions = (tuple(names[at] for at in columns.tolist()) for names in (self.samples, self.conditions))
         conditions = conditions if has_conditions else ("",) * len(samples)
         return replace(self, samples=samples, conditions=conditions, log2=self.log2[:, columns], state=self.state[:, columns])
@@ -354,7 +354,7 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
     first = np.arange(0, len(long), n)
     logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)
-    # No real quantity is larger; an untrusted table may contain any number.
+    # Real quantities are not larger, but an untrusted table may contain any number.
     logs = np.where(np.abs(logs) <= _LARGEST_LOG, logs, np.nan)
     codes = {text: number for number, text in enumerate(STATES)}
     state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 __all__ = ["MAXIMUM_COLUMNS", "MAXIMUM_ROWS", "HeatMap", "average_linkage", "cluster_quantities", "pairwise_distances"]
 
 MAXIMUM_ROWS = 500
-"""Maximum number of proteins in a heat map, the most variable ones."""
+"""Maximum number of proteins in a heat map; the most variable proteins are shown."""
 MAXIMUM_COLUMNS = 1000
 """Maximum number of samples whose columns are clustered."""
 _LEAST_LIMIT = 0.5
@@ -81,7 +81,7 @@ def average_linkage(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64]
     distances : ndarray of float64, shape (n, n)
         Symmetric distances of n items.
     """
-    from scipy.cluster.hierarchy import leaves_list, linkage  # takes 100 ms, and only maps need it
+    from scipy.cluster.hierarchy import leaves_list, linkage  # imported here, since it takes 100 ms, and only maps need it
 
     tree = linkage(distances[np.triu_indices(len(distances), 1)], "average")
     return tree, leaves_list(tree).astype(np.int64)

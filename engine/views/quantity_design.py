@@ -173,8 +173,8 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
 def experiment_design(rows: Sequence[ExperimentRow]) -> tuple[DesignTable, dict[str, Any]]:
     """Return the design of the runs of an experiment, and the parameters of the quantification that its labels need.
 
-    Rows with labels are quantified by reporter ions of the smallest kit that has all of their channels. If two samples of a condition are
-    the same replicate, as without numbers, the samples of the condition are numbered in their order.
+    Rows with labels are quantified by reporter ions of the smallest kit that has all of their channels. If two samples of a condition have
+    the same replicate number, as when none is given, the samples of the condition are numbered in their order.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def _split_replicate(stem: str) -> tuple[str, int]:
 
 
 def _without_common_parts(names: Sequence[str]) -> list[str]:
-    """Return the names without the components that all have at the start and the end, as long as the names stay different."""
+    """Return the names without the components that all names share at the start and the end, as long as the names stay different."""
     different = list(dict.fromkeys(names))
     if len(different) < 2:
         return list(names)
@@ -286,8 +286,8 @@ def compared_conditions(
 ) -> ComparedConditions | DesignIssue:
     """Return the compared conditions of a design, or the reason why they cannot be compared.
 
-    If neither groups nor blocks were requested, conditions that cannot be compared only cause a note, since the plexes known from the files
-    do not prevent quantification.
+    If neither groups nor blocks were requested, conditions that cannot be compared only cause a note, since plexes that are derived from
+    the files do not prevent quantification.
 
     Parameters
     ----------

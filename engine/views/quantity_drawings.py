@@ -176,7 +176,7 @@ def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: flo
 
 
 def condition_inks(samples: Samples) -> dict[str, int]:
-    """Return the index of the series colour of each condition, equal in all figures if the samples are in the order of the design."""
+    """Return the index of the series colour of each condition; all figures have the same if the samples are in the order of the design."""
     conditions = dict.fromkeys(condition for condition in samples.conditions if condition)
     return {name: position for position, name in enumerate(conditions, start=_FIRST_CONDITION)}
 

@@ -47,11 +47,11 @@ from proteoscope.engine.views.shown_peaks import UNMATCHED
 __all__ = ["QUANTITY_FIGURES", "MakeDrawing", "QuantityFigure", "draw_volcano", "export_figures", "write_pages"]
 
 _CANDIDATES = 80
-"""Maximum number of named changes, the most significant ones; names without space are omitted."""
+"""Maximum number of named changes; the most significant changes are named, and names without space are omitted."""
 _DOWN: Ink = 0
 _UP: Ink = 1
 _LEAST_Q_VALUE = 1e-4
-"""Minimum q-value threshold when dragged; thresholds are rounded as in the fields of the window."""
+"""Minimum q-value threshold that can be set by dragging; thresholds are rounded as in the fields of the window."""
 
 
 def draw_volcano(

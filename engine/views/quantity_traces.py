@@ -329,7 +329,7 @@ def trace_through(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the highest peak within the tolerance of each isotope, in each MS1 spectrum of a time range.
 
-    `mz` is that of the first isotope, and `span` is the time range in seconds; `voltage` selects spectra of a FAIMS voltage.
+    `mz` is the m/z of the first isotope, and `span` is the time range in seconds; `voltage` selects spectra of a FAIMS voltage.
 
     Returns
     -------

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _MAXIMUM_TEXTS = 200
-"""Maximum number of references among which the user can choose for the depth plot; that of the selected row is always included."""
+"""Maximum number of references that the depth plot offers; the reference of the selected row is always included."""
 _MAXIMUM_BINS = 60
 NO_READS = "The run has no table of reads, from which alignments are drawn. Do the search again to see them."
 """Message for projects that lack the table of reads."""
@@ -210,8 +210,7 @@ def read_run_matrix(run: FinishedRun) -> Matrix | None:
 class ReadRow:
     """Row of the table of alignments.
 
-    `text` and `interval` are the reference and the aligned range of the reference, or None; `pair` is the alignment, or None with the
-    reason in `said`.
+    `text` and `interval` are the reference and its aligned range, or None; `pair` is the alignment, or None, with the reason in `said`.
     """
 
     text: ShownReference | None

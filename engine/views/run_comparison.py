@@ -8,9 +8,9 @@
 
 All runs with PSMs, peptides and protein groups can be compared, whichever search they belong to.
 
-* Spectra are equal if they have the same file (`proteoscope.engine.views.compared_items`) and scan, or the same name in the file if a run
-lacks scan numbers. The answer of a run to a spectrum is its best target of rank 1.
-* Peptides are equal if their residues are equal, isoleucine being equal to leucine; peptidoforms if their modifications also have equal
+* Spectra are equal if they have the same file (`proteoscope.engine.views.compared_items`) and scan number, or, if a run lacks scan numbers,
+the same name in the file. The answer of a run to a spectrum is its best target of rank 1. * Peptides are equal if their residues are equal
+(isoleucine equals leucine); peptidoforms if their modifications also have equal
   masses
   (within 0.006 Da) and positions.
 * Proteins are equal if their accessions are equal; UniProt identifiers (``sp|P02769|ALBU_BOVIN``) are reduced to the accession.
@@ -91,7 +91,7 @@ LEVELS = (
 
 @dataclass(frozen=True)
 class Intersection:
-    """Items that are found by exactly the given runs: ascending indices of the runs, and number of items."""
+    """Items that exactly the given runs find: ascending indices of the runs, and number of items."""
 
     runs: tuple[int, ...]
     count: int

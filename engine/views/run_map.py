@@ -31,7 +31,7 @@ _MAXIMUM_LARGE, _MAXIMUM_SMALL = 3_000, 60_000
 _LARGE, _SMALL = 2.8, 1.5
 """Radius of the dots, in pixels of the window."""
 _FULL_AFTER = 8
-"""Number of points in a pixel from which the pixel has the full colour."""
+"""Minimum number of points in a pixel with the full colour."""
 _MINIMUM_COLOUR = 0.55
 """Opacity of a pixel with a single point."""
 
@@ -182,7 +182,7 @@ def draw_points(
     """Render the points in the visible ranges as an image.
 
     Few points are drawn as dots, with rarer statuses in front. With many points, each pixel has the colour of its most frequent status, and
-    is the more opaque the more points it contains.
+    is more opaque the more points it contains.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_predictio
 PARTS = ("start", "read", "index", "plan", "score", "localise", "report", "advice", "rest")
 """Steps of a run, in the order in which bars stack them."""
 SHARES = ("transfer", "kernel", "synchronisation", "host", "GPUs")
-"""Categories of time; ``GPUs`` is the measured time of GPUs (transfers, kernels and waiting), which runs do not divide."""
+"""Categories of time; ``GPUs`` is the measured time of GPUs, which runs do not divide into transfers, kernels and waiting."""
 _PREDICTED = SHARES[:4]
 _LEAST_REST = 1e-6  # seconds; smaller remainders are rounding errors
 _FONT = 8.0
@@ -154,7 +154,7 @@ def _legend(bars: Sequence[StackedBar]) -> list[list[str]]:
 
 
 def _measured(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the measured seconds of a run by category: of parallel devices, those of the busiest; the rest is host time."""
+    """Return the measured seconds of a run by category; the busiest of parallel devices counts, and the rest is host time."""
     whole, workloads = _seconds(record.get("seconds")), record.get("workload_seconds")
     if not whole or not _is_map(workloads):
         return {}

@@ -30,7 +30,7 @@ _HISTOGRAM = (400.0, 210.0)
 """Width and height of a histogram, points."""
 _MAXIMUM_FILES, _MAXIMUM_LOG = 200, 200
 _FIGURED = ("score", "bit_score", "tm_score", "similarity", "distance", "identity")
-"""Columns shown as a histogram for tables without PSMs: the first of these that is present, otherwise the first numeric column."""
+"""Columns for the histogram of a table without PSMs: the first of these that is present, otherwise the first numeric column."""
 
 
 def write_report(project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress) -> list[Path]:

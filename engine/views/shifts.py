@@ -26,7 +26,7 @@ _NEAR = 3.0
 _MAXIMUM_TIPPED = 4
 """Maximum number of names in the tooltip of a bar."""
 _MAXIMUM_NAMED = 100
-"""Maximum number of visible bars that are named, the highest ones."""
+"""Maximum number of visible bars that are named; the highest bars are named."""
 _PALE, _SOLID = 0.47, 0.86
 _FOOT = 0.5
 """Lower end of a logarithmic axis of counts."""

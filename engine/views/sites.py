@@ -97,7 +97,7 @@ class LinkedSite:
     peptide
         Row of the peptide.
     residue
-        Index of the residue in the protein that is first in the group, from 0; None if the site is of another protein of the group.
+        Index of the residue, from 0, in the first protein of the group; None if the site belongs to another protein of the group.
     name
         Peptide of the PSM in ProForma.
     """
@@ -113,7 +113,7 @@ class LinkedSite:
 def link_site(source: TableSource, site: Mapping[str, Any]) -> LinkedSite:
     """Find the rows that belong to a row of the table of protein sites; `source` is any open table of the run.
 
-    Decoy residues have no row of their own among the PSM sites; the first site of the same modification is returned.
+    Decoy residues have no row among the PSM sites; for these, the first site of the same modification is returned.
     """
     psm, accession, position = int(site["best_psm"]), str(site["protein"]), int(site["position"])
     candidates = source.query(

@@ -161,7 +161,7 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
 
 
 def _site_marks(shown: ShownPeaks, site: SiteIons | None, *, is_alone: bool = False) -> tuple[Mark, ...]:
-    """Return the marks on the peaks that distinguish a site, and their explanation; of mirrored spectra, each names only its own site."""
+    """Return the marks on the peaks that distinguish a site, and their explanation; a mirrored spectrum names only its own site."""
     if site is None:
         return ()
     which = site.text if is_alone else f"only with {site.site}"

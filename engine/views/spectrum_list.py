@@ -147,7 +147,7 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
             n_rows = connection.execute(f'SELECT count(*) FROM "{_BARE}"').fetchall()[0][0]
         connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_spectrum_status_query() if has_map else _best_matches(run)}')
         listed = _spectra_sql(has_file=has_file, has_states=has_map)
-        # From a table in memory, a page takes milliseconds; from the file with its small row groups, a fraction of a second.
+        # Reading a page takes milliseconds from a table in memory, but a fraction of a second from the file with its small row groups.
         kind = "TABLE" if n_rows <= _MAXIMUM_CACHED else "VIEW"
         connection.execute(f'CREATE {kind} "{_VIEW}" AS {listed}')
 
@@ -234,7 +234,7 @@ class SpectrumFilter:
     Attributes
     ----------
     text
-        Scan, m/z (with a decimal point), or a section of a peptide or of a spectrum name.
+        Scan number, m/z (with a decimal point), or part of a peptide or of a spectrum name.
     is_identified
         True or False to select identified or unidentified spectra, None for all.
     state

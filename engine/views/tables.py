@@ -83,7 +83,7 @@ class ResultTables:
     def put(self, name: str, of: str | Path, table: pa.Table) -> None:
         """Store a table that is derived from the table `of` of the run, or from another file; it may replace another table.
 
-        Open sources show a replaced table in later queries.
+        Sources that are already open use the new table in later queries.
         """
         rows, path = pa.array(np.arange(len(table))), of if isinstance(of, Path) else self.paths[of]
         with _readable(path), closing(self._connection.cursor()) as cursor:
@@ -207,8 +207,8 @@ class TableSource:
         keys = []
         for name, descends in order:
             column = identifier(name)
-            # DuckDB sorts NaN as the largest number. It also relies on the statistics of the file, which ignore NaN, so
-            # that isnan() may find none; isfinite() reads the values.
+            # DuckDB sorts NaN as the largest number. It also relies on the statistics of the file, which ignore NaN, so that isnan() may
+            # not find NaN; isfinite() reads the values.
             key = f"CASE WHEN isfinite({column}) THEN {column} END" if self.types[name] in ("DOUBLE", "FLOAT") else column
             keys.append(f"{key} {'DESC' if descends else 'ASC'} NULLS LAST")
         by = f" ORDER BY {', '.join([*keys, _ROW])}" + ("" if limit is None else f" LIMIT {int(limit)}")
