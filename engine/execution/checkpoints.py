@@ -1,7 +1,7 @@
 """Checkpoint of a run, from which the run can be resumed: rows of finished partitions, and states of iterations.
 
 The rows of a partition depend only on the workload, the state of the round and the items. They are stored under a digest of these three
-data. A resumed run computes the same digests, on any devices, reads the stored rows and computes the other rows.
+data. A resumed run computes the same digests on all devices, reads the stored rows, and computes the other rows.
 
 ::
 
@@ -35,8 +35,8 @@ BEGIN_SECONDS = 5.0
 SHARE = 0.01
 """Maximum fraction of CPU time for storing."""
 FLUSH_SECONDS = 0.5
-STATE_SECONDS = 5.0  # between two stored states of an iteration
-_MAXIMUM_WAITING = 64 << 20  # bytes of rows that wait to be written
+STATE_SECONDS = 5.0  # seconds between two stored states of an iteration
+_MAXIMUM_WAITING = 64 << 20  # maximum bytes of rows that wait to be written
 _DIGEST_SPEED = 1e9  # approximate bytes hashed per second
 
 
@@ -139,7 +139,7 @@ class RunCheckpoint:
         self._reading = threading.Lock()  # readers start at the beginning of the file; new records are appended
         self._waiting: deque[_Waiting] = deque()
         self._n_waiting, self._is_closed = 0, False
-        # A resumed run stores results from the start: it makes progress even if it is stopped again and again.
+        # A resumed run stores results from the start, so that it makes progress even if it is stopped repeatedly.
         ahead = 0.0 if resumed is None else BEGIN_SECONDS
         self._began, self._began_using, self._spent = time.monotonic() - ahead, time.process_time() - ahead, 0.0
         self._found: dict[str, list[Partition]] = defaultdict(list)

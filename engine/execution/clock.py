@@ -16,11 +16,11 @@ COMPILATION = "compile"
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _SCHEDULING, _MACHINE = Path("/proc/thread-self/schedstat"), Path("/proc/stat")
 _BUSY = 0, 1, 2, 5, 6, 7  # columns of `_MACHINE`: user, nice, system, irq, softirq, steal
-_SHORT = 0.01  # seconds of computing, below which waiting is a coincidence
+_SHORT = 0.01  # seconds of computing; with less, waiting may be a coincidence
 
 
 class _CpuUse(NamedTuple):
-    """CPU seconds that this thread computed and waited for, and that this process and the whole machine computed."""
+    """CPU seconds for which this thread computed and waited, and CPU seconds of this process and of the whole machine."""
 
     thread: float = 0.0
     waited: float = 0.0
@@ -51,10 +51,11 @@ class StageClock:
         return sum(stage["seconds"] for name, stage in self.stages.items() if name != COMPILATION)
 
     def cpu_share(self) -> float:
-        """Return the fraction of the time in which this thread computed, of all time in which it could have without other programs.
+        """Return the time in which this thread computed as a fraction of the time in which it could have computed without other programs.
 
         The thread must be the one that created the clock. The fraction is small if other programs use the CPUs; it is 1 if the system does
-        not report it. Of the time for which the thread waited, other programs take the same part as of the machine's computing time.
+        not report it. Other programs are assumed to cause the same fraction of the thread's waiting time as their fraction of the machine's
+        computing time.
         """
         used = _CpuUse(*(now - before for now, before in zip(_cpu_use(), self._began, strict=True)))
         if min(used) < 0.0 or used.thread < _SHORT or used.machine <= 0.0:

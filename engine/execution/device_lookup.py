@@ -56,7 +56,7 @@ class DeviceLookup:
         self._device.set_result(device)
         begin_contexts(device)
         if device.numbers and find_spec("cupy") is not None:
-            with suppress(Exception):  # opening the GPU reports it
+            with suppress(Exception):  # opening the GPU reports the error
                 import_module("cupy")  # takes a second, while files are read
 
     def _resolve(self) -> Device:

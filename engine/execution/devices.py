@@ -42,7 +42,7 @@ def own_program(statements: str) -> list[str]:
     Parameters
     ----------
     statements : str
-        Python statements separated by ``;``. They import the modules of this process whatever the working directory contains.
+        Python statements separated by ``;``. They import the modules of this process, regardless of the content of the working directory.
     """
     return [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {statements}"]
 
@@ -54,11 +54,11 @@ def printed_lines(file: IO[bytes]) -> list[str]:
 
 
 _SILENT_SECONDS = 30.0  # without output, after which the driver counts as hung; importing CuPy and compiling took 10 s on a slow machine
-_MAXIMUM_SECONDS = 60.0  # of the whole test, after which it is not restarted without the GPU at which it failed
-_CHECK_SECONDS = 0.05  # between two checks for cancellation
+_MAXIMUM_SECONDS = 60.0  # seconds of the whole test; after these, it is not restarted without the GPU at which it failed
+_CHECK_SECONDS = 0.05  # seconds between two checks for cancellation
 _KILLED_SECONDS = 0.2
 _REMEMBERED_SECONDS = 3600.0
-_MAXIMUM_CHARACTERS = 300  # of an error message of the test
+_MAXIMUM_CHARACTERS = 300  # maximum characters of an error message of the test
 _DRIVER = Path("/proc/driver/nvidia/version"), Path("/sys/module/nvidia/version")  # a container may have only one of them
 _START = Path("/proc/sys/kernel/random/boot_id")
 _REQUESTED = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")

@@ -132,7 +132,7 @@ class Session:
         if with_processor:
             self._devices.append(self._processor)
         self._accounts: dict[str, Account] = {}
-        self._opened: dict[int, Computation] = {}  # by ``id`` of the device
+        self._opened: dict[int, Computation] = {}  # keys are the ``id`` of the device
         self._rounds: dict[int, int] = {}
         self._excluded = set[str]()
         # One pool for all rounds, since there may be hundreds of rounds in a second; its threads start when needed.
@@ -207,7 +207,7 @@ class Session:
         def take(first: int, end: int, computed: Rows) -> None:
             self._kind.merge(rows, first, end, computed)
             if stored is not None:
-                stored.add(name, first, end, computed)  # before progress is reported, which raises after a cancel
+                stored.add(name, first, end, computed)  # before progress is reported, since that raises an error after cancellation
             advance.count(end - first)
 
         done = [] if stored is None else stored.read_rows(name, len(costs))
@@ -216,7 +216,7 @@ class Session:
             advance.count(end - first)
             advance(costs.before(end) - costs.before(first))
 
-        # Workers keep their items if the number of items is unchanged. Remote CPUs keep only files, so they need not.
+        # Workers keep their items if the number of items is unchanged. Remote CPUs only keep files, so they need not keep items.
         sticks = items is None and len(costs) == self._n_items and (self._remote_workers is None or self._remote_workers.has_gpus)
         gpus = {device.name for device in self._devices if device is not self._processor}
         in_turns = in_step and sticks and not done and self._remote_workers is None and len(gpus) == len(self._devices) > 1

@@ -16,7 +16,7 @@ _ARENA_MAX = -8
 
 
 _UNUSED = {"pandas", *(f"pyarrow._{name}" for name in ("azurefs", "gcsfs", "hdfs", "s3fs"))}
-"""Optional modules of other libraries that the program does not use: tables as pandas has them, and file systems in networks."""
+"""Optional modules of other libraries that the program does not use: pandas, and network file systems."""
 
 _NUMBA_IMPORTERS = {"yaml": "numba.core.config", "scipy": "numba"}
 """Modules that Numba imports without need, and the modules that import them."""

@@ -69,7 +69,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
 
 
 def _announcement(n_kernels: int, n_processes: int) -> str:
-    """Return what is compiled, and about how long it takes.
+    """Return a message about what is compiled, and about how long this takes.
 
     >>> _announcement(65, 2)
     'Compiling 65 kernels for this CPU, once: about 20 s'
@@ -136,7 +136,7 @@ def _compiler() -> Iterator[Callable[[int], str]]:
 
         def compile_kernel(number: int) -> str:
             with compiling:
-                with suppress(OSError):  # the process has ended, which the missing answer shows
+                with suppress(OSError):  # the missing answer shows that the process has ended
                     numbers.write(b"%d\n" % number)
                 line = answers.readline()
                 if not line:
@@ -148,7 +148,7 @@ def _compiler() -> Iterator[Callable[[int], str]]:
             yield compile_kernel
         finally:
             process.kill()
-            with compiling:  # which ends with the process
+            with compiling:  # it ends with the process
                 process.communicate()
 
 

@@ -16,7 +16,7 @@ from proteoscope.kernels.device import StopFlag, available_threads
 
 __all__ = ["Resources", "available_threads", "run_on_threads"]
 
-_CHECK_SECONDS = 0.1  # between two checks for cancellation
+_CHECK_SECONDS = 0.1  # seconds between two checks for cancellation
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

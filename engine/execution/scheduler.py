@@ -30,17 +30,17 @@ from proteoscope.kernels.device import DeviceError, Partition, falling_partition
 
 __all__ = ["Account", "Costs", "Losses", "Round", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 
-_CHECK_SECONDS = 0.1  # between the checks of an idle worker for cancellation
+_CHECK_SECONDS = 0.1  # seconds between the checks of an idle worker for cancellation
 _HISTORY_WEIGHT = 0.8  # weight of earlier measurements in the average speed
-_DISCARDED_RESULTS = 2  # partial results under way that a GPU discards when it gives up a partition
+_DISCARDED_RESULTS = 2  # number of pending partial results that a GPU discards when it gives up a partition
 _FIRST_PARTS = 512  # while its speed is unknown, the CPU takes 1/512 of a partition
 _FIRST_SECONDS = 0.3  # while the speed of a GPU is unknown, the CPU takes items for this time
-_MINIMUM_SHARE = 0.05  # of the GPUs' speed: a slower CPU costs the threads that feed them more than it adds
+_MINIMUM_SHARE = 0.05  # fraction of the GPUs' speed; a slower CPU takes more from the threads that feed the GPUs than it adds
 _PARTS_OF_CARD = 4  # partitions per planned share of a GPU, so that a wrong plan can be corrected
 _LAST_PARTS = 0.5, 0.25, 0.25  # fractions into which the last of many equal partitions is divided, to shorten the wait at the end
-_MAXIMUM_CHARACTERS = 300  # of an error message
-_MAXIMUM_LOSSES = 3  # of workers on the same items, which are then excluded
-_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # the same if workers are lost on other items too, so that the cause may be external
+_MAXIMUM_CHARACTERS = 300  # maximum characters of an error message
+_MAXIMUM_LOSSES = 3  # number of workers lost on the same items, which are then excluded
+_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # the same number if workers are also lost on other items, so that the cause may be external
 _MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # without results between them, in addition to one loss per worker
 _PARTS_AFTER_LOSS = 8  # partitions into which the rest of a lost worker's partition is divided, to find the items that cause the loss
 _MAXIMUM_WORKERS = 4096

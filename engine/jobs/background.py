@@ -14,7 +14,7 @@ from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Background"]
 
-_CHECK_SECONDS = 0.05  # between two checks for cancellation while waiting
+_CHECK_SECONDS = 0.05  # seconds between two checks for cancellation while waiting
 
 Result = TypeVar("Result")
 

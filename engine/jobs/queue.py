@@ -98,9 +98,9 @@ class JobEvent:
 class JobQueue:
     """Queue of jobs in lanes; one background thread per lane runs the jobs of the lane in order.
 
-    With lanes, an export need not wait for an hour-long search. Event handlers run in the caller's thread for `add` and for cancelling a
-    queued job, and in the lane's thread for all other events. The events of a job are, in this order, added, started, progress and
-    messages, and finished; a job that is cancelled while queued is never started. An exception in a handler is logged and ignored; a
+    Because of the lanes, an export need not wait for an hour-long search. Event handlers run in the caller's thread for `add` and for
+    cancelling a queued job, and in the lane's thread for all other events. The events of a job are, in this order, added, started, progress
+    and messages, and finished; a job that is cancelled while queued is never started. An exception in a handler is logged and ignored; a
     handler that waits for another thread blocks the lane.
     """
 
@@ -118,7 +118,7 @@ class JobQueue:
 
     @property
     def running(self) -> Job | None:
-        """Running job, or None if no job is running; the search if a job is running in each lane."""
+        """Running job, or None if no job is running; if a job is running in each lane, the search."""
         return next(iter(self.all_running), None)
 
     @property

@@ -34,7 +34,7 @@ _MAXIMUM_RECORD_BYTES = 1 << 29  # SQLite stores up to 1e9 bytes in a value
 _SPARE_BYTES = 1 << 20  # for pages, journal and description, in addition to the arrays of a record
 _PAGE_BYTES = 1 << 14
 _NUMBERS = "iufb"
-_BUSY_SECONDS = 1.0  # to wait, since another process may be reading the header
+_BUSY_SECONDS = 1.0  # seconds to wait, since another process may be reading the header
 
 _SCHEMA = f"""
 PRAGMA page_size = {_PAGE_BYTES};
@@ -168,7 +168,7 @@ class CheckpointFile:
                 header = _header(connection)
                 if header is not None:
                     opened = cls(path, connection, header)
-                    stack.pop_all()  # keep the connection open
+                    stack.pop_all()  # the connection stays open
                     return opened
             except sqlite3.Error as error:
                 if _is_busy(error):
@@ -182,7 +182,7 @@ class CheckpointFile:
         return self._n_records < _MAXIMUM_RECORDS and self._used_bytes() + n_bytes + _SPARE_BYTES < self._limit
 
     def append(self, name: str, start: int, stop: int, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Store the rows of the items ``start:stop`` of a round; rows are safe from a kill of the process only after `flush`.
+        """Store the rows of the items ``start:stop`` of a round; only after `flush`, rows survive a kill of the process.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class CheckpointFile:
         """
         record = _packed((name, start, stop), columns)
         if len(record[2]) > _MAXIMUM_RECORD_BYTES:
-            return  # computed again on resumption
+            return  # these rows are computed again on resumption
         self._write(
             "INSERT INTO partitions (round, start, stop, columns, crc32, payload) VALUES (?, ?, ?, ?, ?, ?)", name, start, stop, *record
         )
@@ -261,7 +261,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     # Several threads use the connection in turn, under the caller's lock.
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
     try:
-        # No waiting for the disk: records damaged by a power failure are computed again, and a kill of the process cannot damage them.
+        # Do not wait for the disk: records that a power failure damages are computed again, and a kill of the process cannot damage them.
         connection.executescript("PRAGMA trusted_schema = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;")
     except sqlite3.Error:
         connection.close()

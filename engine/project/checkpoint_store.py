@@ -5,8 +5,8 @@
     CACHE/checkpoints/PROJECT-RUN-FOLDER.sqlite    a folder with mode 0700, files with mode 0600
 
 PROJECT is the random id of the project; RUN and FOLDER are digests of the run's id and of the project's path without links. A project that
-was moved still finds its checkpoints by PROJECT and RUN. A copied project does not: as long as a project with the same id exists where the
-checkpoint was created, the checkpoint belongs to that project.
+was moved still finds its checkpoints by PROJECT and RUN. A copied project does not find them: as long as a project with the same id exists
+where the checkpoint was created, the checkpoint belongs to that project.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ TOTAL_BYTES = 20 << 30
 """Maximum total size of all checkpoints in bytes; beyond it, the least recently used ones are removed."""
 MAXIMUM_CHECKPOINTS = 1000
 """Maximum number of checkpoints; beyond it, the least recently used ones are removed."""
-_PREFIX = 66  # characters of a file name before FOLDER
+_PREFIX = 66  # number of characters of a file name before FOLDER
 _NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}-[0-9a-f]{32}\.sqlite")
 
 
@@ -155,7 +155,7 @@ class CheckpointKey:
             return Checkpoint(uncopied, header, "here")
         for path in _files(lambda name: name.startswith(uncopied.name[:_PREFIX])):
             if (header := self._header(path)) is not None:
-                # None or another id: the project was moved. An unreadable id may be that of the original project.
+                # With None or another id, the project was moved. An unreadable id may be that of the original project.
                 if project_id_at(header.folder) not in (self.project, ""):
                     return Checkpoint(path, header, "moved")
                 copied = copied or Checkpoint(path, header, "copied")

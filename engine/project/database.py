@@ -67,8 +67,8 @@ def gone_error(folder: Path) -> StorageError:
 class Database:
     """Database of one project.
 
-    It uses a write-ahead log (WAL) where the file system supports one, so that readers and the writer do not wait for each other, and a
-    journal elsewhere.
+    If the file system supports it, the database uses a write-ahead log (WAL), so that readers and the writer do not wait for each other;
+    otherwise it uses a journal.
     """
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
@@ -143,7 +143,7 @@ class Database:
                 return
             try:
                 connection.execute(f"PRAGMA journal_mode = {wanted}")
-                # Some file systems accept WAL but cannot map its shared memory, so that the first write fails.
+                # Some file systems accept WAL, but cannot map its shared memory, so that the first write fails.
                 connection.execute(f"PRAGMA user_version = {schema.VERSION}")
             except sqlite3.OperationalError:
                 connection.execute("PRAGMA journal_mode = DELETE")
@@ -187,7 +187,8 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         if not self._read_only:
             return open_sqlite(self._path, "mode=rw", timeout=_BUSY_SECONDS)
-        # WAL needs files next to the database, which cannot be created here. Without these files no process writes: read as immutable.
+        # WAL needs files next to the database, which cannot be created here. Without these files, no process is writing, so the database is
+        # read as immutable.
         has_log = self._path.with_name(self._path.name + "-wal").exists()
         return open_sqlite(self._path, "mode=ro" if has_log else "immutable=1", timeout=_BUSY_SECONDS)
 

@@ -1,7 +1,7 @@
 """Digests that show whether a file or a set of parameters has changed, detection of copied files, and input files outside the project.
 
 A project may be untrusted, and its record of inputs may name any file of this user. The record has the SHA-256 of each file, which only
-somebody who has the file can know: opening a file with this digest reveals nothing to the author of the record.
+somebody who has the file can know. Opening a file with this digest therefore reveals nothing new to the author of the record.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
 
 @contextmanager
 def digests_remembered(paths: Iterable[str | Path]) -> Iterator[None]:
-    """Let `file_digest` read the given files only once during a `with` block, unless their size or time of modification changes."""
+    """Let `file_digest` read the given files only once during a `with` block, unless their size or modification time changes."""
     names = {os.fspath(path) for path in paths}
     _REMEMBERED.update(dict.fromkeys(names, (None, "")))
     try:

@@ -5,12 +5,12 @@
     FOLDER/NAME-KEY/manifest.json    inputs, and size and checksum of each file
     FOLDER/NAME-KEY/...              files of the index
 
-An index can always be recomputed, so an invalid index is treated as absent rather than reported as an error. Checksums detect damage, but
-not tampering with files and checksums together; the code that opens an index validates its columns.
+An index can always be recomputed, so an invalid index is treated as absent, and not reported as an error. Checksums detect damage, but not
+tampering that changes both files and checksums; therefore, the code that opens an index validates its columns.
 
-The cache of the user has the indexes that all projects share, in the folder ``indexes``, and small files. Its size is limited, and the user
-may delete it. It is the folder in the environment variable ``PROTEOSCOPE_CACHE``. If the variable is not set, or other users can change
-files in that folder, it is the program's folder in the user's cache directory.
+The cache of the user contains the indexes that all projects share (in the folder ``indexes``) and small files. Its size is limited, and the
+user may delete it. It is the folder in the environment variable ``PROTEOSCOPE_CACHE``. If the variable is not set, or other users can
+change files in that folder, the cache is the program's folder in the user's cache directory.
 """
 
 import contextlib
@@ -100,7 +100,7 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
 def checked_offsets(offsets: NDArray[np.int64], end: int, what: str) -> None:
     """Raise InvalidIndexError unless the offsets ascend from 0 to `end`; `what` names them in the message."""
     require(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end, f"the offsets of {what} do not lead from its start to its end")
-    # Comparison, not differences, which could overflow.
+    # Compare offsets instead of subtracting them, since differences could overflow.
     require((offsets[1:] >= offsets[:-1]).all(), f"the offsets of {what} do not ascend")
 
 
@@ -188,7 +188,7 @@ class IndexStore:
     byte_limit
         Maximum size in bytes of all indexes in the folder; beyond it, the least recently used ones are removed.
     grace_seconds
-        An index used within this time is never removed, since a process may be about to map it.
+        An index that was used within this time is never removed, since a process may be about to map it.
     """
 
     def __init__(
@@ -340,7 +340,7 @@ class IndexStore:
         for index in reversed(indexes):
             if total <= self._byte_limit:
                 return
-            # A time far in the future was set by a clock that was wrong.
+            # A time far in the future comes from a clock that was wrong.
             if index.folder != keep and abs(now - index.used.timestamp()) > self._grace_seconds:
                 _discard(index.folder)
                 total -= index.bytes

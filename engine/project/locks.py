@@ -23,7 +23,7 @@ _MAXIMUM_DESCRIPTION = 4096
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """Unique identity of a process: its number may be reused by another process, but not with the same start time.
+    """Unique identity of a process: another process may have the same number later, but not with the same start time.
 
     Attributes
     ----------
@@ -140,5 +140,5 @@ class FileLock:
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             os.write(self._descriptor, text)
         except OSError:
-            # On a full disk the lock still holds; only its description is missing, which `holder` handles.
+            # On a full disk, the lock is still held; only its description is missing, which `holder` handles.
             return

@@ -25,7 +25,7 @@ _FILE_ENDINGS = (
     *(".bam", ".bcif", ".cif", ".csv", ".fasta", ".gz", ".html", ".json", ".mgf", ".msp", ".mzid", ".mzml", ".parquet", ".pdb", ".pdf"),
     *(".png", ".sam", ".svg", ".tsv", ".txt", ".xml", ".zip"),
 )
-"""Endings of names, in lower case, by which users mean a file."""
+"""Endings, in lower case, of names that users intend for a file."""
 
 
 def folder_name(text: str) -> str:
@@ -95,7 +95,7 @@ def refuse_packed(path: Path, format: str) -> None:
 
 
 def check_folder_of_outputs(folder: Path) -> None:
-    """Raise ParameterError if an output folder is a project or a folder of a project's files, since files would be mixed.
+    """Raise ParameterError if an output folder is a project or a folder of a project's files, since different files would be mixed.
 
     Raises
     ------

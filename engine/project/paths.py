@@ -1,8 +1,8 @@
 """Paths of a project's files: always inside its folder, with names chosen by the program, and never through links.
 
-A project may be untrusted. Whatever its database or folder contains, opening it, writing to it and cleaning it up must not touch anything
-outside. Therefore ids have a fixed form, paths are derived from them, and symbolic links are rejected wherever the program writes, reads or
-removes files.
+A project may be untrusted. Regardless of the content of its database and folder, opening it, writing to it and cleaning it up must not
+touch anything outside. Therefore ids have a fixed form, paths are derived from them, and symbolic links are rejected wherever the program
+writes, reads or removes files.
 """
 
 import os
@@ -100,7 +100,7 @@ def check_folder_name(path: str | Path) -> None:
 
 
 def inside(folder: Path, *parts: str) -> Path:
-    """Return the path that the names `parts` form in the project `folder`, after checking that no folder or file on it is a link.
+    """Return the path that the names `parts` form in the project `folder`, after checking that no component of it is a link.
 
     Raises
     ------

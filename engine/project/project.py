@@ -8,13 +8,13 @@
     PROJECT/exports/NAME.tsv         exported tables of the last run that has exports
     PROJECT/run.json                 record of this run
     PROJECT/experiment.tsv           runs of an experiment with their samples, if the project has one
-    PROJECT/experiment/NAME.parquet  summaries of these runs, which can be made again
+    PROJECT/experiment/NAME.parquet  summaries of these runs, which can be computed again
 
-The files of a run are written and flushed first and registered last, in the transaction that also marks the run as done. Thus a kill of the
-process at any moment leaves either the whole result or none; leftovers are removed when the project is next opened or written. Intermediate
-results of unfinished runs are in the user's cache (`proteoscope.engine.project.checkpoint_store`).
+The files of a run are written and flushed before they are registered, in the transaction that also marks the run as done. Thus, if the
+process is killed at any moment, either the whole result exists or none; leftovers are removed when the project is next opened or written.
+Intermediate results of unfinished runs are in the user's cache (`proteoscope.engine.project.checkpoint_store`).
 
-A project may be untrusted: `proteoscope.engine.project.paths` keeps it from touching anything outside its folder.
+A project may be untrusted: `proteoscope.engine.project.paths` prevents access to anything outside its folder.
 """
 
 import contextlib
@@ -208,7 +208,7 @@ class Project:
     def held_open(self) -> Iterator[None]:
         """Let `open` return this project during a `with` block, in all threads, and hold the connection to its database.
 
-        For many runs one after the other: the checks of `open` take time in proportion to the number of runs.
+        Use this for many consecutive runs, since the checks of `open` take time in proportion to the number of runs.
         """
         _HELD[self.folder] = self
         try:
@@ -280,7 +280,7 @@ class Project:
         lock = FileLock(self.folder / LOCK)
         run = self._new_run(run_id, name, device)
         try:
-            # A process that opens the project holds the lock for a moment only: wait for it in any case.
+            # A process that opens the project holds the lock only for a moment, so wait for it in any case.
             if not lock.acquire(f"run {name or run_id}", _OPENING_SECONDS, progress):
                 if wait > 0 and progress is not None:
                     progress.message(f"Waiting: {lock.holder()} is writing this project", PASSING)
@@ -319,7 +319,7 @@ class Project:
                 raise gone_error(self.folder) from error
             raise
         else:
-            # The run is already registered: if this fails, the next opening of the project does it.
+            # The run is already registered. If this fails, it is done when the project is next opened.
             self._remove_checkpoint(run_id)
             if run.id != run_id:
                 self._end_replacement(run.id, run_id)
@@ -360,7 +360,7 @@ class Project:
         return CheckpointKey(self.id, self.folder, run)
 
     def checkpoint(self, run: str) -> Checkpoint | None:
-        """Return the checkpoint of a run in this user's cache, or None; if this project is a copy, it may be that of the original."""
+        """Return the checkpoint of a run in this user's cache, or None; for a copied project, it may be the checkpoint of the original."""
         return self.checkpoint_key(run).find() if is_run_id(run) else None
 
     def resumable(self) -> frozenset[str]:
@@ -480,7 +480,7 @@ class Project:
             return row_corrections(connection, run, table, n_rows)
 
     def set_row_correction(self, run: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
-        """Correct values of the row with index `row` in a table's file, by column; empty `numbers` restore the original values.
+        """Correct values of the row with index `row` in a table's file, by column; if `numbers` is empty, the original values are restored.
 
         Raises
         ------
@@ -617,7 +617,8 @@ class Project:
         messages : sequence of str
             The warnings.
         steps : mapping
-            Measurements of the steps that computed the warnings, as in ``run.json``; they replace those of steps with the same names.
+            Measurements of the steps that computed the warnings, as in ``run.json``; they replace measurements of steps with the same
+            names.
         progress : Progress, optional
             Progress, which is checked for cancellation while waiting for other processes.
 
@@ -785,7 +786,7 @@ class Project:
         return False
 
     def _begin_replacement(self, run_id: str, name: str) -> None:
-        """Remove earlier runs that were to replace the run `name`, and give the run `run_id` the title by which users recognise it."""
+        """Remove earlier runs that were to replace the run `name`, and give the run `run_id` a title that shows users its purpose."""
         with self._database.transaction() as connection:
             earlier = unfinished_replacements(connection, name)
         self._remove(earlier)
@@ -863,7 +864,7 @@ class Project:
             )
 
     def _end_replacement(self, name: str, number: str) -> None:
-        """Remove what is left of a run that has been replaced: its exports, if the new run has none, and its folder."""
+        """Remove the remains of a run that has been replaced: its folder, and its exports if the new run has none."""
         with contextlib.suppress(StorageError, OSError):  # the next opening of the project does it
             if not has_unpublished(self.folder, name):
                 unpublish(self.folder, name)
@@ -891,7 +892,7 @@ class Project:
             connection.execute("DELETE FROM runs WHERE id = ? AND status = 'queued'", (run_id,))
 
     def _abandon(self, run_id: str, status: str, message: str, *, is_resumable: bool) -> None:
-        # Remove files first: on a full disk this frees space for recording the outcome.
+        # Remove files first; on a full disk, this frees space for recording the outcome.
         self._remove_results(run_id)
         if not is_resumable:
             self._remove_checkpoint(run_id)
@@ -955,7 +956,7 @@ class Project:
     def _publish_pending(self, results: Sequence[Path]) -> None:
         """Publish exports in the folders `results` whose publishing was interrupted by a kill.
 
-        The order is that of the runs, so that those of the last run remain.
+        The order is that of the runs, so that the exports of the last run remain.
         """
         waiting = {folder.name for folder in results if (folder / EXPORTS).is_dir()}
         if not waiting:
@@ -972,7 +973,7 @@ class Project:
 def removed_if_unused(folder: Path | None) -> Iterator[None]:
     """Remove the project in `folder` if the block creates it and fails, unless the project has a finished or resumable run.
 
-    Without a folder it does nothing. Files of the user in the folder, and a folder that existed before, remain.
+    Without a folder, do nothing. Files of the user in the folder, and a folder that existed before, remain.
     """
     is_new = folder is not None and not is_project(folder)
     was_folder = folder is not None and folder.is_dir()
@@ -1007,7 +1008,7 @@ def _remove_unused(folder: Path) -> None:
 
 
 def _is_prepared(entry: Path) -> bool:
-    """Return True for an empty folder of results, with empty folders at most: workflow managers create those of their outputs."""
+    """Return True if a folder of results contains nothing but empty folders; workflow managers create the folders of their outputs."""
     if entry.name not in (RESULTS, EXPORTS) or entry.is_symlink() or not entry.is_dir():
         return False
     return not any(files or any(Path(parent, name).is_symlink() for name in folders) for parent, folders, files in os.walk(entry))

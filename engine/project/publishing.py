@@ -1,4 +1,4 @@
-"""Publishing of a run's ``exports`` and ``run.json`` in the top folder of the project; the two always belong to the same registered run.
+"""Publishing of a run's ``exports`` and ``run.json`` in the top folder of the project; both always belong to the same registered run.
 
 A run first writes ``results/RUN/exports`` and ``results/RUN/run.json``. After it is registered, its exports are moved to the top of the
 project, then the record is copied there, and finally ``results/RUN/exports`` is removed. If this folder still exists, publishing was
@@ -80,7 +80,7 @@ def _copy_record(project: Path, run_id: str) -> None:
 
 
 def show_record(project: Path, run_id: str) -> None:
-    """Copy the record of a run again to the project's top folder if this run is the published one. The caller holds the project's lock.
+    """If this run is the published one, copy its record to the project's top folder again. The caller holds the project's lock.
 
     Raises
     ------

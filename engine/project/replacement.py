@@ -3,7 +3,7 @@
 The new run is computed under a number, in ``results/NUMBER``. When it is done, the folder of the old run becomes
 ``results/.NAME~NUMBER``, that of the new run becomes ``results/NAME``, the database gets the new results, and the old folder is removed.
 After a kill, the next opening of the project completes the replacement if the database has it, and undoes it otherwise: as long as the
-database lists a run of this number, the old run is the finished one.
+database lists a run of this number, the finished run is the old one.
 """
 
 import shutil
@@ -53,18 +53,18 @@ def interrupted_replacements(results: Path) -> list[tuple[str, str]]:
 
 
 def swap_folders(results: Path, name: str, number: str) -> None:
-    """Give the new folder, named `number`, the final name of the run, before the database records it; retain the old folder."""
+    """Give the new folder, named `number`, the final name of the run before the database records the replacement; retain the old folder."""
     old = _old_folder(results, name, number)
     if (results / name).exists():
         (results / name).rename(old)
     else:
-        old.mkdir()  # shows, after a kill, that the replacement has begun
+        old.mkdir()  # after a kill, this shows that the replacement had begun
     (results / number).rename(results / name)
     sync_folder(results)
 
 
 def restore(results: Path, name: str, number: str) -> None:
-    """Put the folders of an old run and of the run `number` back to where they were before a replacement that did not succeed."""
+    """Restore the folders of an old run and of the run `number` after a replacement that did not succeed."""
     old = _old_folder(results, name, number)
     if not old.is_dir():
         return
@@ -79,8 +79,8 @@ def remove_old(results: Path, name: str, number: str) -> None:
 
 
 def rename_run(connection: sqlite3.Connection, number: str, name: str) -> None:
-    """Give a run its name in all tables of the database, in place of an earlier run of this name, which is forgotten."""
-    connection.execute("PRAGMA defer_foreign_keys = ON")  # until the transaction ends, rows refer to a run that has another id
+    """Give a run its name in all tables of the database; an earlier run of this name is forgotten."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")  # until the transaction ends, rows refer to a run with another id
     forget_run(connection, name)
     connection.execute("UPDATE run_notes SET title = '' WHERE run = ? AND title = ?", (number, replacement_title(name)))
     for table in _OF_RUN:

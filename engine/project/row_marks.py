@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 MAXIMUM_CORRECTIONS = 100_000
-"""Maximum number of corrections read per table: more than manual work makes, but an untrusted project may have more."""
+"""Maximum number of corrections that are read per table; manual work makes fewer, but an untrusted project may have more."""
 _MAXIMUM_CHARACTERS, _LARGEST = 2000, 1e300
 
 
@@ -71,7 +71,7 @@ def _numbers(text: object) -> dict[str, float]:
 MAXIMUM_COMMENT = 1000
 """Maximum length of a comment in characters."""
 MAXIMUM_MARKS = 100_000
-"""Maximum number of marks read per table: more than manual work makes, but an untrusted project may have more."""
+"""Maximum number of marks that are read per table; manual work makes fewer, but an untrusted project may have more."""
 
 
 @dataclass(frozen=True)

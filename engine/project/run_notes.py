@@ -18,7 +18,7 @@ MAXIMUM_TITLE, MAXIMUM_NOTE = 200, 20_000
 LISTED = "runs.id NOT IN (SELECT run FROM deleted_runs)"
 """Condition in SQL that is true for runs that are not deleted."""
 _LOST_AFTER_DAYS = 1.0
-"""Days after which a run that was deleted on another machine is removed, since it cannot be checked whether that process has ended."""
+"""Days after which a run that was deleted on another machine is removed; whether that process has ended cannot be checked."""
 
 
 @dataclass(frozen=True)

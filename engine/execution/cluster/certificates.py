@@ -147,7 +147,7 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
     with storage_errors(folder):
         make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
-        if not is_owned_by_this_user(folder.lstat()):  # another user made it meanwhile
+        if not is_owned_by_this_user(folder.lstat()):  # another user created it in the meantime
             raise StorageError(f"{folder}: {_REPLACEABLE}")
     for name, text in ((KEY, certificates.key), (CERTIFICATE, certificates.certificate)):  # the certificate last, by which they are found
         with atomic_file(folder / name) as file:

@@ -22,9 +22,9 @@ from proteoscope.kernels.device import Device
 
 __all__ = ["Cluster"]
 
-_WAIT_SECONDS = 20.0  # for a worker that comes again, when all are gone
-_BLOCK = 1 << 22  # bytes of a file that are sent together
-_STORED_ROUNDS = 2  # packed states; some workers may still be at the round before
+_WAIT_SECONDS = 20.0  # seconds to wait for a worker when all are lost
+_BLOCK = 1 << 22  # bytes of a file that are sent in one call
+_STORED_ROUNDS = 2  # number of packed states; some workers may still be in the previous round
 
 
 class Cluster:

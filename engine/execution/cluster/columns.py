@@ -27,7 +27,7 @@ from proteoscope.engine.project.index_store import cache_folder
 
 __all__ = ["MAXIMUM_STORED_BYTES", "ColumnFile", "NamedColumns", "file_digest", "open_column", "store_folder", "trim_store"]
 
-_LEAST_BYTES = 1 << 18  # of an array that becomes a file
+_LEAST_BYTES = 1 << 18  # minimum bytes of an array that becomes a file
 MAXIMUM_STORED_BYTES = 64 << 30
 """Maximum total size of the files that were copied to a machine, bytes; the least recently used files are removed first."""
 
@@ -120,7 +120,7 @@ def _mapped_file(array: NDArray[Any]) -> tuple[Path, int] | None:
     root: Any = array
     while isinstance(root.base, np.ndarray):
         root = root.base
-    # A map that was written to privately is not what the file holds.
+    # A private map that was written to differs from its file.
     if not (isinstance(root, np.memmap) and isinstance(root.base, mmap.mmap) and root.mode == "r" and root.filename):
         return None
     return Path(root.filename), root.offset + array.ctypes.data - root.ctypes.data

@@ -24,11 +24,11 @@ from proteoscope.kernels.device import DeviceError
 
 __all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configure"]
 
-_CHECK_SECONDS = 0.05  # between two checks for a cancel during a call
-_DIRECT_SECONDS = 4.0  # to reach a worker without the scheduler, which otherwise passes calls on
-_LOSS_SECONDS = 0.5  # between a broken connection and the scheduler's report that the worker is gone
+_CHECK_SECONDS = 0.05  # seconds between two checks for cancellation during a call
+_DIRECT_SECONDS = 4.0  # seconds to reach a worker directly; otherwise the scheduler forwards calls
+_LOSS_SECONDS = 0.5  # seconds between a broken connection and the scheduler's report that the worker is lost
 _MAXIMUM_CHARACTERS = 300
-_MAXIMUM_GREETING = 5000  # characters of each text of a worker
+_MAXIMUM_GREETING = 5000  # maximum characters of each text from a worker
 _DISCONNECTED = "the connection with the scheduler of the workers is lost; start it again, and run this again"
 _INCOMPATIBLE = "expected a worker of this version of Proteoscope; install the same version on both machines"
 SILENT = logging.CRITICAL + 1
@@ -63,7 +63,7 @@ def configure() -> None:
     import distributed  # noqa: F401 - it sets what is changed here
 
     dask.config.set(CONFIGURATION)
-    # Errors that matter to the user are raised; the end of a connection together with another does not.
+    # Errors that matter to the user are raised; a connection that ends together with another does not matter.
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(SILENT)
     for name in ("asyncio", "tornado.application"):
@@ -194,7 +194,7 @@ class Connection:
             If the connection failed. Exceptions of `check` are passed on.
         """
         options = {"actor": True, "workers": [device.address], "allow_other_workers": False, "pure": False}
-        with self._client.as_current():  # to which the actor belongs
+        with self._client.as_current():  # client to which the actor belongs
             return self._result(device, lambda: self._client.submit(RemoteWorkload, **options), check)
 
     def call(self, device: RemoteDevice, actor: Any, name: str, *arguments: Any, check: Callable[[], None]) -> Any:
@@ -326,7 +326,7 @@ class Connection:
         """Let the scheduler forward all calls if a worker cannot be reached directly."""
         try:
             self._start(asyncio.wait_for(self._client.rpc(address).echo(data=0), _DIRECT_SECONDS)).result()
-        except OSError:  # also when there is no answer in time
+        except OSError:  # also if there is no answer in time
             self._client.direct_to_workers = False
 
 

@@ -36,9 +36,9 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 __all__ = ["open_cluster", "ssh_command"]
 
-_LOCAL_SECONDS, _REMOTE_SECONDS, _QUEUE_SECONDS = 60.0, 120.0, 86400.0  # until the first workers are there
+_LOCAL_SECONDS, _REMOTE_SECONDS, _QUEUE_SECONDS = 60.0, 120.0, 86400.0  # seconds until the first workers must have joined
 _END_SECONDS, _CANCEL_SECONDS = 5.0, 0.1
-_MAXIMUM_CHARACTERS = 300  # of an error
+_MAXIMUM_CHARACTERS = 300  # maximum characters of an error
 _DAYS = 30  # validity of the certificates of a run
 _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
@@ -145,7 +145,7 @@ def _own_address(host: str) -> str:
             probe.connect((host.rpartition("@")[2], 9))  # nothing is sent
             return str(probe.getsockname()[0])
     except OSError:
-        return socket.gethostname()  # a name that only ssh knows
+        return socket.gethostname()  # a host name that only ssh knows
 
 
 def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
@@ -158,7 +158,7 @@ def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
         *configuration.job_script_prologue,
         f"export PYTHONPATH={Path(proteoscope.__file__).resolve().parents[1]}",
     ]
-    # Files that the nodes see too, so that the script of a job names certificates and holds none.
+    # Files that the nodes can also read, so that the script of a job names the certificates and does not contain them.
     folder = _folder(Path(configuration.shared_temp_directory or Path.cwd()), "certificates", stack)
     security = Certificates(*map(str, write_certificates(made, folder))).security()
     try:
@@ -169,7 +169,7 @@ def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
                 protocol="tls://",
                 security=security,
                 silence_logs=SILENT,
-                # The command line is above this package: a job runs this module, and nothing of it is called here.
+                # The command line is above this package; the job runs this module, which is not called here.
                 worker_command=engine.command_line.worker_of_job.__name__,
                 worker_extra_args=["--count", str(configuration.workers_of_job), "--device", configuration.device],
                 scheduler_options=_NO_PAGES,

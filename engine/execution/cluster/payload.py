@@ -73,7 +73,8 @@ def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray[Any]] | 
     def extension(code: int, data: bytes) -> Any:
         if code in (_ARRAY, _READ_ONLY):
             array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-            # A kernel is compiled for arrays that are written to, or for those that are not: what is compiled here serves there.
+            # Kernels are compiled separately for writable and read-only arrays; if the array stays as it was, both processes use the same
+            # kernels.
             array.flags.writeable = code == _ARRAY
             return array
         if code == _TUPLE:

@@ -18,7 +18,7 @@ from proteoscope.engine.files import scratch_folder
 
 __all__ = ["devices_of_workers", "serve_scheduler", "serve_workers"]
 
-_NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # nothing is served there, `CONFIGURATION` says
+_NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # `CONFIGURATION` specifies that nothing is served there
 
 
 def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[str, str]]]:
@@ -45,7 +45,7 @@ def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[s
     n = count or max(1, len(gpus))
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",") if visible else []
-    # CUDA numbers those that are visible from 0 on.
+    # CUDA numbers the visible GPUs from 0.
     shown = [names[gpu] if gpu < len(names) else str(gpu) for gpu in gpus[:n]]
     return [*(("cuda:0", {"CUDA_VISIBLE_DEVICES": name}) for name in shown), *(("cpu", {}) for _ in range(n - len(shown)))]
 
@@ -62,7 +62,7 @@ def serve_workers(
     security : distributed.Security or None
         Certificates; without certificates, the address must be on this machine.
     count, threads, device : int, int, str
-        Number of workers, and threads and device that they share.
+        Number of workers, and the threads and the device that they share.
     ends_with_input : bool
         True to end also when standard input ends, that is, with the process that started this one.
 
@@ -101,7 +101,7 @@ def serve_workers(
                 ended: asyncio.Future[Any] = asyncio.gather(*(nanny.finished() for nanny in nannies))
                 await asyncio.wait([asyncio.ensure_future(stopped.wait()), ended], return_when=asyncio.FIRST_COMPLETED)
             except (OSError, TimeoutError, RuntimeError) as error:
-                # What keeps a nanny from starting, as certificates of another authority, is the cause of its error.
+                # The reason why a nanny cannot start, such as certificates of another authority, is the cause of its error.
                 reason = error.__cause__ if isinstance(error, RuntimeError) else error
                 if not isinstance(reason, (OSError, TimeoutError)):
                     raise

@@ -36,8 +36,8 @@ DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
 _PROGRAM = Path(__file__).parents[3]
 _SOURCES = "*.py", "*.cu", "*.cuh", "*.h"
 _DIGEST = re.compile("[0-9a-f]{64}")
-# An answer costs the run more than computing a partial result does, so that several go together: for a share of the seconds since the round
-# began, because at its end the other workers wait for what is still on its way.
+# An answer costs the run more than computing a partial result, so that an answer contains several partial results. It covers a fraction of
+# the seconds since the round began, because at the end of the round the other workers wait for outstanding answers.
 _GATHER_SHARE, _MINIMUM_GATHER_SECONDS, _MAXIMUM_GATHER_SECONDS = 0.08, 0.12, 0.5
 _MAXIMUM_ROW_BYTES = 32 << 20
 """Number of bytes of rows after which an answer is sent, to limit the memory of both sides."""
@@ -121,15 +121,15 @@ class RemoteWorkload:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._computation: Computation  # from `open` on
+        self._computation: Computation  # set by `open`
         self._results: Iterator[PartialResult] = iter(())
-        self._digests: dict[str, str] = {}  # of the files that were copied to this machine, by their path in the run
+        self._digests: dict[str, str] = {}  # digests of the files that were copied to this machine, by their path in the run
         self._arrival, self._arriving = ExitStack(), Path()
         self._begun = 0.0
 
     def __del__(self) -> None:
         """Close the workload, because the run has ended or does not need it any more."""
-        self._results = iter(())  # a search ends before what it uses is closed
+        self._results = iter(())  # a search must end before the objects that it uses are closed
         self._stack.close()
         self._arrival.close()
 
@@ -224,7 +224,7 @@ class RemoteWorkload:
         results, n_bytes = list[list[Any]](), 0
         for result in self._results:
             if result.rows is None and results and results[-1][2] is None:
-                results.pop()  # it only reports progress, and less of it
+                results.pop()  # the previous result only reports progress, and less than this result
             results.append([int(result.end), float(result.beyond), None if result.rows is None else dict(result.rows)])
             n_bytes += sum(column.nbytes for column in (result.rows or {}).values())
             if result.end < last and (time.monotonic() > until or n_bytes > _MAXIMUM_ROW_BYTES):

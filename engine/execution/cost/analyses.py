@@ -12,8 +12,8 @@ from proteoscope.kernels.device import Device, backend_module
 __all__ = ["Comparison", "compared", "measured_problem", "predicted_problem"]
 
 _SEED = 1
-_LOADS_OF_STEP = 1.25  # loads from shared memory in a step of the matrix product
-_SETS = 3  # of numbers
+_LOADS_OF_STEP = 1.25  # number of loads from shared memory in a step of the matrix product
+_SETS = 3  # arrays of numbers
 
 
 class Comparison(NamedTuple):
@@ -39,7 +39,7 @@ def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cos
 
 
 def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -> Spent:
-    """Return the shortest of several runs, after runs that are not counted; data sets alternate so that they are not in caches."""
+    """Return the shortest of several runs, after runs that are not counted; data sets alternate, so that they are not in caches."""
     rng = np.random.default_rng(_SEED)
     is_matrix = problem == "matrix multiplication"
     count = 2 if problem in ("vector addition", "matrix multiplication") else 1

@@ -28,13 +28,13 @@ _NEW_PAGES = 32 << 20  # bytes from which the system allocates new pages for eac
 # Bytes, on both sides of this limit, where transfer times jump.
 _SIZES_OF_TRANSFERS = *(1 << power for power in (10, 15, 17, 18, 19, 20, 21, 22, 23)), 24 << 20, 31 << 20, 34 << 20, 64 << 20, 128 << 20
 _REPEATS = 3  # repetitions; the minimum counts, since interference only lengthens a run
-_STEPS = 1 << 12  # of the measured loops
+_STEPS = 1 << 12  # steps of the measured loops
 _WORDS = {True: 1 << 22, False: 1 << 24}  # of vectors larger than the caches of the CPU (True) and a GPU (False)
 _ADDITIONS = 16  # of them
-_FEWEST_TURNS, _MOST_TURNS = 2, 5  # of the samples
-_SECONDS = 4.4  # no turn starts that would end later
+_FEWEST_TURNS, _MOST_TURNS = 2, 5  # number of turns in which the samples are measured
+_SECONDS = 4.4  # seconds; no turn starts that would end later
 _CORES = 128
-_BLOCKS = 4  # blocks of an array that are sent in turn
+_BLOCKS = 4  # number of blocks of an array that are sent in turn
 _SMALL, _REPEATS_OF_SMALL = 2 << 20, 9  # bytes of transfers that are shorter than typical interference
 _LEAST_START = 0.3  # seconds
 
@@ -135,7 +135,7 @@ def _measured(
 
 
 def _more(seconds: Callable[[int], float], repeats: int) -> float:
-    """Return the time of one repetition, from the difference between runs of `repeats` and of twice as many repetitions."""
+    """Return the time of one repetition, from the difference between runs with `repeats` and with twice as many repetitions."""
     once, twice = (_least(partial(seconds, times)) for times in (repeats, 2 * repeats))
     return max((twice - once) / repeats, 0.05 * twice / (2 * repeats), 1e-9)
 
@@ -157,7 +157,7 @@ def _transfers(gpu: Any, every: NDArray[np.uint8]) -> TransferCosts:
         gpu.upload(buffer, every[first : first + n_bytes], stream)
 
     def download(n_bytes: int, first: int) -> None:
-        # Results come into new memory, which takes the system as long as the transfer.
+        # Results are transferred into new memory; allocating it takes the system as long as the transfer.
         gpu.download(np.empty(n_bytes, np.uint8), buffer, stream)
 
     result: list[tuple[float, ...]] = []

@@ -22,13 +22,13 @@ __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "measure_workload", "minimum
 
 _SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
 SECONDS_OF_KIND = 0.15
-"""Time of a type's samples, s, after which no larger sample is measured unless the minimum number of sizes is not reached."""
+"""Time of a type's samples, s, after which larger samples are measured only until the minimum number of sizes is reached."""
 _LONG = 0.045  # seconds: samples do not grow beyond this
 _AWAKE = 0.005  # seconds
 _FEWEST_SIZES = 3
 _UNDISTURBED = 0.005  # seconds: the overhead of profiling is negligible compared with these
-_MOST_OVER = 2.0  # times, of what the host took over the line through all samples
-_COMPILED = 16.0  # times the seconds of a smaller sample: something was compiled
+_MOST_OVER = 2.0  # factor by which the host's time may exceed the line through all samples
+_COMPILED = 16.0  # factor over the seconds of a smaller sample above which something was compiled
 _SEED = 20181
 
 
@@ -120,7 +120,7 @@ def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
 def minimum_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
     """Return the minimum over several runs of a sample of each component of the time, since disturbances only lengthen runs.
 
-    Only runs without recording are used, or runs so long that recording makes no difference.
+    Only runs without recording are used, or runs that are so long that recording makes no difference.
     """
     noted = [run for run in runs if run.is_noted]
     plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _UNDISTURBED] or noted

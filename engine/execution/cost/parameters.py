@@ -34,7 +34,7 @@ def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
     if len(x) == 1:
         return y[0] * at / x[0]
     if at >= x[-1]:
-        # At the marginal rate between the last two points.
+        # Extrapolate at the marginal rate between the last two points.
         marginal = max(0.0, (y[-1] - y[-2]) / (x[-1] - x[-2]))
         return y[-1] + (at - x[-1]) * (marginal or y[-1] / x[-1])
     position = next(number for number in range(1, len(x)) if at <= x[number])

@@ -1,9 +1,9 @@
 """Predicted time of a workload on a device, and its correction by the recent runs on this machine.
 
-The prediction adds transfers, kernels, synchronisation, and host operations. Other load on the machine only makes runs slower, so the
-fastest of the last few runs is used, without those that waited for the CPUs if there are others. If it took m seconds in a step that was
-predicted to take p, the correction of a step with predicted x seconds is on the line through (p, m) and (-a, -a), where a is `_SMALL`:
-about x m / p for long steps, and x + m - p for short steps, whose error is mostly a constant.
+The prediction adds transfers, kernels, synchronisation, and host operations. Other load on the machine only makes runs slower. The fastest
+of the last few runs is therefore used; runs that waited for the CPUs are excluded if there are other runs. If it took m seconds in a step
+that was predicted to take p, the correction of a step with predicted x seconds is on the line through (p, m) and (-a, -a), where a is
+`_SMALL`: about x m / p for long steps, and x + m - p for short steps, whose error is mostly a constant.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def predict_workload(parameters: DeviceParameters, kind: str, size: WorkSize) ->
     kernel = costs.kernel_seconds(size.operations)
     if parameters.is_processor:
         return Prediction(0.0, kernel, 0.0, 0.0, moved / parameters.memory_bandwidth)
-    # Of the host's time, the part in which it waits for rounds to end.
+    # The part of the host's time in which it waits for rounds to end.
     host = costs.host_seconds(size.items, moved)
     synchronisation = min(size.rounds * parameters.sigma, host)
     memory = min(kernel, moved / parameters.memory_bandwidth)
@@ -68,11 +68,11 @@ def find_bound(prediction: Prediction) -> Bound:
     return "transfer" if largest == prediction.transfer else "host"
 
 
-_MAXIMUM_RUNS = 16  # stored of each kind of run and device
+_MAXIMUM_RUNS = 16  # number of runs stored for each kind of run and device
 _RECENT = 3  # runs that correct a prediction
-_LOADED = 0.5  # of the largest `cpu_share`: below, other programs slowed a run down
+_LOADED = 0.5  # fraction of the largest `cpu_share`; below it, other programs slowed a run down
 _NEAR = 4.0  # ratio of predicted seconds within which runs count as equally near in size
-_SMALL = 1.0  # seconds: constants that predictions lack, as of libraries that are loaded, are below it
+_SMALL = 1.0  # seconds; constants that predictions lack, such as the loading of libraries, are smaller
 _LEAST = 1e-3  # seconds
 
 _Seconds = dict[Annotated[str, Field(max_length=20)], Annotated[float, Field(ge=0, lt=1e9)]]
@@ -105,7 +105,7 @@ class _Run(BaseModel):
         return (sum(self.measured.values()) + _SMALL) / (sum(self.predicted.values()) + _SMALL)
 
     def without_load(self, best: float) -> "_Run":
-        """Return the run with the seconds for the largest CPU share on this machine, `best`, if its own is much smaller."""
+        """Return the run with its seconds converted to the largest CPU share on this machine, `best`, if its own share is much smaller."""
         if self.cpu_share >= _LOADED * best:
             return self
         return self.model_copy(update={"measured": {step: seconds * self.cpu_share / best for step, seconds in self.measured.items()}})
@@ -126,7 +126,7 @@ class StepHistory:
     threads : int
         Number of CPU threads.
     index : str
-        Key of the files from which an index is built for later runs, of this kind or another; '' if none is.
+        Key of the files from which an index is built for later runs of this kind or another; '' if no index is built.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class StepHistory:
 
 
 def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
-    """Return the runs with the most similar size, without those on a loaded machine if there are others; of equal ones, the latest."""
+    """Return the runs with the most similar size, the latest first among equals; those on a loaded machine only if there are no others."""
     size = max(sum(predicted.values()), _LEAST)
     loaded = _LOADED * max((run.cpu_share for run in runs), default=1.0)
 
@@ -181,7 +181,7 @@ def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
 
 
 def _corrected(runs: Sequence[_Run], predicted: Mapping[str, float], finds_index: bool) -> dict[str, float]:
-    """Return the predicted seconds of steps, corrected by earlier runs; those of the index by runs that built or found theirs alike."""
+    """Return the predicted seconds of steps, corrected by earlier runs; for the index step, by runs that also built (or found) theirs."""
     alike = [run for run in runs if run.finds_index == finds_index]
     return _on_line(runs, predicted) | {step: seconds for step, seconds in _on_line(alike, predicted).items() if step == "index"}
 
