@@ -1,6 +1,6 @@
-"""Functions for consecutive segments of a flat array, delimited by n + 1 offsets (CSR), texts stored as such segments, masks and hashes.
+"""Functions for segments of a flat array that n + 1 offsets (CSR) delimit, texts stored as such segments, masks and hashes.
 
-Row indices have types, with which mypy reports a row of peptides that is used as a row of spectra. At run time each index is an int. Arrays
+Row indices have types, so that mypy reports the use of a row of peptides as a row of spectra. At run time each index is an int. Arrays
 of row indices are arrays of plain integers; an index taken from such an array is converted to its type. Row indices of other tables
 (matches, hits, members of clusters) are plain ints.
 """
@@ -197,7 +197,7 @@ class Texts:
 
     @property
     def used(self) -> NDArray[np.uint8]:
-        """UTF-8 bytes of these texts only; after slicing, `characters` contains those of all texts."""
+        """UTF-8 bytes of these texts only; after slicing, `characters` still contains the bytes of all texts."""
         return self.characters[self.offsets[0] : self.offsets[-1]]
 
     def take(self, order: NDArray[np.int64]) -> Texts:
@@ -252,7 +252,7 @@ def true_at(n: int, rows: NDArray[np.integer] | Sequence[int]) -> NDArray[np.boo
 
 
 def splitmix64(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the SplitMix64 hash of each state (Steele 2014, OOPSLA), which the caller spreads over 64 bits by its golden ratio."""
+    """Return the SplitMix64 hash of each state (Steele 2014, OOPSLA); callers spread states over 64 bits with its golden ratio."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))

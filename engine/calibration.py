@@ -33,7 +33,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     Raises
     ------
     Cancelled
-        If the user cancels; calibrations of devices measured before remain stored.
+        If the user cancels; calibrations of devices that were already measured remain stored.
     """
     threads, n = available_threads(), 0
     for device in [device for device in devices if device.usable]:
@@ -41,7 +41,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
             if device.numbers:
                 measured = calibrate_gpu(device.numbers[0], device.description, list(KINDS), progress)
             else:
-                # In separate processes, which can be ended immediately when the user cancels.
+                # Measure in separate processes, which can be ended immediately when the user cancels.
                 compile_kernels([search.kind for search in searches.SEARCHES if search.workload_types] + ["fragment-index"], progress)
                 measured = calibrate_processor(threads, list(KINDS), progress)
             store_calibration(device, threads, measured)

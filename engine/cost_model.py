@@ -1,4 +1,4 @@
-"""Page that compares the times which the cost model predicts on this machine with measured ones."""
+"""Page that compares predicted times of the cost model with times measured on this machine."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _SIDES = (64, 128, 256, 384, 512, 768, 1024)
 
 
 def check_report_path(path: Path) -> None:
-    """Check the path of a page before the measurement, which takes longer.
+    """Check the path of a page before the measurement, which takes a while.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def write_cost_report(path: Path, device: str, progress: Progress) -> None:
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; the CPU if no GPU is usable.
     progress : Progress
-        Progress, which can cancel. A device without a calibration is measured first.
+        Progress, which can cancel. A device without a calibration is calibrated first.
 
     Raises
     ------

@@ -11,6 +11,6 @@ def heeded_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that should end this process.
 
     `nohup` starts programs that ignore SIGHUP, and this program continues to ignore it. Shell scripts start background programs that ignore
-    SIGINT; this program handles it nevertheless, since it is sent to such a program only on purpose.
+    SIGINT; this program handles SIGINT nevertheless, since users send it to such a program only deliberately.
     """
     return tuple(number for number in END_SIGNALS if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN)

@@ -60,10 +60,10 @@ WriteExport: TypeAlias = "Callable[[Project, ExportRequest, Progress], list[Path
 """Function that writes the results of a finished run in a format and returns the paths of the files."""
 
 WorkloadEstimator: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
-"""Function that imports and returns an estimator, which returns the `proteoscope.engine.estimates.Expectation` of a request."""
+"""Function that imports and returns an estimator, a function that returns the `proteoscope.engine.estimates.Expectation` of a request."""
 
 ESTIMATED_SEARCHES: dict[str, Search] = {}
-"""Searches with an estimator of workloads, by kind; the entries of the searches add themselves."""
+"""Searches with an estimator of workloads, by kind; each entry of a search adds itself."""
 
 FileContent = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
 """Content of an input: spectra in any format, sequences, structures (also a folder or a list of structures), results of other programs,
@@ -84,13 +84,13 @@ class Input:
     content
         Content of the files; the window assigns dropped files to inputs by their content.
     also
-        Another content that is accepted, or None.
+        Another type of content that is accepted, or None.
     metavar, help
         Placeholder and help text on the command line; if the help is empty, it lists the formats of the content.
     option
         Flag of the command line, such as ``--database``; '' for a positional argument.
     in_a_row
-        True if several files may follow the flag, which may also be repeated; positional arguments then come before it.
+        True if several files may follow the flag, which may also be repeated; positional arguments must then precede it.
     several
         True if several files may be given.
     is_offered_again
@@ -100,12 +100,12 @@ class Input:
     takes_nucleotides
         True if the sequences may be DNA or RNA; for other inputs the window warns about nucleotides.
     wanted, singular
-        Phrases of the window: for the input that is requested, such as ``a protein database``, and for a single file, such as ``database``.
+        Phrases of the window: for the requested input, such as ``a protein database``, and for a single file, such as ``database``.
         The defaults are the title and ``file``.
     hint
         Text in the empty list of files; '' to use a text that depends on the content.
     instead
-        Option of the search with which the input may be omitted; '' for none. The search reports an input that is missing.
+        Option of the search that allows omitting the input; '' for none. The search reports an input that is missing.
     is_optional
         True if the input may always be omitted.
     """
@@ -181,10 +181,10 @@ class Option:
         Placeholder of the value on the command line: ``DIR`` for a folder, ``FILE`` for a file (an input file if the option has a title),
         ``RUN`` for a finished identification of the given project; '' for a flag without a value.
     is_project
-        True if the value is the folder of an existing project on which the search builds.
+        True if the value is the folder of an existing project that the search uses.
     editor
-        Editor in which the user creates the file in the window: ``design`` for a table of the samples of the identification that the search
-        uses; '' for a file dialog.
+        Editor in which the user creates the file in the window: ``design`` for a table of the samples of the used identification; '' for a
+        file dialog.
     choices
         Values that the command line accepts; empty if it accepts any.
     is_output_file
@@ -244,7 +244,7 @@ class Export:
     title
         Title in the window.
     write
-        Callable that returns the function which writes the format, see `Search.export`.
+        Callable that returns the function that writes the format; see `Search.export`.
     endings
         File name extensions, the usual one first; empty for a folder of files.
     files
@@ -260,8 +260,8 @@ class Export:
     is_binary
         True if the format is not text and is never written gzipped, such as BAM.
     structure_folders
-        For a format that reads structures, whose files the user must name: callable that returns the folders recorded in a run of a
-        project.
+        Callable that returns the folders of structures recorded in a run of a project, for a format that reads structures (the user must
+        name their files).
     """
 
     name: str
@@ -305,7 +305,7 @@ class Command(NamedTuple):
     parameters
         Callable that returns its `SearchParameters` class, or None.
     inputs, outputs
-        Names of the arguments that are files which it reads and writes, or ``-``.
+        Names of the arguments for the files that it reads and writes; their values may be ``-``.
     """
 
     name: str
@@ -318,7 +318,7 @@ class Command(NamedTuple):
 
     @property
     def model(self) -> type[SearchParameters]:
-        """Class of the parameters of the sub-command, which must have parameters."""
+        """Class of the parameters of the sub-command; the sub-command must have parameters."""
         assert self.parameters is not None
         return self.parameters()
 
@@ -355,7 +355,7 @@ class Demo(NamedTuple):
     preset
         Preset that suits the samples.
     after
-        Kind of the search whose demo with the same data creates the project that this demo uses; '' if it needs none.
+        Kind of the search whose demo creates, with the same data, the project that this demo uses; '' if it needs none.
     data
         Sample data that the demo uses.
     options
@@ -410,9 +410,9 @@ class SearchRequest:
     run_name
         Id of the new run in the project; '' for the next id of its kind.
     overwrite
-        True to replace a finished run with the name `run_name` when the new one is done; a failing run leaves it as it is.
+        True to replace a finished run with the name `run_name` when the new run is done; if the new run fails, the old run remains.
     waits
-        True to wait while another process writes the project; otherwise this is an error.
+        True to wait while another process writes the project; False to raise an error.
     """
 
     inputs: Mapping[str, Sequence[str | Path]]
@@ -480,10 +480,11 @@ class ExportRequest:
 
     `spreadsheet_safe`: for ``tsv``, True to put an apostrophe before texts that a spreadsheet would read as formulas. `query`: for searches
     with queries, the name of the query whose hits are written; '' for all. `consensus`: for spectral libraries, ``merged`` to write the
-    mean of the spectra of each entry, ``best`` to write the best of them. `accepted_only`: True to write only the targets that are accepted
-    at the false discovery rate of the run, if the format supports it. `structures`: for formats that read structures, the files or folders
-    that the user names; no others outside the project are read. `figures`, `q_value`, `fold_change`: for figures, the file format and the
-    thresholds of a change: maximum q-value (None for the false discovery rate of the run) and minimum absolute log2 fold change.
+    mean of the spectra of each entry, ``best`` to write the best spectrum. `accepted_only`: True to write only the targets that are
+    accepted at the false discovery rate of the run, if the format supports it. `structures`: for formats that read structures, the files or
+    folders that the user names; no other files outside the project are read. `figures`, `q_value`, `fold_change`: for figures, the file
+    format and the thresholds of a change: maximum q-value (None for the false discovery rate of the run) and minimum absolute log2 fold
+    change.
     """
 
     run_id: str
@@ -500,7 +501,7 @@ class ExportRequest:
 
 
 class Fitting(Protocol):
-    """Interface of a module or object that knows which preset suits the sequences given to a search."""
+    """Interface of a module or object that selects the preset that suits the sequences given to a search."""
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str]) -> str:
         """Return the name of the preset that suits the inputs, or '' if none does; `given` are the names of parameters set by the user."""
@@ -514,7 +515,7 @@ class Search:
     """A kind of search.
 
     Many attributes are callables without arguments, such as ``lambda: identification.tables.TABLES``. They import a module when it is first
-    needed and return an object of it, so that entries load fast.
+    needed, and return an object from it, so that entries load fast.
 
     Attributes
     ----------
@@ -552,8 +553,8 @@ class Search:
     stored
         Returns further tables that its runs store, also as a tuple.
     fitting
-        Returns the module that suggests presets for the inputs and reports unsuitable ones, for searches of sequences. None if the
-        default preset suits all.
+        Returns the module that suggests presets for the inputs and reports unsuitable presets, for searches of sequences. None if the
+        default preset suits all inputs.
     advising
         Returns the function that suggests a preset that suits files of spectra better than the selected one
         (`proteoscope.engine.parameters.PresetAdvice`). It takes the kind of the search, the contents of the files
@@ -563,25 +564,26 @@ class Search:
         description common to all searches suffices.
     pages
         Returns the function that writes pages about the results of a finished run. It takes the project, the id of the run, the output
-        folder and a progress, and returns the paths. None if there are only the pages common to all searches.
+        folder and a progress, and returns the paths. None if the search has only the pages common to all searches.
     workload_types
         Types of workloads that the search computes on devices: the name of each, and a callable that returns its
-        `proteoscope.engine.execution.workload.WorkloadType`. Creating the entry registers them. Searches that share a type share the pair.
+        `proteoscope.engine.execution.workload.WorkloadType`. Creating the entry registers them. Searches that share a type also share its
+        name and callable.
     workload_estimator
         Returns the function that estimates the work of a request before the search, for `proteoscope.engine.estimates`.
     advise_later
         Returns the function that looks for the causes of few identifications in a finished run. It takes the request, the id of the run
-        and a progress, adds warnings to the record of the run, and returns them. The window, which shows results first, searches with the
-        option ``advice`` set to ``none`` and calls this function afterwards if the summary has `has_low_yield`. None if there is nothing
-        to check.
+        and a progress, adds warnings to the record of the run, and returns them. The window shows results first: it searches with the
+        option ``advice`` set to ``none``, and calls this function afterwards if `has_low_yield` of the summary is True. None if there is
+        nothing to check.
     keeps
         Kinds of indexes that the search stores in the user's cache for later searches.
     identifies
-        True if its runs identify the peptides of spectra, so that searches that use an identification accept them: they have PSMs,
+        True if its runs identify the peptides of spectra, so that searches that use an identification accept these runs: they have PSMs,
         peptides, protein groups, and spectra with peaks.
     accepted_runs
-        For a search that uses a run of a project: kinds of runs other than identifications that it accepts, each with the tables that such
-        a run must have.
+        For a search that uses a run of a project: kinds of runs that it accepts in addition to identifications, each with the tables that
+        such a run must have.
     manual
         Name of the manual page of the search in `docs`.
     """
@@ -707,7 +709,7 @@ class Search:
         Parameters
         ----------
         formats
-            Names of exports to the name of the file in the folder to which each is written; '' for the folder itself.
+            Name of the file in the folder for each export, by the name of the export; '' for the folder itself.
         """
         if folder is None or summary.folder is None or summary.run_id is None:
             return
@@ -732,7 +734,7 @@ class Search:
         return {sort for search_input in self.inputs for sort in search_input.contents}
 
     def format_of(self, name: str, requested: str = "") -> str:
-        """Return the export format for a results file: the requested one, the one with the extension of the name, or the search's first.
+        """Return the export format of a results file: the requested one, the one with the extension of the name, or the search's first.
 
         The extension may be followed by ``.gz``.
 
@@ -753,7 +755,7 @@ class Search:
         return next((export for export in self.exports if export.name == name), None)
 
     def recorded_parameters(self, project: Project, run: RunRecord) -> dict[str, Any]:
-        """Return those recorded parameters of a run that this search has, checked, since the record may be damaged or forged.
+        """Return those recorded parameters of a run that this search has, after checking them, since the record may be damaged or forged.
 
         Raises
         ------
@@ -800,14 +802,14 @@ class Search:
 def identifying_kinds() -> frozenset[str]:
     """Return the kinds of searches whose runs other searches can use as identifications.
 
-    The list of all searches is imported when this is called, since a script that runs one search has imported only its entry.
+    The list of all searches is imported when this function is called, since a script that runs one search has imported only its entry.
     """
     # The list imports this module, so it is imported here, when first needed.
     return frozenset(search.kind for search in engine.searches.SEARCHES if search.identifies)
 
 
 def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
-    """Return the recorded parameters of a run of any search, checked; see `Search.recorded_parameters`.
+    """Return the recorded parameters of a run of any search after checking them; see `Search.recorded_parameters`.
 
     Raises
     ------

@@ -57,7 +57,7 @@ class RunExistsError(InputError):
     differences : tuple of str
         Differences between the finished run and the requested one, such as the name of a parameter.
     options : tuple of str
-        Options that replace the run and that use it, as they are written on the command line or in Python.
+        Option that replaces the run, and option that uses it, as they are written on the command line or in Python.
     """
 
     def __init__(

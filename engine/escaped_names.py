@@ -1,4 +1,4 @@
-"""Percent-encoding, as in URLs and GFF3, of those characters in names that an output format does not allow.
+"""Percent-encoding, as in URLs and GFF3, of characters in names that an output format does not allow.
 
 Readers escape the characters that cannot be represented in tables, lines of text or terminals, so that a name is the same wherever it is
 shown or written. Writers of more restricted formats escape further characters and warn the user.
@@ -47,7 +47,7 @@ def _percent_encoded(text: str) -> str:
 
 
 def escape_unprintable(name: str) -> str:
-    r"""Return a name in which the characters are escaped that cannot be represented in tables, lines of text or terminals.
+    r"""Return a name in which characters that cannot be represented in tables, lines of text or terminals are escaped.
 
     >>> escape_unprintable("a\x1b[31m\u2028é"), escape_unprintable("%1B")
     ('a%1B[31m%E2%80%A8é', '%1B')
@@ -112,7 +112,7 @@ class NameCharacters:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
-        # Escapes of control characters were made by the readers, and remain.
+        # Readers have escaped control characters; these escapes remain.
         escaped = {*np.flatnonzero(~self.is_allowed & ~_IS_CONTROL).tolist(), *self._not_first, _PERCENT}
         codes = b"|".join(b"%02X" % byte for byte in sorted(escaped))
         refused = b"".join(b"\\x%02x" % byte for byte in np.flatnonzero(~self.is_allowed).tolist())
@@ -120,7 +120,7 @@ class NameCharacters:
         return re.compile(b"%(?=" + codes + b")|[" + refused + b"]|\\A[" + first + b"]")
 
     def escape(self, name: str) -> str:
-        """Return a name in which the characters that the format does not allow are escaped.
+        """Return a name in which characters that the format does not allow are escaped.
 
         >>> NameCharacters(b"ab%0123456789", not_first=b"b").escape("béb%61%40")
         '%62%C3%A9b%61%2540'
@@ -128,7 +128,7 @@ class NameCharacters:
         return self._pattern.sub(lambda match: b"".join(b"%%%02X" % byte for byte in match.group()), name.encode()).decode()
 
     def escape_texts(self, names: Texts) -> tuple[Texts, NDArray[np.bool_]]:
-        """Return names with the characters escaped that the format does not allow, and True for each changed name, shape (n,).
+        """Return names in which characters that the format does not allow are escaped, and True for each changed name, shape (n,).
 
         >>> NameCharacters(b"ab").escape_texts(Texts.from_strings(["ab", "", "a b"]))[0].strings()
         ['ab', '', 'a%20b']

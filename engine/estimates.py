@@ -50,18 +50,18 @@ __all__ = [
 STEPS = ("read", "index", "plan", "score", "localise", "report")
 LOCALISE_SECONDS = 2e-4
 """Seconds per spectrum for localising modifications; half of the spectra are expected to have one."""
-_START_SECONDS = 0.4  # for imports, which belong to no step
+_START_SECONDS = 0.4  # seconds for imports, which belong to no step
 _BASE_BYTES = 250e6  # memory of the program with its loaded modules
 _RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # contents that are recognised from the beginning of a file
-_MEMORY_MARGIN, _INDEX_PART = 1.3, 4  # measured over estimated memory at most; part of a limit that indexes may use
+_MEMORY_MARGIN, _INDEX_PART = 1.3, 4  # maximum ratio of measured to estimated memory; indexes may use 1 / 4 of a limit
 _OPENED = 0.05  # time for opening an index relative to building it
-_WITHOUT_SECONDS = 0.02  # of work on the host outside kernels, if it could not be measured
+_WITHOUT_SECONDS = 0.02  # seconds of work on the host outside kernels, if it could not be measured
 
 
 class ExpectedWork(NamedTuple):
     """Expected work of one type of workload: size on a GPU, size on the CPU (None if unknown), and bytes that a GPU holds at once.
 
-    The default for these bytes is the number of all bytes that are transferred to and from the GPU.
+    By default, a GPU holds all bytes that are transferred to and from it.
     """
 
     kind: str
@@ -184,7 +184,8 @@ def keep_memory(
 ) -> SearchRequest:
     """Return a request that is expected to need less memory than a limit, with a smaller `index_memory` if it needs one.
 
-    The results are the same. Later runs of a process need up to 1.26 times the estimate, since all modules are loaded; 1.3 are allowed for.
+    The results are the same. Later runs of a process need up to 1.26 times the estimate, since all modules are loaded; the calculation
+    allows for a factor of 1.3.
 
     Parameters
     ----------
@@ -271,9 +272,9 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 
 
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int, *, has_index: bool = False) -> Estimate:
-    """Return the estimate of a run on a device or on several. This reads no input files and takes a few milliseconds.
+    """Return the estimate of a run on one or several devices. The function reads no input files, and takes a few milliseconds.
 
-    `has_index` is True if the index is in the cache when the run begins, although no earlier run is known that has built it.
+    `has_index` is True if the index is in the cache when the run begins, even if no earlier run is known to have built it.
     """
     parameters = [_parameters(member, threads) for member in _members(device)]
     device_prediction = _device_prediction(expectation.workloads, [device_numbers for device_numbers, _ in parameters])
@@ -319,7 +320,7 @@ class _DevicePrediction(NamedTuple):
 
 
 def _device_prediction(workloads: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _DevicePrediction:
-    """Return the time and memory of devices which divide each workload in proportion to their speeds, so that they end simultaneously."""
+    """Return the time and memory of devices that divide each workload in proportion to their speeds, so that they end simultaneously."""
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
     n_gpus = sum(not parameter.is_processor for parameter in parameters)
     for work in workloads:
@@ -347,7 +348,7 @@ def _steps(
 
 
 def _speed_up(step: str, threads: int) -> float:
-    """Return the factor by which `threads` threads speed up a step on the host; reading and reporting use partly a single thread."""
+    """Return the factor by which `threads` threads speed up a step on the host; parts of reading and reporting use a single thread."""
     return 1.0 + (threads - 1) * {"read": 0.5, "report": 0.3}.get(step, 0.8) if threads < 8 else 1.0 + 7 * 0.5
 
 
@@ -439,7 +440,7 @@ def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: C
     if not device.numbers or device.with_processor or alone.notes or not alone.workload_seconds:
         return device
     with_gpus = predicted_run(kind, expectation, device, threads)
-    # The other steps run on the host and take the same time with both.
+    # The other steps run on the host, and take the same time with a GPU and with the CPU.
     on_gpus = sum(with_gpus.workload_seconds.values()) + with_gpus.raw_steps["start"] - alone.raw_steps["start"]
     return device if with_gpus.notes or on_gpus <= on_threads else processor()
 
@@ -456,7 +457,8 @@ def remember_run(
     """Store the predicted and the measured seconds of the steps of a run, by which later estimates are corrected.
 
     Seconds of the run that do not belong to a measured step count as the start. If steps overlapped, their seconds are scaled down to the
-    duration of the run. `cpu_share` is that of `StageClock`: runs on a loaded machine correct estimates only if there are no others.
+    duration of the run. `cpu_share` is that of `StageClock`: runs on a loaded machine are used to correct estimates only if there are no
+    other runs.
     """
     total = sum(measured.values())
     steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}

@@ -1,4 +1,4 @@
-"""Writing of files that appear only when complete, and temporary files and folders that are removed even after a kill of the process.
+"""Writing of files that appear only when complete, and temporary files and folders that are removed even if the process is killed.
 
 A file is written under a temporary name next to its target, flushed to the disk, and renamed over it. Each temporary file or folder has a
 lock file, whose lock the operating system releases when the process ends::
@@ -57,7 +57,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _PACKING_LEVEL = 6  # gzip's usual level
 _BUFFER_BYTES = 1 << 20
 _SUFFIX, _LOCK = ".partial", ".lock"
-_NAME_BYTES = 80  # of the target's name in the temporary name, since some file systems limit names to 143 bytes
+_NAME_BYTES = 80  # maximum bytes of the target's name in the temporary name, since some file systems limit names to 143 bytes
 _RANDOM_BYTES, _CHECK_DIGITS = 6, 8
 _TEMPORARY = re.compile(rf"\..+\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}(-[0-9a-f]{{{_CHECK_DIGITS}}})?\.partial(\.lock)?", re.DOTALL)
 _LEFTOVER = re.compile(rf"\.(.+)\.([0-9a-f]{{{2 * _RANDOM_BYTES}}})-([0-9a-f]{{{_CHECK_DIGITS}}})\.partial\.lock", re.DOTALL)
@@ -94,8 +94,8 @@ def storage_error(path: Path, error: OSError) -> StorageError:
 def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
     """Convert an OSError in the `with` block into a `StorageError` about `path`.
 
-    With `only_disk`, only errors of the disk (full, read-only, defective) are converted: for blocks that also run code of the caller,
-    whose other errors are not about `path`.
+    With `only_disk`, only errors of the disk (full, read-only, defective) are converted. Use it for blocks that also run code of the
+    caller, since other errors of this code are not about `path`.
     """
     try:
         yield
@@ -149,7 +149,7 @@ def open_regular(path: Path, *, follows_link: bool = True) -> BufferedReader:
 
 
 def read_beginning(path: Path, n: int) -> bytes:
-    """Return the first `n` bytes of a regular file, fewer if it is shorter; unpacked if its content, not its name, is gzip.
+    """Return the first `n` bytes of a regular file, or fewer if it is shorter; the bytes are unpacked if the content of the file is gzip.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """Return a new temporary path in the folder of `path`, without a lock; the caller removes what killed processes leave there."""
+    """Return a new temporary path in the folder of `path`, without a lock; the caller removes leftovers of killed processes."""
     return path.with_name(f".{_shortened(path.name)}.{os.urandom(_RANDOM_BYTES).hex()}{_SUFFIX}")
 
 
@@ -408,7 +408,7 @@ def is_packed_name(path: str | Path) -> bool:
 def atomic_file(path: Path, *, as_is: bool = False) -> Iterator[BinaryIO]:
     """Yield a buffered binary file to write, which becomes `path` if the block succeeds. See `atomic_path`.
 
-    What is written to a file whose name ends with ``.gz`` is compressed, unless `as_is`. Equal content gives equal bytes: the gzip header
+    If the name of the file ends with ``.gz``, the content is compressed, unless `as_is`. Equal content gives equal bytes: the gzip header
     has neither name nor time.
 
     Raises
@@ -425,7 +425,7 @@ def atomic_file(path: Path, *, as_is: bool = False) -> Iterator[BinaryIO]:
             file.close()
             opened.close()
         except BaseException:
-            # Closing flushes again, which fails on a full disk; the descriptor is released in any case.
+            # Closing flushes the buffer again, which fails on a full disk; the descriptor is released in any case.
             for unfinished in (file, opened):
                 with contextlib.suppress(OSError):
                     unfinished.close()

@@ -120,7 +120,7 @@ class ParameterDescription:
 
 @dataclass(frozen=True)
 class PresetAdvice:
-    """Advice that settings do not suit the files, and which preset does.
+    """Advice about settings that do not suit the files, with the preset that suits them.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class SearchParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
-    if not TYPE_CHECKING:  # type checkers know the arguments from the fields, and that these cannot be assigned
+    if not TYPE_CHECKING:  # type checkers derive the arguments from the fields, and report assignments to fields
 
         def __init__(self, /, **values: Any) -> None:
             fields = type(self).model_fields
@@ -210,7 +210,7 @@ class SearchParameters(BaseModel):
         return {}
 
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
-        """Return a copy in which the given values are changed, and those that they imply (see `following`).
+        """Return a copy in which the given values, and the values that they imply (see `following`), are changed.
 
         `settings` are texts of the form ``field=value``; values of list fields are parsed by `split_list`.
         """

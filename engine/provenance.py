@@ -41,7 +41,7 @@ _COMMIT = re.compile(r"^# branch\.oid ([0-9a-f]{40,64})$", re.MULTILINE)
 def program_commit() -> str:
     """Return the Git commit of this program's source as `source_commit` does.
 
-    It is read once: later changes of files do not change the program that runs.
+    It is read once, since later changes of files do not change the running program.
     """
     return source_commit(resources.path().resolve().parent)
 

@@ -1,7 +1,7 @@
 """Resumption of stopped runs: recording the request of a run in its checkpoint, and restoring it.
 
-A run is resumed only with the same files, parameters and program version, so that stored results equal recomputed ones. These are read from
-the checkpoint in the user's own cache, not from the project, which may be untrusted.
+A run is resumed only with the same files, parameters and program version, so that stored results equal recomputed ones. Stored results are
+read from the checkpoint in the user's own cache, not from the project, which may be untrusted.
 """
 
 import json
@@ -152,7 +152,7 @@ class StoppedRun:
         options = (self._record["options"].get(option.name) for option in search.options if option.is_output)
         requested = [path for path in (self._record["out"], *options) if path]
         if self.is_moved:
-            # A project from elsewhere may claim this id: it must not make the program overwrite a file outside the project.
+            # An untrusted project may claim this id, and must not make the program overwrite a file outside the project.
             lost, reason = requested, "the project has been moved"
         else:
             out = self._record["out"]

@@ -56,7 +56,7 @@ class RunSpec:
     Attributes
     ----------
     kind
-        Kind of the run, which is that of its search.
+        Kind of the run, which is the kind of its search.
     required
         Required kinds of files, each with an example as it is given on the command line.
     inputs
@@ -118,7 +118,7 @@ class RunSpec:
 
 
 def _refuse_existing(spec: RunSpec, inputs: Sequence[RunInput]) -> None:
-    """Raise an error if the project has a finished run with the requested name that must not be replaced, or whose results are read."""
+    """Raise an error for a finished run with the requested name, if it must not be replaced or if its results are to be used."""
     request = spec.request
     if not request.run_name or request.resume:
         return
@@ -292,8 +292,8 @@ class SearchRun(Generic[Read]):
         exports
             Names of the export files that the project publishes.
         more
-            Further entries of the record. `certainty` is a warning of a search that accepts nothing at its false discovery rate; it gives
-            the number at 5 %.
+            Further entries of the record. `certainty` is a warning of a search that accepts nothing at its false discovery rate; it
+            contains the number accepted at 5 %.
         """
         certainty = more.get("certainty") or {}
         certainty_of_matches = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
@@ -347,7 +347,7 @@ class SearchRun(Generic[Read]):
         """Return the predicted times of this run, which are recorded next to the measured times; None if there is no prediction."""
         device = self.look.device(self.progress)
         if self.spec.request.workers or (self.device and self.device != device.name):
-            return None  # other devices computed than those of the prediction
+            return None  # the devices that computed are not those of the prediction
         result = run_prediction(self.spec.kind, self.spec.request, device, self.threads)
         if result is None:
             return None
@@ -370,7 +370,7 @@ class SearchRun(Generic[Read]):
 
 
 def _log_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
-    """Report which device computes, and why GPUs are not used; `is_passed_over` is True if usable GPUs were not selected."""
+    """Report which device computes, and, if GPUs are not used, why; `is_passed_over` is True if usable GPUs were not selected."""
     progress.message(f"Scoring on {device.name}: {device.description}")
     if reason := why_not_used():
         progress.message(reason, "warning")
@@ -435,7 +435,7 @@ def search_run(
 
     compiled = kernels.cpu.signatures.compiled_groups() if spec.kernels else None
     was_compiled = compiled is None or spec.kernels in compiled
-    # Reading calls kernels: if they are not compiled yet, read after compiling.
+    # Reading calls kernels, so if they are not compiled yet, read after compiling.
     with ExitStack() as stack:
         background = stack.enter_context(Background(recording, threads if was_compiled else 1))
         reading = background.begin(read_measured)
@@ -467,7 +467,7 @@ def search_run(
             try:
                 run = stack.enter_context(recorded)
             except RunExistsError:
-                _refuse_existing(spec, inputs)  # another process has finished it since: find the differences
+                _refuse_existing(spec, inputs)  # another process has finished the run in the meantime: find the differences
                 raise
             recording.log_to(run.log)
             searching.project, searching.run = project, run

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 Files: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-"""A file, or several."""
+"""One file, or several files."""
 MAXIMUM_THREADS = 1024
 
 SEARCHES: tuple[Search, ...] = (
@@ -95,7 +95,7 @@ def run_search(kind: str, inputs: Mapping[str, Files], *, progress: Progress | N
     Raises
     ------
     ProteoscopeError
-        If the parameters, the files or the disk have the reported problem.
+        If there is a problem with the parameters, the files or the disk.
     """
     progress = progress or Progress()
     return search_of_kind(kind).run(search_request(kind, inputs, progress=progress, **request), progress)
@@ -147,7 +147,7 @@ def search_request(
     Raises
     ------
     ProteoscopeError
-        If the parameters or the files have the reported problem.
+        If there is a problem with the parameters or the files.
     """
     search = search_of_kind(kind)
     files = _files_of(search, inputs)
@@ -189,12 +189,12 @@ def search_request(
 
 
 def check_preset_remains(search: Search, request: SearchRequest, preset: str) -> None:
-    """Check that a search does not write over the file of its preset.
+    """Check that a search does not overwrite the file of its preset.
 
     Raises
     ------
     ParameterError
-        If it would.
+        If it would overwrite the file.
     """
     if preset and is_there(Path(preset)):
         outputs = request.outputs(*(option.name for option in search.options if option.is_output))
@@ -204,7 +204,7 @@ def check_preset_remains(search: Search, request: SearchRequest, preset: str) ->
 def check_run_options(
     run_name: str, *, overwrite: bool, skip_existing: bool, has_project: bool, written: Callable[[str], str] = str
 ) -> None:
-    """Check the options that name a run, and that replace or use a finished one.
+    """Check the options that name a run, and the options that replace or use a finished run.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def check_run_options(
     Raises
     ------
     ParameterError
-        If an option needs another one.
+        If an option needs another option that is missing.
     """
     if overwrite and not run_name:
         raise ParameterError(f"{written('overwrite')} replaces a run by its name; give {written('run_name')}, too")
@@ -227,7 +227,7 @@ def check_run_options(
 
 
 def run_or_skip(search: Callable[[bool], Summary], *, overwrite: bool, skip_existing: bool, have_files: bool) -> Summary | RunExistsError:
-    """Run a search unless its results exist; return the error about the finished run if its results are used.
+    """Run a search unless its results exist; if the results of a finished run are used, return the error about this run.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def paths_of(name: str, given: object) -> list[Path]:
     Raises
     ------
     ParameterError
-        If it is neither, or empty.
+        If it is neither a path nor several paths, or empty.
 
     Examples
     --------

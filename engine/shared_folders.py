@@ -1,7 +1,7 @@
 """Safe access to folders in which other users can rename files, through an open file descriptor of the folder instead of its name.
 
 Between the check and the use of a path, another user who may write in one of its parent folders can replace that folder by a link. Where
-that is possible, the folder is opened, its real path is compared with the checked one, and its files are accessed as
+this is possible, the folder is opened, its real path is compared with the checked path, and its files are accessed as
 ``/proc/self/fd/NUMBER/NAME``, which leads to the opened folder even if its name has been replaced. This works on Linux only; other systems
 use names.
 """

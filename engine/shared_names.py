@@ -1,4 +1,4 @@
-"""Removal of folders and of names of users and machines from file names and texts that are given to others."""
+"""Removal of folders, and of the names of users and machines, from file names and texts that are passed on to other people."""
 
 import getpass
 import os
@@ -38,7 +38,7 @@ def distinct_names(paths: Sequence[str | Path]) -> tuple[str, ...]:
 
 
 def relative_name(path: str | Path, folder: Path, name: str) -> str:
-    """Return a path relative to a folder, with slashes; return `name` if that would pass the root folder or contain the user's name.
+    """Return a path relative to a folder, with slashes; return `name` if it would pass through the root folder or contain the user's name.
 
     Parameters
     ----------

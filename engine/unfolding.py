@@ -48,7 +48,7 @@ __all__ = [
 
 
 class Bound(NamedTuple):
-    """Limit of one type of expanded content: `free`, plus `times` for each byte of the file.
+    """Limit of one type of expanded content: the amount `free`, plus `times` for each byte of the file.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Unfolding:
     path
         Path of the file.
     n_bytes
-        Size of the file on disk; of a compressed file, the compressed size.
+        Size of the file on disk; for a compressed file, the compressed size.
     """
 
     def __init__(self, path: str | Path, n_bytes: int) -> None:

@@ -63,7 +63,7 @@ def align(
     project : str or Path, optional
         Project folder; by default a temporary one, as for `identify`.
     parameters, preset, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
-        See `identify`. If the queries and the database are sequences, hits of any E-value are reported, unless a maximum is given.
+        See `identify`. If the queries and the database are given as sequences, hits of any E-value are reported, unless a maximum is given.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def _sequences_of(name: str, given: Any) -> dict[str, str]:
 
 
 def _listed(given: Sequences) -> Sequences:
-    """Return several sequences or files as a list, since they are iterated twice."""
+    """Return several sequences or files as a list, because they are iterated twice."""
     return given if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Iterable) else [*given]
 
 

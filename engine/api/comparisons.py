@@ -22,7 +22,7 @@ __all__ = ["Comparison", "compare"]
 
 
 class Comparison:
-    """Comparison of runs: which spectra, peptides and proteins each of them finds.
+    """Comparison of the spectra, peptides and proteins that each run finds.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def compare(*runs: ProjectLike, threshold: float = 0.01, progress: OnProgress = 
     Parameters
     ----------
     *runs : Result, OpenProject, str or Path
-        Results of searches that identify peptides; of a project, all runs that can be compared are used.
+        Results of searches that identify peptides. For a project, all of its comparable runs are used.
     threshold : float
         q-value up to which items count.
     progress : callable or Progress, optional
@@ -149,7 +149,7 @@ def compare(*runs: ProjectLike, threshold: float = 0.01, progress: OnProgress = 
     Raises
     ------
     ParameterError
-        If there are fewer than two runs or too many, or one has no PSMs.
+        If there are fewer than two runs or too many, or a run has no PSMs.
 
     Examples
     --------

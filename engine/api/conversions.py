@@ -46,11 +46,11 @@ def convert(
     charges : iterable of int, optional
         Only spectra of precursors with one of these charges.
     precursor_mass, retention_time : tuple of two floats, optional
-        Only spectra in this range of neutral masses (Da), or of times (s).
+        Only spectra in this range of neutral precursor masses (Da), or of retention times (s).
     identified, unidentified : str, Path, OpenProject or Result, optional
         Only spectra that an identification of this project identified, or did not identify.
     run : str
-        Id of the identification; by default that of a result, or the last of the project.
+        Id of the identification; by default that of the given result, or the last identification of the project.
     q_value : float
         Maximum q-value of identified spectra.
     strict : bool

@@ -60,12 +60,12 @@ class Experiment:
         return {run: project.run(run) for run, status in self.status.items() if status == "done"}
 
     def add(self, runs: Files, *, pattern: str = "", progress: OnProgress = None) -> int:
-        """Add files, or finished runs of the project, and return the number of added runs.
+        """Add spectrum files, or finished runs of the project, and return the number of added runs.
 
         Parameters
         ----------
         runs : str, Path or iterable of these
-            See `experiment`; also ids of finished runs of the project, which have the same search as those of the experiment.
+            See `experiment`; also ids of finished runs of the project that used the same search as the runs of the experiment.
         pattern, progress
             See `experiment`.
 
@@ -110,7 +110,7 @@ class Experiment:
         progress: OnProgress = None,
         **settings: Any,
     ) -> tuple[RunOutcome, ...]:
-        """Search each run that is not finished, alone and with the same parameters.
+        """Search each unfinished run separately, with the same parameters.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Experiment:
         advice : str
             See `proteoscope.identify`; other searches have no advice.
         memory_limit : int
-            Memory of a run to stay below, in MB, with smaller indexes if needed; 0 for no limit.
+            Maximum memory of a run, in MB, for which smaller indexes are used if needed; 0 for no limit.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Experiment:
         ParameterError
             If an argument is wrong, the memory limit is too low, or finished runs have other parameters or databases.
         InputError, StorageError
-            If a database cannot be used, or the results cannot be written. A spectrum file that cannot be used is a failed run.
+            If a database cannot be used, or the results cannot be written. A spectrum file that cannot be used makes only its run fail.
         Cancelled
             If `progress` cancels; finished runs remain.
         """
@@ -207,7 +207,7 @@ def _rows_of(files: Iterable[Path], pattern: str, progress: OnProgress) -> list[
 
 
 def experiment(project: PathLike, runs: Files | None = None, *, pattern: str = "", progress: OnProgress = None) -> Experiment:
-    """Create an experiment of many runs, or open that of a project.
+    """Create an experiment of many runs, or open the experiment of a project.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def experiment(project: PathLike, runs: Files | None = None, *, pattern: str = "
     pattern : str
         Regular expression for file names, whose named groups are values, such as ``(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)``.
     progress : callable or Progress, optional
-        See `identify`; it receives warnings about files that are left out, since others have the same content.
+        See `identify`; it receives warnings about files that are left out because others have the same content.
 
     Returns
     -------
@@ -228,7 +228,8 @@ def experiment(project: PathLike, runs: Files | None = None, *, pattern: str = "
     Raises
     ------
     InputError
-        If a file or table cannot be used, or the project has an experiment already, or none.
+        If a file or table cannot be used, the project already has an experiment although `runs` is given, or it has none although `runs` is
+        not given.
     ParameterError
         If an argument is wrong.
     StorageError

@@ -62,12 +62,12 @@ def predict(
     proteins : str, Path or iterable of these
         Protein sequences.
     out : str or Path, optional
-        File of the library: ``.msp``, ``.mzspeclib.txt`` or ``.blib``; by default an MSP file in the temporary folder of the system, which
-        is removed when the result is no longer used, or Python ends.
+        File of the library: ``.msp``, ``.mzspeclib.txt`` or ``.blib``; by default, an MSP file in the temporary folder of the system, which
+        is removed when the result is no longer used or Python ends.
     format : str
         ``msp``, ``mzspeclib`` or ``blib``; by default the extension determines it.
     parameters : PredictionParameters, optional
-        All parameters; by default the defaults.
+        All parameters; by default, their default values.
     threads, progress, **settings
         See `identify`.
 

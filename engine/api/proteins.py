@@ -68,7 +68,7 @@ class ProteinList:
         Raises
         ------
         ParameterError
-            If there is none.
+            If there is no such protein.
         """
         wanted = next((protein for protein in self if protein.accession == accession), None)
         if wanted is None:

@@ -59,7 +59,7 @@ class OpenProject:
 
     @property
     def records(self) -> tuple[RunRecord, ...]:
-        """Id, kind, status, times, device and message of all runs, also of those that failed or were stopped."""
+        """Id, kind, status, times, device and message of all runs, including failed and stopped runs."""
         return tuple(self._project.runs())
 
     @property
@@ -69,7 +69,7 @@ class OpenProject:
         return tuple(record.id for record in self.records if record.id in runs)
 
     def run(self, run_id: str = "") -> Result:
-        """Return the result of a finished run, by default of the last.
+        """Return the result of a finished run, by default of the last finished run.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class OpenProject:
             run.close()
 
     def delete(self, run_id: str) -> None:
-        """Remove a run that has ended permanently from the project, with its results and its checkpoint.
+        """Permanently remove a run that has ended from the project, with its results and its checkpoint.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class Result:
     kind: ClassVar[str]
     """Kind of the search, which is its command."""
     main_table: ClassVar[str] = ""
-    """Name of its main table; '' for the last one."""
+    """Name of the main table of the search; '' for the last table."""
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
@@ -219,7 +219,7 @@ class Result:
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
-        """Uncertainty of the accepted results by name: accepted decoys, and the 95 % interval of the fraction of false ones."""
+        """Uncertainty of the accepted results by name: accepted decoys, and the 95 % interval of the fraction of false results."""
         return dict(self.record.get("certainty") or {})
 
     @property
@@ -317,7 +317,7 @@ class Result:
         query : str
             For searches with queries, the name of the query whose hits are written; '' for all.
         consensus : str
-            For spectral libraries, ``merged`` to average the spectra of an entry, ``best`` to write the best of them.
+            For spectral libraries, ``merged`` to average the spectra of an entry, or ``best`` to write the best spectrum.
         accepted_only : bool
             For ``tsv``, True to write only targets that are accepted at the false discovery rate of the run.
         spreadsheet_safe : bool
@@ -403,7 +403,7 @@ class Result:
 
     @property
     def finished(self) -> FinishedRun:
-        """Tables and settings of the run, which functions of `proteoscope.engine.views` take."""
+        """Tables and settings of the run, as arguments of functions of `proteoscope.engine.views`."""
         return self.project._finished(self.run_id)
 
     def _described(self, name: str) -> Table:
@@ -445,5 +445,5 @@ def _meaning(column: Column) -> str:
 
 
 def _reopened(result: type[Result], project: Path, run_id: str) -> Result:
-    """Return a result that another process has pickled."""
+    """Open a result that another process has pickled."""
     return result(OpenProject(project), run_id)

@@ -39,7 +39,7 @@ class _SpectrumSearchResult(Result):
 
     @property
     def psms(self) -> pa.Table:
-        """Accepted peptide-spectrum matches; see `table` for all."""
+        """Accepted peptide-spectrum matches; `table` returns all matches."""
         return self.table("psms")
 
     @property
@@ -83,7 +83,7 @@ class Identification(_SpectrumSearchResult):
         Parameters
         ----------
         maximum_flr : float
-            Maximum false localisation rate. Sites in peptides with no other possible site have none, and are always returned
+            Maximum false localisation rate. Sites in peptides without another possible site have no rate, and are always returned
             (``has_alternative`` is False).
 
         Raises
@@ -196,7 +196,7 @@ class Evidence(Result):
 
     @property
     def chains(self) -> pa.Table:
-        """Chains of structures that proteins are aligned with."""
+        """Chains of structures with which proteins are aligned."""
         return self.table("chains")
 
     @property

@@ -99,8 +99,8 @@ def identify(
     database : str, Path or iterable of these
         Protein sequences.
     out : str or Path, optional
-        Project folder that records the run, created if missing. By default a folder in the temporary folder of the system, which is removed
-        when the result, and every result made from it, is no longer used, when `Result.close` is called, or when Python ends.
+        Project folder that records the run, created if missing. By default, a temporary folder of the system is used. It is removed when
+        the result and all results made from it are no longer used, when `Result.close` is called, or when Python ends.
     parameters : IdentificationParameters, optional
         All parameters, instead of a preset.
     preset : str or Path, optional
@@ -118,15 +118,15 @@ def identify(
     overwrite : bool
         True to replace a finished run of this name when the new one is done.
     skip_existing : bool
-        True to return a finished run of this name, if its parameters and the content of its files are the same, and the files that the
-        search writes in addition to the project exist.
+        True to return a finished run of this name instead of searching, if its parameters and the content of its files are the same, and
+        the files that the search writes in addition to the project exist.
     if_busy : str
         Behaviour while another process writes the project: ``refuse`` or ``wait``.
     progress : callable or Progress, optional
         Function that receives each `ProgressEvent`, or a `Progress`, whose `cancel` stops the search.
     **settings
-        Single parameters that differ from `parameters` or `preset`, by name, as ``missed_cleavages=1``; lists also as text. Also
-        ``workers`` and ``certificates`` of the command line.
+        Single parameters that differ from `parameters` or `preset`, by name, such as ``missed_cleavages=1``; lists may be given as text.
+        Also ``workers`` and ``certificates``, as on the command line.
 
     Returns
     -------
@@ -190,7 +190,8 @@ def modified(
     spectra, database : str, Path or iterable of these
         Spectrum files, and protein sequences; may be omitted with `from_project`.
     from_project : str, Path, OpenProject or Result, optional
-        Project of an identification, or its result: the spectra that it left unidentified are searched in the proteins that it found.
+        Project of an identification, or its result. The spectra that the identification left unidentified are searched in the proteins that
+        it found.
     run : str
         Id of this identification; by default that of a result, or the last of the project.
     out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
@@ -342,7 +343,7 @@ def cluster(
     spectra : str, Path or iterable of these
         Spectrum files.
     consensus : str or Path, optional
-        MGF file for the consensus spectra of clusters of two and more.
+        MGF file for the consensus spectra of clusters with at least two spectra.
     labels : str or Path, optional
         Table of known labels, with which the clusters are compared.
     out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
@@ -440,9 +441,9 @@ def quantify(
     Parameters
     ----------
     project : str, Path, OpenProject or Result
-        Project of identifications, or the result of one; the run is added to this project.
+        Project of identifications, or the result of an identification; the run is added to this project.
     run : str
-        Ids of the identifications, separated by commas; by default that of a result, or the last of the project.
+        Ids of the identifications, separated by commas; by default that of the given result, or the last identification of the project.
     experiment : bool
         True to quantify all finished runs of the experiment of the project; its table of runs is the design.
     design : str or Path, optional
@@ -568,7 +569,7 @@ def structures(
     database : str, Path or iterable of these
         Structure database, or structure files, folders or lists of files.
     all : bool
-        True to compare the chains of the database with each other instead of queries, and to report each pair once.
+        True to compare the chains of the database with each other instead of with queries, and to report each pair once.
     superpose : str or Path, optional
         Folder for superposed hits.
     complexes : str or Path, optional
@@ -665,7 +666,7 @@ def reads(
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Arguments of all searches on the name of the run, an existing run of this name, and a project that another process writes."""
+    """Arguments of all searches about the name of the run, an existing run of this name, and a project in use by another process."""
 
     name: str
     overwrite: bool
@@ -678,7 +679,7 @@ class RunOptions:
         Raises
         ------
         ParameterError
-            If one of them is wrong, or needs another one.
+            If an argument is wrong, or needs another argument.
         """
         if not isinstance(self.name, str):
             raise ParameterError(f"run_name = {self.name!r:.100}: expected a text")

@@ -138,7 +138,7 @@ class SpectrumList:
         Raises
         ------
         ParameterError
-            If there is none.
+            If there is no such spectrum.
         """
         names = self.columns.identifier
         row = next((number for number, row in enumerate(self._rows) if names[row] == identifier), None)
@@ -273,7 +273,7 @@ class SpectrumAnnotation:
         Raises
         ------
         StorageError
-            If the extension is another, or the file cannot be written.
+            If the extension is not one of these, or the file cannot be written.
         """
         out = one_path("path", path)
         views.figure_files.write_figure(out, views.figure_layout.lay_out(views.spectrum_figures.spectrum_figure(self.spectrum)))
@@ -328,9 +328,10 @@ def annotate(
     spectrum : Spectrum, or tuple of m/z and intensities
         Spectrum of `read_spectra`, or arrays of its peaks.
     peptide : str
-        Peptide in ProForma with its charge, as ``PEPTIDEK/2`` or ``PEPT[Phospho]IDEK/3``; without a charge, that of the spectrum is used.
+        Peptide in ProForma with its charge, such as ``PEPTIDEK/2`` or ``PEPT[Phospho]IDEK/3``; without a charge, that of the spectrum is
+        used.
     tolerance : str
-        Fragment tolerance, as ``20 ppm`` or ``0.5 Da``.
+        Fragment tolerance, such as ``20 ppm`` or ``0.5 Da``.
     series : str
         Ion series, some of ``abcxyz``, or ``activation`` for those of the fragmentation method.
     maximum_charge : int
@@ -340,7 +341,7 @@ def annotate(
     precursor, immonium : bool
         True to annotate the precursor, and immonium ions.
     minimum_label : float
-        Minimum height of a labelled peak, in percent of the highest.
+        Minimum height of a labelled peak, in percent of the highest peak.
 
     Returns
     -------

@@ -21,18 +21,18 @@ def structure_database(
     threads: int | None = None,
     progress: OnProgress = None,
 ) -> Path:
-    """Build a database with exactly the chains of the given files, so that many searches read them once.
+    """Build a database with exactly the chains of the given files, so that many searches need to read the files only once.
 
     Parameters
     ----------
     files : str, Path or iterable of these
-        Structure files, folders or lists of files. Those that are in the database already are not read again.
+        Structure files, folders or lists of files. Files that are already in the database are not read again.
     out : str or Path
         Folder of the database, created if missing; its ``skipped.tsv`` lists what was left out, with reasons.
     minimum_plddt : float
         Minimum pLDDT of residues of predicted structures, 0 to 100.
     models : str
-        Models of a file: ``first``, or ``all``, as chains of an assembly.
+        Models of a file: ``first``, or ``all``, whose chains form an assembly.
     threads : int, optional
         Number of processes that read files; by default one per CPU core.
     progress : callable or Progress, optional

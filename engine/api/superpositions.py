@@ -22,7 +22,7 @@ class Superposition:
     query, target : str
         Names of the chains.
     tm_score_query, tm_score_target : float
-        TM-scores by the length of the query and of the target.
+        TM-scores normalised by the length of the query and of the target.
     rmsd : float
         RMSD of the aligned Cα atoms in Å.
     rotation : ndarray of float64, shape (3, 3)
@@ -77,16 +77,16 @@ class Superposition:
 def superpose(
     query: PathLike, target: PathLike, *, out: PathLike | None = None, models: Models = "first", progress: OnProgress = None
 ) -> Superposition:
-    """Superpose a chain on another one such that the TM-score is maximal.
+    """Superpose a chain on another chain so that the TM-score is maximal.
 
     Parameters
     ----------
     query, target : str or Path
-        Structure file, or ``FILE:CHAIN`` if it has several chains; the target moves.
+        Structure file, or ``FILE:CHAIN`` if the file has several chains; the target is moved onto the query.
     out : str or Path, optional
         Folder for table, coordinates, alignment and scripts; by default nothing is written.
     models : str
-        Models of a file: ``first``, or ``all``, as chains of an assembly.
+        Models of a file: ``first``, or ``all``, whose chains form an assembly.
     progress : callable or Progress, optional
         Receives each `ProgressEvent`.
 

@@ -37,7 +37,7 @@ _RUN_EPILOG = "The exit code is 2 if a run failed. Run the same command again to
 def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
     """Add the sub-command ``experiment`` to argparse's sub-parsers `commands`.
 
-    `arguments` are those of the command line; they name the search whose options are added.
+    `arguments` are the arguments of the command line, which name the search whose options are added.
     """
     parser = commands.add_parser("experiment", help="define and search an experiment of many runs", description=_DESCRIPTION)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -109,7 +109,7 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
 
 
 def _named_search(arguments: Sequence[str]) -> str:
-    """Return the kind of search that the arguments of the command line name; ``identify`` if none or an unknown one."""
+    """Return the kind of search that the arguments of the command line name; ``identify`` if they name no known search."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--search", nargs="?")
     kind = parser.parse_known_args(arguments)[0].search

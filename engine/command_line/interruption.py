@@ -39,7 +39,7 @@ def interrupted_status() -> int:
 def end_on_interrupt() -> None:
     """Make SIGINT, SIGTERM and SIGHUP end the process immediately, until a search installs handlers that clean up.
 
-    Python's default, an exception at any point of the program, prints tracebacks during imports or is lost there.
+    By default, Python raises an exception at any point of the program; during imports, this prints tracebacks or is lost.
     """
     for number in heeded_signals():
         signal.signal(number, _end)
@@ -57,7 +57,7 @@ def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
 
 
 def give_back_interrupt(previous: Any) -> None:
-    """Restore the previous signal handlers, but raise KeyboardInterrupt where a handler would end the process without cleaning up."""
+    """Restore the previous signal handlers; instead of a handler that ends the process without cleaning up, raise KeyboardInterrupt."""
     for number, handler in previous.items():
         if handler is not None:  # None: the handler was not installed by Python
             signal.signal(number, _raise if handler is _end else handler)

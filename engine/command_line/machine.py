@@ -106,7 +106,7 @@ def _compile(options: argparse.Namespace) -> None:
     with command_progress(options) as progress:
         failures = execution.precompile.compile_kernels(groups, progress, options.processes)
         gpu_failures = execution.precompile.compile_for_gpus(progress, options.processes)
-    for failure in [*(failures if options.quiet else ()), *([] if options.json else gpu_failures)]:  # others were shown as warnings
+    for failure in [*(failures if options.quiet else ()), *([] if options.json else gpu_failures)]:  # other errors were shown as warnings
         say(failure)
     is_done = not failures and not gpu_failures
     record = {"groups": list(groups), "failures": [*failures, *gpu_failures]}

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Numba would ignore an invalid setting with a warning of ten lines.
         warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
         lighten_libraries()
-        # Imports create over 100,000 objects and no garbage; each garbage collection would take 30 ms.
+        # Imports create over 100,000 objects but no garbage; each garbage collection would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     _print_any_text()
     atexit.unregister(_end_quickly)  # register once, however often this function is called
@@ -169,7 +169,7 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        # By default, argparse recognises negative numbers only: `--mass-shift -150..500` would be an option without a value.
+        # By default, argparse recognises only negative numbers as values, and `--mass-shift -150..500` would be an option without a value.
         self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> NoReturn:
@@ -178,10 +178,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _CommandParser(_Parser):
-    """Parser of a sub-command, whose errors name its own help."""
+    """Parser of a sub-command, whose errors refer to the help of the sub-command."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the arguments; reject unknown ones here, since the parser of the program would name its own help."""
+        """Parse the arguments, and reject unknown ones here, since the parser of the program would refer to its own help."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -148,9 +148,9 @@ def add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_sev
 def add_search_options(
     parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False, exclude: Collection[str] = ()
 ) -> None:
-    """Add the options common to all searches and those of this search, without those named in `exclude`, to a parser.
+    """Add the options common to all searches and the options of this search to a parser, except those named in `exclude`.
 
-    `preset` is the default preset, '' for that of the search.
+    `preset` is the default preset; '' for the default preset of the search.
     """
     usual = preset or search.preset
     parser.add_argument(

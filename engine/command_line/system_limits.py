@@ -16,8 +16,8 @@ _OUT_OF_MEMORY = ("failed to map segment", "cannot allocate memory", "shared obj
 _LEAST = {"numpy": {"-v": 128, "-d": 64, "-n": 16}, "numba": {"-v": 640, "-d": 256, "-n": 48}}
 """Minimum limits for loading a library, by option of the shell command ``ulimit``.
 
-The options are -v and -d, address space and data in megabytes, and -n, open files. With less memory, OpenBLAS and LLVM end the process
-with messages of their own.
+The options are -v and -d, address space and data in megabytes, and -n, open files. With less memory, OpenBLAS and LLVM end the process with
+their own messages.
 """
 
 
@@ -39,7 +39,7 @@ def describe_failure(error: Exception) -> str:
     """Return a sentence about a system error or a library that cannot be loaded; '' for other errors."""
     text = " ".join(str(error).split())
     is_thread = isinstance(error, RuntimeError) and "can't start new thread" in text
-    # Threads need memory for their stacks. Python raises SystemError if there is no memory for creating another error.
+    # Threads need memory for their stacks. Python raises SystemError if there is not enough memory to create another error.
     is_memory = is_thread or isinstance(error, MemoryError | SystemError) or any(sign in text for sign in _OUT_OF_MEMORY)
     if is_memory and (limits := _limits(*_MEMORY)):
         return _too_small(min(limits, key=lambda option: limits[option]), limits)

@@ -48,12 +48,12 @@ _WORKBOOKS = (".xls", ".xlsx", ".ods")
 
 
 def output_name(text: str) -> str:
-    """Return an output name of the command line; ``-`` for any path of standard output, since a new file must not replace that path.
+    """Return an output name of the command line; ``-`` for all paths of standard output, which a new file must not replace.
 
     Raises
     ------
     argparse.ArgumentTypeError
-        If the name is that of a workbook, which no command writes.
+        If the name is that of a spreadsheet workbook, which no command writes.
     """
     if (ending := Path(text).suffix.lower()) in _WORKBOOKS:
         raise argparse.ArgumentTypeError(f"{ending} is not written; choose a name that ends in .tsv, which spreadsheet programs open")
@@ -66,7 +66,7 @@ def check_printed(options: argparse.Namespace) -> None:
     Raises
     ------
     ParameterError
-        If the format is missing, or other output is requested there.
+        If the format is missing, or ``--json`` also requests output there.
     """
     if getattr(options, "format", True) in ("", None):
         raise ParameterError("standard output has no ending that names a format; give --format too")
@@ -98,7 +98,7 @@ def output_file(requested: str) -> Iterator[Path]:
     with scratch_folder() as folder:
         path = folder / "output"
         yield path
-        if not path.exists():  # nothing was written, which the command has reported
+        if not path.exists():  # nothing was written; the command has reported this
             return
         with open_regular(path) as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
@@ -106,7 +106,7 @@ def output_file(requested: str) -> Iterator[Path]:
 
 STANDARD_INPUT = "-"
 _NAME = "stdin"
-"""Name of the file in results, as the name of a spectrum file."""
+"""Name of the file in results, used as the name of a spectrum file."""
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def read_standard_input(options: argparse.Namespace, *names: str) -> Iterator[ar
     ParameterError
         If standard input is requested twice, or does not exist.
     InputError
-        If the block cannot use its content.
+        If the block cannot use the content of standard input.
     StorageError
         If the copy cannot be written.
     """

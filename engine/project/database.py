@@ -17,7 +17,7 @@ __all__ = ["Database", "gone_error", "is_network_file_system"]
 _BUSY_SECONDS = 20.0
 
 _JOURNAL_OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
-"""Final bytes of the journal of a transaction over several databases. It names another file, which SQLite would open and may delete."""
+"""Final bytes of the journal of a transaction over several databases, which names another file that SQLite would open and may delete."""
 
 _DAMAGED = ("malformed", "not a database", "no such table", "no such column", "datatype mismatch", "too big", "interrupted")
 """Parts of SQLite's messages about content that the program does not write: damage, out-of-range values, endless computations."""
@@ -169,7 +169,7 @@ class Database:
 
     @contextmanager
     def held_open(self) -> Iterator[None]:
-        """Hold a connection during a `with` block: SQLite copies the write-ahead log into the database when the last connection closes."""
+        """Hold a connection during a `with` block, since SQLite copies the write-ahead log into the database when the last one closes."""
         with self._connection() as connection:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
             yield

@@ -149,7 +149,7 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
         folder.mkdir(mode=0o700, exist_ok=True)
         if not is_owned_by_this_user(folder.lstat()):  # another user created it in the meantime
             raise StorageError(f"{folder}: {_REPLACEABLE}")
-    for name, text in ((KEY, certificates.key), (CERTIFICATE, certificates.certificate)):  # the certificate last, by which they are found
+    for name, text in ((KEY, certificates.key), (CERTIFICATE, certificates.certificate)):  # both are found by the certificate, written last
         with atomic_file(folder / name) as file:
             os.chmod(file.fileno(), 0o600)  # noqa: PTH101 - the file has no name of its own yet
             file.write(text.encode())

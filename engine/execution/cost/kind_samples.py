@@ -27,7 +27,7 @@ _LONG = 0.045  # seconds: samples do not grow beyond this
 _AWAKE = 0.005  # seconds
 _FEWEST_SIZES = 3
 _UNDISTURBED = 0.005  # seconds: the overhead of profiling is negligible compared with these
-_MOST_OVER = 2.0  # factor by which the host's time may exceed the line through all samples
+_MOST_OVER = 2.0  # limit of the ratio of host time to the line through all samples, and of its inverse
 _COMPILED = 16.0  # factor over the seconds of a smaller sample above which something was compiled
 _SEED = 20181
 

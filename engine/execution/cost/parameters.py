@@ -20,7 +20,7 @@ USUAL_START_SECONDS = 0.9
 _WORD = 4
 _WARP = 32
 _THREADS_OF_BLOCK = 256
-_RESIDENT_BLOCKS = 8  # of this size: the 2048 threads of a multiprocessor limit them, before H = 32 of GPUs since compute capability 7.0
+_RESIDENT_BLOCKS = 8  # of this size: the limit is the 2048 threads of a multiprocessor, not H = 32 of GPUs since compute capability 7.0
 
 
 class _Measured(BaseModel):
