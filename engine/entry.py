@@ -680,7 +680,7 @@ class Search:
         return suited or self.preset
 
     def usual_preset(self, inputs: Mapping[str, Sequence[Path]], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-        """Return the preset used if none is named: the preset that suits the files (`suited_preset`) or the default."""
+        """Return the preset that is used if the user names none: the preset that suits the files (`suited_preset`), or the default."""
         if self.fitting is None:
             return self.preset
         # Files that cannot be read are reported by the search.

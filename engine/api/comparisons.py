@@ -42,7 +42,7 @@ class Comparison:
 
     @property
     def parameters(self) -> dict[str, dict[str, str]]:
-        """Values by run symbol of the search, the inputs except spectra, and the parameters in which the runs differ."""
+        """Search, inputs except spectra, and parameters in which the runs differ, each with its values by run symbol."""
         return {row.name: dict(zip(self.comparison.symbols, row.values, strict=True)) for row in self.comparison.parameters}
 
     @property

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Imports create over 100,000 objects but no garbage; each garbage collection would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     _print_any_text()
-    atexit.unregister(_end_quickly)  # register once, however often this function is called
+    atexit.unregister(_end_quickly)  # register once, even if this function is called repeatedly
     outcome: list[int] = []
     atexit.register(_end_quickly, outcome, is_program=arguments is None)
     outcome.append(_run(arguments))
@@ -132,7 +132,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
                 with contextlib.suppress(OSError):
                     stream.flush()
         os._exit(outcome[0])
-    # Not with DuckDB, whose binding would then report its remaining objects as leaked.
+    # Not with DuckDB, since its binding would then report its remaining objects as leaked.
     if "duckdb" not in sys.modules:
         gc.freeze()
 

@@ -87,7 +87,7 @@ def write_homologues(
 
 
 def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, position: NDArray[np.int64]) -> Hits:
-    """Return the hits without those of sequences that equal the protein, whatever their names.
+    """Return the hits except those of sequences that equal the protein, regardless of their names.
 
     Parameters
     ----------

@@ -298,7 +298,7 @@ def uncovered_ranges(
     progress: Progress,
     n_enzymes: int = 3,
 ) -> UncoveredRanges:
-    """Return residue ranges without peptides, each with the `n_enzymes` enzymes whose peptides would cover most of it."""
+    """Return residue ranges without peptides, each with `n_enzymes` enzymes: their peptides would cover most of the range."""
     is_missed = residues.n_peptides == 0
     is_end = true_at(len(is_missed) + 1, residues.offsets)
     first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))

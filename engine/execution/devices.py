@@ -118,8 +118,8 @@ class _Gpus:
     def __call__(self, progress: Progress | None = None) -> tuple[Device, ...]:
         """Return the GPUs, usable or not; if GPUs cannot be listed, return a single device with the reason.
 
-        A separate process tests them, so that a driver that crashes or hangs does not affect the program; after a failure it is restarted
-        with the GPUs after the failed one. `progress` shows the detection as a stage.
+        A separate process tests them, so that a driver that crashes or hangs does not affect the program; after a failure, it is restarted
+        with the GPUs that follow the failed one. `progress` shows the detection as a stage.
 
         Raises
         ------

@@ -138,7 +138,7 @@ class Losses:
     in_a_row
         Number of workers lost since the last result with rows.
     n_workers
-        Maximum, over the start of the round and of its continuations, of the number of workers.
+        Maximum number of workers at the start of the round or of one of its continuations.
     """
 
     items: list[tuple[int, int]] = field(default_factory=list)
@@ -390,7 +390,7 @@ class Scheduler:
     def _taken(self, pace: _Pace) -> Partition:
         """Take a partition for a worker.
 
-        A GPU gets the largest one. The CPU gets half of the items that match its speed, from the smallest partition.
+        A GPU gets the largest partition. The CPU gets half of the items that match its speed, from the smallest partition.
         """
         if not pace.worker.is_processor or len(self._paces) == 1:
             return self._waiting.pop(0)
@@ -422,7 +422,7 @@ class Scheduler:
                         pace.advanced(chunk.end, cost, now - began)
                         began = now
                         shares = self._shares_to_give(pace)
-                        if shares:  # give back the rest; no rows are lost, since they are taken with each result
+                        if shares:  # give back the rest; no rows are lost, since the rows of each result have been taken
                             self._leave(pace, shares)
                 beyond = min(chunk.beyond, self._round.costs.before(part.last) - self._round.costs.before(chunk.end))
                 self._round.advance(max(0.0, cost + beyond - reported))
@@ -488,8 +488,8 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
     """Return partitions of all items for the given workers, in order of decreasing size.
 
     If all speeds are known, the partitions are proportional to them, with the last items for the GPUs and the first for the CPU. Otherwise
-    the sizes decrease step by step; with `parts_of_worker`, there are this many equal partitions per worker, and if this is a large number,
-    the last ones are subdivided.
+    the sizes decrease step by step; with `parts_of_worker`, there are this many equal partitions per worker, and if the number is large,
+    the last partitions are subdivided.
     """
     if len(costs) == 0:
         return []
@@ -502,7 +502,7 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
             return falling_partitions(costs.each, len(workers))
         last = _LAST_PARTS if parts_of_worker > len(_LAST_PARTS) else (1.0,)
         return falling_partitions(costs.each, len(workers), (*(parts_of_worker - 1) * (1.0,), *last))
-    # The CPU's share is one partition, which it computes in sections; the GPUs take what it has not reached.
+    # The CPU's share is one partition, which it computes in sections; the GPUs take the sections that it has not reached.
     parts: list[Partition] = []
     for worker, share in zip(workers, _shares(costs, whole, [float(speed or 0.0) for speed in speeds], keep_empty=True), strict=True):
         parts += [share] if worker.is_processor else _shares(costs, share, [1.0] * (parts_of_worker or _PARTS_OF_CARD))
@@ -520,7 +520,7 @@ def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) ->
 
 
 def _shares(costs: Costs, part: Partition, speeds: Sequence[float], *, keep_empty: bool = False) -> list[Partition]:
-    """Divide a partition in proportion to speeds, the first speed getting the end of the partition.
+    """Divide a partition in proportion to speeds; the first speed gets the end of the partition.
 
     Empty results are omitted by default.
     """

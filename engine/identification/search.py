@@ -80,7 +80,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         plan = plan_pass(index, indexes, parameters.changed(precursor_tolerance=errors.tolerance), resources)
         run.load_writers()
         matches = score_pass(plan)
-        # Start after scoring, whose memory would add to that of Arrow and DuckDB.
+        # Start after scoring, since its memory would add to that of Arrow and DuckDB.
         spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
         scored = rate_first_pass(matches.psms, indexes, index.ion_series.symbols, parameters, resources)
         second = plan_second_pass(scored, index, indexes, Path(folder), errors.of_second, parameters, resources)

@@ -24,9 +24,9 @@ class SourceBytes:
 
     Detected files declare no document type: `proteoscope.engine.formats.recognition` checked the section with the root element.
 
-    Pyteomics reads only pepXML (`proteoscope.engine.imported.pepxml`). Its X!Tandem reader fails on real files (``KeyError: 'Xdata'``), its
-    mzIdentML reader had not resolved the references of 2,000 matches in 100 s, and its idXML reader finds proteins only in uncompressed
-    files and resolves neither the run of a match nor merged files.
+    Pyteomics reads only pepXML (`proteoscope.engine.imported.pepxml`). Its X!Tandem reader fails on real files (``KeyError: 'Xdata'``). Its
+    mzIdentML reader had not resolved the references of 2,000 matches in 100 s. Its idXML reader finds proteins only in uncompressed files,
+    and resolves neither the run of a match nor merged files.
     """
 
     def __init__(self, source: ByteSource, progress: Progress) -> None:

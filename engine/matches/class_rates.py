@@ -1,8 +1,8 @@
 """Error rates of classes of matches, estimated for each class separately and not for the whole list.
 
 Classes (such as semi-specific peptides, or mass shifts) differ in their fraction of false matches. At 1 % of all matches, a rare class may
-be mostly false. Classes are therefore fixed before the matches are rated, and each is rated by the number of its targets, at any score, so
-that the choice does not depend on the accepted matches:
+be mostly false. Classes are therefore fixed before the matches are rated. The number of targets of a class, at any score, determines how it
+is rated, so that the method does not depend on the accepted matches:
 
 group-walk
     From 100 targets: at least the rate from group-walk (`proteoscope.engine.statistics.group_walk`), which controls the joint error rate of
@@ -132,9 +132,9 @@ def class_rates(
         Prior parameters of the score's decoy tail, used if all classes have few decoys; None for a trained score.
     peptide : ndarray of int64, shape (n,), optional
         Number shared by all peptidoforms of a peptide and its decoy partner. The tails are then fitted to decoy peptides (the best score of
-        each), times the mean number of rows per decoy peptide (per peptide if there are no decoys), and error rates of all classes but the
-        main one are the larger of those of all matches, and of the best match of each peptide in its class. Without `peptide`, rows are
-        considered independent.
+        each), times the mean number of rows per decoy peptide (per peptide if there are no decoys), and the error rate of every class
+        except the main one is the larger of two: the rate of all matches, and the rate of the best match of each peptide in its class.
+        Without `peptide`, rows are considered independent.
     leads : ndarray of float64, shape (classes,), optional
         Score advantage of each class (see `class_leads`). With it, each class is rated by its own decoys, the main class also by distinct
         peptides; requires `peptide`.
@@ -256,7 +256,8 @@ def _by_peptide(level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None
 def _expected(of_class: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the expected number of decoys of a class at or above each score in `at`.
 
-    `of_class` are the scores of its decoys, `of_all` is the tail of the decoys of all classes, or None, `lead` its score advantage.
+    `of_class` are the scores of the decoys of the class, `of_all` is the tail of the decoys of all classes, or None, and `lead` is the
+    score advantage of the class.
     """
     tail = DecoyTail.fit(of_class)
     if tail is not None:

@@ -65,7 +65,7 @@ _FOLDS, _SEED = 5, 0  # rescoring uses other seeds for its folds
 FEWEST_PEPTIDES = 40  # with fewer peptides, a fitted correction tends to be worse than the shipped model
 _MAXIMUM_MATCHES = 4000  # training matches; additional matches do not change the eight fitted numbers
 _PRIOR_BONDS = 30.0  # weight of the shipped scale and shift, in bonds
-_LOW_RESOLUTION = 0.1  # Th: wider tolerances mean an ion trap, whose fragmentation differs from that of the shipped model
+_LOW_RESOLUTION = 0.1  # Th: wider tolerances mean an ion trap, in which fragmentation differs from the shipped model
 _LABELS = ("TMT", "iTRAQ")
 LONGEST_PREDICTED = 63
 """Maximum number of residues in a peptide that the network accepts."""

@@ -2,7 +2,8 @@
 
 Only settings that lose most identifications are reported: narrow tolerances for ion-trap fragments or precursors, wide tolerances for
 accurate fragments, higher charges for singly charged MALDI ions, ion series that do not belong to the activation (such as b, y for ETD), a
-fixed label that the spectra lack, and reporter ions of a label that is not set. Only properties that the spectra show are considered.
+fixed label that is not in the spectra, and reporter ions of a label that is not in the settings. Only properties that the spectra show are
+considered.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["advise", "read_searched", "warn_of_misfits"]
 
 _USUAL_FRAGMENT, _USUAL_PRECURSOR = 500.0, 1500.0
 _NARROW_FRAGMENT, _WIDE_FRAGMENT, _NARROW_PRECURSOR = 0.15, 0.1, 0.25
-"""Limits of tolerances, Da; errors of ion traps are tenths of a dalton, those of accurate analysers thousandths."""
+"""Limits of tolerances, Da; errors are tenths of a dalton in ion traps, and thousandths in accurate analysers."""
 _MOSTLY = 0.9
 _NAMED_FILES = 3
 _OF_LABEL = 0.01  # Da, tolerance of label masses

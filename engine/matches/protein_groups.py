@@ -1,9 +1,9 @@
 """Protein inference by parsimony (the smallest set of protein groups that explains all identified peptides), and sequence coverage.
 
 After Nesvizhskii & Aebersold 2005 (Mol Cell Proteomics 4:1419) and Zhang 2007 (J Proteome Res 6:3549): proteins with the same peptides form
-one group, since no spectrum distinguishes them; groups with a unique peptide are selected; the remaining peptides are covered greedily by
-the group that explains most of them; redundant groups are removed. Proteins whose peptides are all explained by other groups are in no
-group.
+one group, since no spectrum distinguishes them. Groups with a unique peptide are selected. The remaining peptides are then covered greedily
+by the group that explains most of them, and redundant groups are removed. Proteins whose peptides are all explained by other groups are in
+no group.
 
 The score of a group is that of its best razor peptide (see `ProteinGroups.razor_group`). Savitski 2015 (Mol Cell Proteomics 14:2394) and
 The 2016 (J Am Soc Mass Spectrom 27:1719) find that the best peptide gives valid protein-level target-decoy estimates, while sums over

@@ -2,9 +2,9 @@
 
 The method follows Percolator (Käll 2007, Nature Methods 4:923): repeatedly, a linear model is trained on the decoys and on the targets
 accepted at 1 % by the current score, and gives the next score. A match is scored only by models trained without the matches of its peptide.
-Replicates, fractions and neighbouring scans repeat the spectrum of a peptide, and a model trained on one of the spectra would know the
-label of the others: with folds by spectrum (as in Granholm 2012, BMC Bioinformatics 13(S16):S3), 3 % of the matches accepted at 1 % were
-false among five copies of a run. All peptidoforms of a peptide and its decoy partner are therefore in one fold.
+Replicates, fractions and neighbouring scans repeat the spectrum of a peptide, and a model trained on one of these spectra would know the
+label of the others. With folds by spectrum (as in Granholm 2012, BMC Bioinformatics 13(S16):S3), 3 % of the matches accepted at 1 % in five
+copies of a run were false. All peptidoforms of a peptide and its decoy partner are therefore in one fold.
 
 A single division into folds changes the number of accepted matches of a small run by several percent. The score is therefore the mean over
 several divisions.
@@ -18,9 +18,9 @@ Matches are rescored whenever there are enough peptides for training. Selecting 
 select for chance.
 
 The scores of different models are made comparable by standardisation over all spectra, which uses no label. The common alternative,
-aligning each fold at its own 1 % threshold, lets the labels of scored spectra change their scores: with random labels of real decoys among
-73 true matches, 3 false targets were accepted instead of 1. The combined score is scaled to 0 at the 1 % threshold and -1 at the median
-decoy.
+aligning each fold at its own 1 % threshold, lets the labels of scored spectra change their scores: in a test with 73 true matches and real
+decoys with random labels, 3 false targets were accepted instead of 1. The combined score is scaled to 0 at the 1 % threshold and -1 at the
+median decoy.
 """
 
 from collections.abc import Mapping

@@ -32,7 +32,7 @@ KIND = "mass-lists"
 _BYTES_OF_MASS, _BYTES_OF_CANDIDATE = 8, 12  # list entry, and two postings
 _BYTES_OF_UNIT = 8 / CANDIDATES_OF_CHUNK  # per candidate and occurring mass unit, in both indexes
 _SHARE_THAT_OCCURS = 0.6  # fraction of mass units that occur in peptides
-_QUERIES_AT_ONCE = 1024  # queries whose mass lists are in memory together
+_QUERIES_AT_ONCE = 1024  # number of queries whose mass lists are in memory at the same time
 
 
 class ListSettings(NamedTuple):

@@ -8,7 +8,7 @@ number that reach s is
 
     E(s) = K / 2 exp(-(s - m) / theta),    theta = (score that an eighth of them reach - m) / ln 4
 
-The best candidate is excluded from the fit, and theta is shrunk towards that of all spectra if there are few candidates. Finally, E is
+The best candidate is excluded from the fit, and theta is shrunk towards the theta of all spectra if there are few candidates. Finally, E is
 multiplied by the fraction of candidates at least as close to the precursor mass: among peptides that explain a spectrum equally well, the
 closest in mass is preferred, and most of all a peptide with exactly the precursor mass.
 

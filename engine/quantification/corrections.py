@@ -100,7 +100,7 @@ def _stored(project: Project, run_id: str) -> list[Table]:
 
 @dataclass(frozen=True)
 class _StoredTable:
-    """Chunks of a table of a run; those of tables by sample have all samples of each protein (or peptide)."""
+    """Chunks of a table of a run; chunks of tables by sample have all samples of each protein (or peptide)."""
 
     project: Project
     run_id: str

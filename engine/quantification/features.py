@@ -54,13 +54,13 @@ class Features:
         return np.argsort(self.ion, kind="stable"), segment_offsets(np.bincount(self.ion, minlength=self.n_ions)[: self.n_ions])
 
     def rows_of_file(self, file: int) -> NDArray[np.int64]:
-        """Return the indices of the traces of a file that are used; free mapped values of others."""
+        """Return the indices of the used traces of a file; free the mapped values of other traces."""
         release_pages(self.values)
         rows = np.arange(*np.searchsorted(self.file, [file, file + 1]).tolist())
         return rows[self.ion[rows] < self.n_ions]
 
     def blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of ions whose table of ions by files fits into the memory; free mapped values after each."""
+        """Yield ranges of ions for which a table of ions by files fits into memory; free mapped values after each range."""
         some = max(1, _CELLS // max(1, self.n_files))
         for first in range(0, self.n_ions, some):
             yield first, min(self.n_ions, first + some)

@@ -485,7 +485,7 @@ def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
 
 
 class _Groups(NamedTuple):
-    """Protein groups of several runs, merged if they have a protein in common, and runs without protein error rates.
+    """Protein groups of several runs (groups with a common protein are merged), and the runs without protein error rates.
 
     `number_of` is the index of the group by accession; `length` is the number of residues of the first protein, 0 if unknown.
     """

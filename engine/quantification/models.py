@@ -113,8 +113,8 @@ def _fit_some(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts:
     # Condition columns sum to one in each sample, so a constant changes no contrast; subtracting it reduces rounding errors.
     middle = np.where(has, logs, 0.0).sum(axis=1) / np.maximum(count, 1)
     value = np.where(has, logs - middle[:, None], 0.0)
-    # Many proteins are in the same samples. Sums of zeros and ones are exact in any order. Quantities are summed by einsum
-    # instead of matrix products, whose order may depend on the number of threads.
+    # Many proteins are in the same samples. Sums of zeros and ones are exact in any order. Quantities are summed by einsum, since the order
+    # in matrix products may depend on the number of threads.
     patterns, which = np.unique(has, axis=0, return_inverse=True)
     which = which.reshape(-1)
     outer = (matrix[:, :, None] * matrix[:, None, :]).reshape(len(matrix), -1)

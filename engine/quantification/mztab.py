@@ -140,7 +140,7 @@ def _metadata(
     modifications: Sequence[str],
     fixed: Sequence[str] | None,
 ) -> list[tuple[str, str]]:
-    # Spectra are numbered without opening the files, whose folders the run does not store.
+    # Spectra are numbered without opening the files, since the run does not store their folders.
     positions = {path.name: quote(name) for path, name in zip(files, distinct_names(files), strict=True)}
     names = dict.fromkeys(name for sample in samples for name in sample["parts"])
     numbers = {name: number for number, name in enumerate(names, 1)}

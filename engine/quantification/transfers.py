@@ -42,7 +42,7 @@ _SMALLEST_STEP, _LARGEST_STEP = 5.0, 11.0
 _DRAWS = 30
 _WIDTHS = 2.0
 """Minimum distance of a random time from the expected time: twice the search range, and this number of median peak widths."""
-_LEAST_AREA_SPREAD = 0.1  # of ln(area)
+_LEAST_AREA_SPREAD = 0.1  # minimum standard deviation of ln(area)
 _AREA_TAIL, _MASS_TAIL = 3.0, 8.0
 """Degrees of freedom of two distributions: of areas, which change between samples, and of mass errors, which grow in overlapping peaks."""
 _LEAST_MASS_SPREAD = 2e-7
@@ -396,10 +396,10 @@ def _scores(
     mass_error: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.float64]:
-    """Return how well traces agree with the expected time, area and mass, higher is better; -inf without a trace.
+    """Return scores of how well traces agree with the expected time, area and mass; higher is better, -inf means no trace.
 
-    `times` are expected times with their standard deviations (s), `areas` expected ln(area) with its standard deviation, and `mass_error`
-    mass errors in standard deviations.
+    `times` are expected times with their standard deviations (s), `areas` are expected ln(area) with its standard deviation, and
+    `mass_error` are mass errors in units of their standard deviation.
     """
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     result = np.full(len(values), -np.inf)

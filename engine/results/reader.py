@@ -226,7 +226,7 @@ class TableFile:
                 raise self.damaged("is cut off: its parts have other numbers of rows than it says")
 
     def _rows_of_batch(self) -> int:
-        """Return the number of rows of a chunk, such that a chunk has about `_BATCH_BYTES` at most."""
+        """Return the number of rows of a chunk that limits it to about `_BATCH_BYTES`."""
         metadata = self._file.metadata
         # Use totals, since Arrow aborts the program on damaged metadata of single columns.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))

@@ -101,7 +101,7 @@ def group_walk(
 def _walk(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: NDArray[np.int64], window: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the rows in the order in which the frontiers pass them, (n,), and True where no match of equal score was passed before."""
+    """Return the rows in the order in which the frontiers pass them, (n,), and True for rows without an earlier row of equal score."""
     n = len(score)
     rows = np.lexsort((score, group))  # stable: matches of equal score retain the order of the rows
     starts_group = begins_group(group[rows])

@@ -92,6 +92,6 @@ def key_tip(group: str, shown: Collection[str]) -> str:
 
 
 def feature_lines(features: Sequence[ProteinFeature]) -> list[str]:
-    """Return a line of text for each feature, or for the first features and the number of the others."""
+    """Return a line of text for each feature, or for the first features, followed by the number of further features."""
     lines = [feature.text for feature in features[:_MAXIMUM_LINES]]
     return [*lines, f"and {len(features) - _MAXIMUM_LINES} more"] if len(features) > _MAXIMUM_LINES else lines

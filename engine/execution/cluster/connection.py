@@ -237,7 +237,7 @@ class Connection:
             pending.cancel()
         try:
             return pending.result()
-        except Exception as error:  # whatever the worker raised
+        except Exception as error:  # any exception of the worker
             with self._changed:
                 self._changed.wait_for(lambda: device.address not in self._present, _LOSS_SECONDS)
             self._require(device)
@@ -314,7 +314,7 @@ class Connection:
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             text = "it does not answer as a worker of Proteoscope does"
             raise WorkersError(f"The worker at {address} cannot be used: {text}") from None
-        except Exception as error:  # whatever the worker raised
+        except Exception as error:  # any exception of the worker
             raise WorkersError(f"The worker at {address} cannot be used: {_INCOMPATIBLE} ({shortened(str(error))})") from None
         if difference:
             raise WorkersError(f"The worker on {device.host} is another Proteoscope: {shortened(difference)}; install the same on both")

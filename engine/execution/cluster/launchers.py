@@ -162,7 +162,7 @@ def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
     folder = _folder(Path(configuration.shared_temp_directory or Path.cwd()), "certificates", stack)
     security = Certificates(*map(str, write_certificates(made, folder))).security()
     try:
-        with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
+        with warnings.catch_warnings(action="ignore"):  # warnings about different versions, and about ports
             cluster = SLURMCluster(
                 **options,
                 processes=1,
@@ -194,7 +194,7 @@ def _scheduler(stack: ExitStack, made: Certificates, host: str) -> str:
 
     security = made.security()
     options = {"host": host, "protocol": "tls", "security": security, **_NO_PAGES}
-    with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
+    with warnings.catch_warnings(action="ignore"):  # warnings about different versions, and about ports
         cluster = SpecCluster(workers={}, scheduler={"cls": Scheduler, "options": options}, security=security, silence_logs=SILENT)
     _close_at_end(stack, cluster)
     return str(cluster.scheduler_address)
@@ -204,7 +204,7 @@ def _client(started: _Started) -> Any:
     from distributed import Client  # optional: installed with the extra "workers"
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
+        with warnings.catch_warnings(action="ignore"):  # warnings about different versions, and about ports
             return Client(started.address, security=started.security, set_as_default=False, direct_to_workers=True, timeout=20)
     except (OSError, TimeoutError) as error:
         raise WorkersError(f"the scheduler at {started.address} cannot be reached: {shortened(str(error))}") from None
@@ -237,7 +237,7 @@ def _process(command: Sequence[str], made: Certificates, name: str) -> Iterator[
         except OSError as error:
             raise WorkersError(f"{name}: {command[0]} cannot be started: {error.strerror}") from None
         assert process.stdin is not None
-        with contextlib.suppress(OSError):  # it has ended, which the check reports
+        with contextlib.suppress(OSError):  # it has ended; the check reports this
             process.stdin.write(made.to_line().encode() + b"\n")
             process.stdin.flush()
 

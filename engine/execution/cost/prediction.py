@@ -1,9 +1,9 @@
 """Predicted time of a workload on a device, and its correction by the recent runs on this machine.
 
 The prediction adds transfers, kernels, synchronisation, and host operations. Other load on the machine only makes runs slower. The fastest
-of the last few runs is therefore used; runs that waited for the CPUs are excluded if there are other runs. If it took m seconds in a step
-that was predicted to take p, the correction of a step with predicted x seconds is on the line through (p, m) and (-a, -a), where a is
-`_SMALL`: about x m / p for long steps, and x + m - p for short steps, whose error is mostly a constant.
+of the last few runs is therefore used; runs that waited for the CPUs are excluded if there are other runs. If this run took m seconds in a
+step that was predicted to take p seconds, a step with x predicted seconds is corrected by the line through (p, m) and (-a, -a), where a is
+`_SMALL`. The corrected time is about x m / p for long steps, and x + m - p for short steps, whose error is mostly a constant.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ def find_bound(prediction: Prediction) -> Bound:
 _MAXIMUM_RUNS = 16  # number of runs stored for each kind of run and device
 _RECENT = 3  # runs that correct a prediction
 _LOADED = 0.5  # fraction of the largest `cpu_share`; below it, other programs slowed a run down
-_NEAR = 4.0  # ratio of predicted seconds within which runs count as equally near in size
+_NEAR = 4.0  # runs count as equally similar in size within this ratio of predicted seconds
 _SMALL = 1.0  # seconds; constants that predictions lack, such as the loading of libraries, are smaller
 _LEAST = 1e-3  # seconds
 
