@@ -89,7 +89,7 @@ def open_search_indexes(
 
 
 _MAXIMUM_ISOTOPES = 1
-_MAXIMUM_WITHOUT_DECOY = 0.02  # maximum fraction of found proteins; with more, false matches would not compete with decoys
+_MAXIMUM_WITHOUT_DECOY = 0.02  # maximum fraction of found proteins without a decoy, since their false matches do not compete with decoys
 _MB = 1_000_000
 
 

@@ -20,10 +20,9 @@ No rate is below the rate estimated from the decoys of the class itself. In a mo
 with at least 20 targets are rated by their own decoys only.
 
 The observed decoys are increased by up to one expected decoy, which is estimated from the tail of the decoy score distribution
-(`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail use the tail of all classes: it starts with the
-number of decoys in the class plus one, and decays like the tail of all classes. Some classes have higher scores than others because they
-give the scoring more freedom, as mass shifts do; candidates at lower ranks show this. The start of the tail is raised by this score
-advantage (`class_leads`).
+(`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail use the tail of all classes, scaled to the number
+of decoys in the class plus one at its start. Some classes have higher scores than others because they give the scoring more freedom, as
+mass shifts do; candidates at lower ranks show this. The start of the tail is raised by this score advantage (`class_leads`).
 
 Replicate spectra of a peptide that is not in the database match the same false peptide repeatedly. False matches are then not independent,
 and the first decoy reveals little about the targets that score higher. Error rates are therefore the larger of two estimates, except for

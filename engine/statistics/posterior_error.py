@@ -50,7 +50,7 @@ def posterior_error_probabilities(
     -------
     ndarray of float64, shape (m,)
         From 0 to 1, not increasing with the score; 1 everywhere without targets. Decoys also get the value of their score. Without decoys,
-        the curve depends only on the half decoy that is always added.
+        the curve depends on the half decoy that is always added.
 
     Raises
     ------

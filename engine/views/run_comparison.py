@@ -9,14 +9,12 @@
 All runs with PSMs, peptides and protein groups can be compared, whichever search they belong to.
 
 * Spectra are equal if they have the same file (`proteoscope.engine.views.compared_items`) and scan number, or, if a run lacks scan numbers,
-the same name in the file. The answer of a run to a spectrum is its best target of rank 1. * Peptides are equal if their residues are equal
-(isoleucine equals leucine); peptidoforms if their modifications also have equal
-  masses
+  the same name in the file. The answer of a run to a spectrum is its best target of rank 1.
+* Peptides are equal if their residues are equal (isoleucine equals leucine); peptidoforms if their modifications also have equal masses
   (within 0.006 Da) and positions.
 * Proteins are equal if their accessions are equal; UniProt identifiers (``sp|P02769|ALBU_BOVIN``) are reduced to the accession.
 * PSMs are accepted by their q-values, peptides and peptidoforms by peptide q-values, proteins by the q-values of their groups. Results
-  without
-q-values are accepted at every threshold.
+  without q-values are accepted at every threshold.
 """
 
 from __future__ import annotations
