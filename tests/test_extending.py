@@ -19,7 +19,7 @@ def test_extending_page_has_an_example_of_each_kind_of_addition() -> None:
 
 
 @pytest.mark.parametrize("section", CHECKED.values(), ids=list(CHECKED))
-def test_example_of_extending_page_passes_the_check_on_the_page(section: Section, tmp_path: Path) -> None:
+def test_examples_of_extending_page_pass_their_checks(section: Section, tmp_path: Path) -> None:
     environment = extended_program(tmp_path, section)
     work = tmp_path / "work"
     work.mkdir()

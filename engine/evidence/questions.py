@@ -135,7 +135,7 @@ class SharedPeptides:
 def mapped_sites(
     sites: Sites, residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress
 ) -> MappedSites:
-    """Return each modified residue on the nearest chain that has this residue."""
+    """Map each modified residue onto the most similar chain that contains it."""
     position = residues.offsets[sites.protein] + sites.position
     row = rows.first_of(len(residues.residue))[position]
     n = len(sites)

@@ -1,4 +1,4 @@
-"""Settings of libraries, so that they load faster, use one thread for small matrices, and retain less memory."""
+"""Settings of Python libraries (Arrow, linear algebra): they load faster, use one thread for small matrices, and retain less memory."""
 
 import os
 import sys

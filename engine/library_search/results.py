@@ -293,7 +293,7 @@ def _matched_spectra(references: References, entries: NDArray[np.int64], librari
 def _named_shifts(
     matches: RatedMatches, peptides: LibraryPeptides, spectra: Spectra, parameters: LibrarySearchParameters, progress: Progress
 ) -> NamedShifts:
-    """Return the names of the mass differences of matches with another mass, in the order of these matches."""
+    """Return the names of the mass differences of matches whose mass differs from that of the library entry, in their order."""
     rows = np.flatnonzero(matches.is_shifted)
     spectrum, count = matches.spectrum[rows], np.maximum(np.abs(matches.charge[rows]), 1)
     return name_differences(

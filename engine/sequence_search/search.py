@@ -26,7 +26,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
     Parameters
     ----------
     request : SearchRequest
-        Inputs ``queries`` and ``database``, files of proteins, optionally gzipped; `SequenceSearchParameters`. `out` is a file for the hits
+        Has the inputs ``queries`` and ``database``, files of proteins, and `SequenceSearchParameters`. `out` is a file for the hits
         in `format` (default: ``tsv``), or None; `project` is a project to which a run with its tables is added, or None. The option
         ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
         device ``auto`` is the CPU if it finishes before a GPU is ready.

@@ -57,7 +57,7 @@ class SubjectSequence:
 
 
 def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition] = (), rows: Sequence[int] = ()) -> StackedHits:
-    """Return hits stacked below the query with an index: those in the given rows or, without rows, all that satisfy the conditions.
+    """Return the hits of query number `index`, stacked below it: the hits in `rows` or, without rows, all that satisfy the conditions.
 
     The best `MAXIMUM_STACKED` hits are used. `source` is any open table of the run.
 

@@ -490,7 +490,7 @@ class SpectrumSearch:
         peaks: NDArray[np.int64],
         cost: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """Return the number of blocks of the kernel for dense windows for every 32 queries from `first` on; 0 to search them one by one.
+        """Return the number of blocks of the dense kernel for each tile of 32 queries; 0 if its queries are searched one by one.
 
         An estimate, from the masses at sample positions of the dictionary, is sufficient.
         """

@@ -45,7 +45,7 @@ def test_shared_messages_contain_no_home_folder() -> None:
 
 
 @pytest.mark.parametrize("home", ["/", "", "~", "relative", "m/z", "."])
-def test_shared_messages_are_unchanged_when_home_is_invalid(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anonymised_messages_are_unchanged_if_home_is_invalid(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", home)
     text = "run.mzML: 0.5 Da, m/z 500.25, relative"
     assert without_folders(text) == without_private(text) == text

@@ -112,9 +112,7 @@ def test_evidence_is_exported_in_all_formats_by_mouse_and_keyboard(
     check_structures(tmp_path / "structures", project, run)
 
 
-def test_protein_pages_are_written_by_mouse_and_keyboard(
-    window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_report_button_writes_protein_pages(window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy)
     settle(window.results, qtbot)

@@ -196,7 +196,7 @@ def _proteins(connection: sqlite3.Connection) -> dict[int, list[str]]:
 def _entry(
     line: int, row: Any, modifications: _Modifications, proteins: dict[int, list[str]]
 ) -> tuple[Entry, NDArray[np.float64], NDArray[np.float64]]:
-    """Return the entry of a row of the query, with the m/z and intensities of its peaks."""
+    """Return the library entry of a row of the SQL result, with the m/z and intensities of its peaks."""
     number, sequence, noted, charge, mz, minutes, n_peaks, copies, molecule, formula, inchikey, adduct, packed_mz, packed_intensity = row
     entry = Entry(line, str(noted or sequence or molecule or ""), proteins=proteins.get(number, []) if isinstance(number, int) else [])
     entry.formula, entry.inchikey, entry.adduct = (str(text or "") for text in (formula, inchikey, adduct))
