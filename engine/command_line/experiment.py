@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -222,7 +223,10 @@ def _run(options: argparse.Namespace) -> None:
         outcomes = experiments.running.run_experiment(search, request, rows, project, progress)
     record = [{"run": outcome.run, "file": outcome.file, "status": outcome.status, "message": outcome.message} for outcome in outcomes]
     show_result(options, record, _outcome_lines(outcomes))
-    if any(outcome.status == "failed" for outcome in outcomes):
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    for outcome in failed if options.quiet else ():
+        print(f"proteoscope: {outcome.run} failed: {outcome.message}", file=sys.stderr)
+    if failed:
         raise SystemExit(_SOME_RUNS_FAILED)
 
 

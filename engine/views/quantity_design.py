@@ -24,6 +24,7 @@ from proteoscope.engine.quantification.identified import QUANTIFIED_TOO, files_o
 from proteoscope.engine.quantification.labels import LabelName, label
 from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.results.counts import counted
 
 __all__ = [
     "BLOCKS",
@@ -225,6 +226,12 @@ def experiment_request(request: SearchRequest, *, writes: bool = True) -> Search
     rows = [row for row in read_experiment(project) if row.run in finished]
     if not rows:
         raise InputError(folder, "has no finished run of the experiment", remedy="Search its runs: proteoscope experiment run")
+    if nameless := [row.run for row in rows if not row.condition]:
+        raise InputError(
+            folder,
+            f"has {counted(len(nameless), 'finished run')} without a condition in the experiment, such as {nameless[0]}",
+            remedy="Name the conditions in the window, or create the experiment with --pattern or --runs",
+        )
     design, of_labels = experiment_design(rows)
     content = design_text(design).encode()
     path = inside(project.folder, "design", f"made-{hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]}.tsv")

@@ -176,6 +176,11 @@ def test_experiment_runs_have_the_same_tables_as_separate_searches(
     output = capsys.readouterr().out
     assert "bad failed: " in output and "changed.mgf: has changed since it was added" in output
     assert output.endswith("2 searched, 0 were finished before, 2 failed\n")
+    assert main(["experiment", "run", str(project), *SEARCH, "--quiet"]) == 2
+    quiet = capsys.readouterr()
+    assert not quiet.out and "proteoscope: bad failed: " in quiet.err and "changed.mgf: has changed since" in quiet.err
+    assert main(["quantify", str(project), "--experiment", "--quiet"]) == 2
+    assert "has 2 finished runs without a condition in the experiment, such as BSA1" in capsys.readouterr().err
 
     for file, run in zip(files, ("BSA1", "BSA2"), strict=True):
         alone = tmp_path / f"{run}_alone"
