@@ -18,9 +18,10 @@ MODULES = [
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples_give_the_shown_results(name: str) -> None:
+def test_docstring_examples_give_the_shown_results(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if name.startswith("proteoscope.gui."):
         pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not installed", exc_type=ImportError)
+    monkeypatch.chdir(tmp_path)  # some examples write files
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
     assert result.failed == 0
