@@ -68,7 +68,7 @@ class Outcome:
     spectra: list[tuple[str, int]] = field(default_factory=list)
     """Set and spectrum of each match."""
     mixtures: list[tuple[float, int, float, float]] = field(default_factory=list)
-    """Of mixtures: site probability, isomer at the site (0 neither, 1 or 2), and probabilities of the sites of both."""
+    """For mixtures of two isomers: site probability, isomer at this site (1, 2, or 0 for neither), and the probabilities of both sites."""
     accepted: dict[float, list[bool]] = field(default_factory=lambda: {level: [] for level in _LEVELS})
     """True for right peptidoform sites, by reported rate."""
     planted: int = 0

@@ -12,7 +12,7 @@ One JSON line for each figure, all at 1 % FDR:
   isotope error may hide another modification.
 * planted: in half of the spectra that are identified without a modification, the peaks of ions that contain a certain residue, and the
   precursor, are moved.
-* names: single planted modifications that are hard to distinguish from others: `named` are named correctly, `told` have the correct name
+* names: single planted modifications that are hard to distinguish from others: `named` are named correctly, `tied` have the correct name
   among the names that are as likely as the first, and `listed` have it among all possible names.
 * entrapment: in databases with a shuffled partner for each peptide (`entrapment_databases.py`), the share of false PSMs by the combined
   estimator, for all PSMs and by group, pooled over `--seeds` databases of each set, with a 95 % interval from resampling the sets, then the

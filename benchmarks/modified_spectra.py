@@ -73,11 +73,11 @@ def known_modifications(rows: list[dict[str, str]]) -> dict[int, Known]:
 def recovered(answers: Mapping[int, Known], rows: list[dict[str, str]], tolerance: float = 0.03) -> dict[str, int]:
     """Count the known modifications that were recovered.
 
-    `matched` at any q-value, `found` at 1 %, and of these `named` correctly, `told` among the names that are as likely as the first,
+    `matched` at any q-value, `found` at 1 %, and of these `named` correctly, `tied` among the names that are as likely as the first,
     `listed` among all possible names, and `sited` correctly. A site next to a terminus counts as correct for the terminus too, since the
     same ions support both.
     """
-    counts = {"known": len(answers), "matched": 0, "found": 0, "named": 0, "told": 0, "listed": 0, "sited": 0}
+    counts = {"known": len(answers), "matched": 0, "found": 0, "named": 0, "tied": 0, "listed": 0, "sited": 0}
     passed = {int(row["spectrum"]) for row in accepted(rows)}
     for row in rows:
         known_psm = answers.get(int(row["spectrum"]))
@@ -93,7 +93,7 @@ def recovered(answers: Mapping[int, Known], rows: list[dict[str, str]], toleranc
             counts["found"] += 1
             counts["named"] += row["modification"] == known_psm.name
             text, possible = f"{known_psm.name} (", row["possible_names"]
-            counts["told"] += any(name.startswith(text) for name in possible.split("; ")[0].split(" or "))
+            counts["tied"] += any(name.startswith(text) for name in possible.split("; ")[0].split(" or "))
             counts["listed"] += any(name.startswith(text) for part in possible.split("; ") for name in part.split(" or "))
             counts["sited"] += max(1, min(len(known_psm.sequence), int(row["shift_position"]))) == max(1, known_psm.site)
     return counts

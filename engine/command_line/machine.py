@@ -63,7 +63,7 @@ def _devices(options: argparse.Namespace) -> None:
             engine.calibration.calibrate(result, progress)
     threads = execution.resources.available_threads()
     calibrations = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in result if device.usable}
-    record = [{**asdict(device), "measured": _json(calibrations.get(device.name))} for device in result]
+    record = [{**asdict(device), "measured": _measured_record(calibrations.get(device.name))} for device in result]
     show_result(options, record, _device_lines(result, calibrations))
 
 
@@ -76,7 +76,7 @@ def _device_lines(result: Iterable[Device], calibrations: Mapping[str, DevicePar
             yield from _measured_lines(measured)
 
 
-def _json(measured: DeviceParameters | None) -> Any:
+def _measured_record(measured: DeviceParameters | None) -> Any:
     return None if measured is None else json.loads(measured.model_dump_json())
 
 
@@ -119,10 +119,10 @@ def add_cost_model(commands: Any) -> None:
     parser.add_argument("what", choices=("report",), help="report: write a page")
     parser.add_argument("--out", required=True, type=output_name, metavar="FILE.html", help="file of the page; - for standard output")
     parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="default: %(default)s")
-    parser.set_defaults(command=_report)
+    parser.set_defaults(command=_write_cost_report)
 
 
-def _report(options: argparse.Namespace) -> None:
+def _write_cost_report(options: argparse.Namespace) -> None:
     is_printed = options.out == STANDARD_OUTPUT
     if is_printed:
         check_printed(options)
@@ -157,7 +157,7 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
     kinds = {search.kind: search for search in searches.SEARCHES}
     if options.arguments[:2] == ["experiment", "run"]:
         requested = parse(options.arguments)
-        _show(options, requested, f"experiment of runs of {requested.search}", command_line.experiment.estimate_run(requested))
+        _show_estimate(options, requested, f"experiment of runs of {requested.search}", command_line.experiment.estimate_run(requested))
         return
     if not options.arguments or options.arguments[0] not in kinds:
         raise ParameterError(f"estimate: expected a search with its arguments, or experiment run; there are {', '.join(kinds)}")
@@ -168,15 +168,15 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
         arguments += ["--out", _NOWHERE]
     requested = parse(arguments)
     result = engine.estimates.estimate(search, build_request(search, requested))
-    _show(options, requested, search.name, result)
+    _show_estimate(options, requested, search.name, result)
 
 
-def _show(options: argparse.Namespace, requested: argparse.Namespace, name: str, result: Estimate) -> None:
+def _show_estimate(options: argparse.Namespace, requested: argparse.Namespace, name: str, result: Estimate) -> None:
     options.json, options.quiet = options.json or requested.json, options.quiet or requested.quiet
-    show_result(options, result.record(), _lines(name, result))
+    show_result(options, result.record(), _estimate_lines(name, result))
 
 
-def _lines(name: str, estimate: Estimate) -> Iterator[str]:
+def _estimate_lines(name: str, estimate: Estimate) -> Iterator[str]:
     words = views.estimates.estimate_text(estimate)
     yield f"{name.capitalize()} on {estimate.device}: {estimate.description}"
     yield f"  {words.headline}"
@@ -221,18 +221,18 @@ def _cache(options: argparse.Namespace) -> None:
     ]
     total = sum(index.bytes for index in listed)
     lines = [
-        f"{index.kind:<11} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}"
+        f"{index.kind:<11} {_size_text(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}"
         for index in (listed if is_list else ())
     ]
     done = "stored" if is_list else "removed"
     counts = [counted(len(listed) - n_checkpoints, "index", "indexes")] if options.clear != CHECKPOINTS else []
     if n_checkpoints or not counts:
         counts.append(counted(n_checkpoints, "checkpoint", "checkpoints"))
-    lines.append(f"{', '.join(counts)}, {_size(total)}, {done}: {project.index_store.cache_folder()}")
+    lines.append(f"{', '.join(counts)}, {_size_text(total)}, {done}: {project.index_store.cache_folder()}")
     show_result(options, {"folder": str(project.index_store.cache_folder()), "kept" if is_list else "removed": rows}, lines)
 
 
-def _size(n_bytes: int) -> str:
+def _size_text(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"
 
 
@@ -246,10 +246,10 @@ def add_samples(commands: Any) -> None:
     """Add the sub-command ``samples`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("samples", help="copy the sample data, for the examples of the manual", epilog=_SAMPLES_EPILOG)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="output folder, created if missing")
-    parser.set_defaults(command=_copy)
+    parser.set_defaults(command=_copy_samples)
 
 
-def _copy(options: argparse.Namespace) -> None:
+def _copy_samples(options: argparse.Namespace) -> None:
     copies = copy_sample_files(options.folder)
     record = {"folder": str(options.folder), "files": list(map(str, copies))}
     show_result(options, record, [f"{len(copies)} files in {options.folder}"])

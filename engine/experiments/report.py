@@ -64,7 +64,7 @@ __all__ = ["REPORT", "ExperimentReport", "report_experiment"]
 
 REPORT = "experiment-report"
 """Kind and name of the run with the report."""
-NO_PROTEINS = "No protein groups: not all peptides of the library have a protein; search with --database"
+_NO_PROTEINS = "No protein groups: not all peptides of the library have a protein; search with --database"
 
 _FORM = 2  # version of the tables; reports of other versions are not reused
 _FEWEST_MERGED = 1 << 17  # rows that are collected before they are merged
@@ -118,7 +118,7 @@ class ExperimentReport:
             f"{counted(self.n_psms, 'PSM')} {rate} within each of {counted(self.n_runs, 'run')}",
             f"Over the experiment, {rate}:",
             *(count.line() for count in counts),
-            *((NO_PROTEINS,) if self.proteins is None else ()),
+            *((_NO_PROTEINS,) if self.proteins is None else ()),
         ]
 
     def record(self) -> dict[str, Any]:
@@ -319,7 +319,7 @@ class _Report:
         for described in (EXPERIMENT_PEPTIDES, EXPERIMENT_PROTEINS):
             name, table = described.name, tables.get(described.name)
             if table is None:
-                self._progress.message(NO_PROTEINS, "warning")
+                self._progress.message(_NO_PROTEINS, "warning")
                 continue
             if with_text:
                 targets = table.filter(pa.compute.invert(table["is_decoy"]))

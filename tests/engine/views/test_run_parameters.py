@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import InputRecord, RunRecord
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.views.run_parameters import parameter_differences
@@ -15,7 +16,7 @@ def record(kind: str, **changed: Any) -> RunRecord:
     now = datetime.now(UTC)
     try:
         parameters = search_of_kind(kind).model().model_dump(mode="json")
-    except Exception:
+    except ProteoscopeError:  # a search that does not exist
         parameters = {}
     return RunRecord("a", kind, parameters | changed, "0", "cpu", "done", now, now, "")
 
