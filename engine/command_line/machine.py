@@ -238,7 +238,7 @@ def _size_text(n_bytes: int) -> str:
 
 _SAMPLES_EPILOG = """
 The worked examples of the manual use these files, which lie inside the program otherwise; SOURCES.md says where each comes from.
-Files of these names that are there already are written anew, others in the folder stay.
+Existing files of these names are replaced; other files in the folder remain.
 """
 
 
