@@ -223,7 +223,8 @@ class ExperimentTask(WritingTask):
         progress.stage("Starting")
         project = Project.open(self.project_folder)
         rows = experiments.table.read_experiment(project)
-        return experiments.running.run_experiment(self.search, self.searched.whole_request(), rows, project, progress)
+        request, processes = experiments.estimating.keep_memory(self.search, self.searched.whole_request(), 0, rows, project)
+        return experiments.running.run_experiment(self.search, request, rows, project, progress, processes)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:

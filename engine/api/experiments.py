@@ -106,6 +106,7 @@ class Experiment:
         device: str = "auto",
         threads: int | None = None,
         memory_limit: int = 0,
+        processes: int | None = None,
         if_busy: IfBusy = "refuse",
         progress: OnProgress = None,
         **settings: Any,
@@ -123,7 +124,10 @@ class Experiment:
         advice : str
             See `proteoscope.identify`; other searches have no advice.
         memory_limit : int
-            Maximum memory of a run, in MB, for which smaller indexes are used if needed; 0 for no limit.
+            Maximum memory of all processes, in MB, for which smaller indexes are used if needed; 0 for no limit.
+        processes : int, optional
+            Number of runs to search at the same time, each in a child process with its share of the threads; by default one for two
+            threads, and 1 with a named GPU.
 
         Returns
         -------
@@ -162,10 +166,12 @@ class Experiment:
             waits=if_busy == "wait",
             **settings,
         )
-        request = keep_memory(described, request, memory_limit, rows, self._project)
+        if processes is not None and processes < 1:
+            raise ParameterError(f"processes = {processes}: expected 1 or more")
+        request, n_processes = keep_memory(described, request, memory_limit, rows, self._project, processes)
         if is_estimating.get():
-            raise EstimateMade(estimate_experiment(described, request, rows, self._project))
-        return tuple(run_experiment(described, request, rows, self._project, reported))
+            raise EstimateMade(estimate_experiment(described, request, rows, self._project, n_processes))
+        return tuple(run_experiment(described, request, rows, self._project, reported, n_processes))
 
     def export_sdrf(self, path: PathLike, values: Mapping[str, str] | None = None) -> list[str]:
         """Write the experiment as an SDRF-Proteomics table, and return the names of columns whose values are not available.

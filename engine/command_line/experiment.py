@@ -31,6 +31,7 @@ __all__ = ["add_experiment", "estimate_run"]
 _OPTIONS_OF_ONE_RUN = ("from_project", "run")
 """Options of searches that refer to one identification."""
 _SOME_RUNS_FAILED = 2
+_MAXIMUM_PROCESSES, _MAXIMUM_DIGITS = 256, 6
 _DESCRIPTION = "Define an experiment of many runs in a project, and search each run alone with the same parameters."
 _RUN_EPILOG = "The exit code is 2 if a run failed. Run the same command again to resume, or to search files that were added or repaired."
 
@@ -94,6 +95,13 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
         if search_input.option:
             add_input(run, replace(search_input, instead=""), takes_several=True)
     add_search_options(run, search, explains="experiment" in arguments[:1], exclude=_OPTIONS_OF_ONE_RUN)
+    run.add_argument(
+        "--processes",
+        type=_process_count,
+        metavar="N",
+        help="number of runs to search at the same time, each in a process with its share of the threads (default: one for two threads;"
+        " 1 with a named GPU or with --workers)",
+    )
     run.add_argument(
         "--if-busy",
         choices=("refuse", "wait"),
@@ -185,8 +193,15 @@ def _quality(options: argparse.Namespace) -> None:
     show_result(options, record, [] if is_printed else [f"{options.html}: {counted(n_runs, 'finished run')}"])
 
 
-def _requested(options: argparse.Namespace) -> tuple[Search, SearchRequest, list[ExperimentRow], Project]:
-    """Return the search of ``experiment run``, the request for all files, and the rows of the experiment with its project."""
+def _process_count(text: str) -> int:
+    """Return the number of processes that a text gives."""
+    if not text.isdecimal() or len(text) > _MAXIMUM_DIGITS or not 1 <= int(text) <= _MAXIMUM_PROCESSES:
+        raise argparse.ArgumentTypeError(f"'{text:.40}': expected a number from 1 to {_MAXIMUM_PROCESSES}")
+    return int(text)
+
+
+def _requested(options: argparse.Namespace) -> tuple[Search, SearchRequest, list[ExperimentRow], Project, int]:
+    """Return the search of ``experiment run``, the request for all files, the rows of the experiment, its project, and the processes."""
     project, search = project_package.Project.open(options.project), searches.search_of_kind(options.search)
     rows = experiments.table.read_experiment(project)
     if not rows:
@@ -194,7 +209,8 @@ def _requested(options: argparse.Namespace) -> tuple[Search, SearchRequest, list
     given = {"spectra": list(dict.fromkeys(row.file for row in rows)), "out": options.project, "run_name": "", "overwrite": False}
     given |= dict.fromkeys(_OPTIONS_OF_ONE_RUN)
     request = build_request(search, argparse.Namespace(**{**vars(options), **given, "memory_limit": 0}))
-    return search, experiments.estimating.keep_memory(search, request, options.memory_limit, rows, project), rows, project
+    request, processes = experiments.estimating.keep_memory(search, request, options.memory_limit, rows, project, options.processes)
+    return search, request, rows, project, processes
 
 
 def estimate_run(options: argparse.Namespace) -> Estimate:
@@ -216,11 +232,11 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    search, request, rows, project = _requested(options)
+    search, request, rows, project, processes = _requested(options)
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
     with command_progress(options) as progress:
-        outcomes = experiments.running.run_experiment(search, request, rows, project, progress)
+        outcomes = experiments.running.run_experiment(search, request, rows, project, progress, processes)
     record = [{"run": outcome.run, "file": outcome.file, "status": outcome.status, "message": outcome.message} for outcome in outcomes]
     show_result(options, record, _outcome_lines(outcomes))
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]

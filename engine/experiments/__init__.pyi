@@ -1,3 +1,4 @@
+from . import child_processes as child_processes
 from . import competition as competition
 from . import estimating as estimating
 from . import peptidoforms as peptidoforms

@@ -10,7 +10,9 @@ from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.estimates import Estimate, estimate
 from proteoscope.engine.estimates import keep_memory as keep_request_memory
-from proteoscope.engine.experiments.running import experiment_status
+from proteoscope.engine.execution.devices import processor
+from proteoscope.engine.execution.resources import available_threads
+from proteoscope.engine.experiments.running import experiment_status, usual_processes
 from proteoscope.engine.experiments.table import ExperimentRow
 from proteoscope.engine.files import is_there
 from proteoscope.engine.formats.sizes import input_size
@@ -20,6 +22,8 @@ from proteoscope.engine.results.counts import counted
 
 __all__ = ["estimate_experiment", "keep_memory"]
 
+_DEFAULT_SHARE = 0.5
+"""Share of the memory of the machine that the default number of processes may need."""
 _DISK_SHARE = 0.4
 """Bytes of results per byte of an unpacked spectrum file, before a run is finished (benchmarks: results/experiments.jsonl)."""
 _GRID = 20.0
@@ -28,8 +32,10 @@ _OF_ALL = frozenset(("residues", "peptides", "entries"))
 """Counts of the databases, which all runs have in common."""
 
 
-def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[ExperimentRow], project: Project) -> Estimate:
-    """Return the estimate of the unfinished runs of an experiment: time and disk of all runs, memory of the largest run.
+def estimate_experiment(
+    search: Search, request: SearchRequest, rows: Sequence[ExperimentRow], project: Project, processes: int = 1
+) -> Estimate:
+    """Return the estimate of the unfinished runs of an experiment: time and disk of all runs, memory of the largest run in each process.
 
     Parameters
     ----------
@@ -41,6 +47,8 @@ def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[E
         Rows of the experiment.
     project : Project
         Project of the experiment.
+    processes : int
+        Number of runs that are searched at the same time.
 
     Returns
     -------
@@ -60,6 +68,8 @@ def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[E
     sizes = {file: content_bytes(Path(file)) for file in files if file not in missing}
     if not sizes:
         raise ParameterError("no run of the experiment is left to search" + (": its files do not exist" if missing else ""))
+    processes = min(processes, len(sizes))
+    request = replace(request, threads=max(1, (request.threads or available_threads()) // processes))
     # The largest run comes first; its memory is that of the experiment.
     groups: dict[tuple[str, int], list[str]] = {}
     for file in sorted(sizes, key=lambda file: -sizes[file]):
@@ -75,7 +85,7 @@ def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[E
         estimates.append((estimate(search, of_run, compares=False, has_index=True), n_later))
         disk += len(members) * (share * sizes[members[0]] or _DISK_SHARE * input_size(paths).unpacked)
     first = estimates[0][0]
-    result = _sum(estimates)
+    result = _in_processes(_sum(estimates), first, processes)
     counts = {name: first.counts[name] if name in _OF_ALL else value for name, value in result.counts.items()}
     notes = [*first.notes]
     if missing:
@@ -85,8 +95,20 @@ def estimate_experiment(search: Search, request: SearchRequest, rows: Sequence[E
     return replace(result, counts={"runs": float(len(sizes)), **counts}, disk_bytes=disk, notes=tuple(notes))
 
 
-def keep_memory(search: Search, request: SearchRequest, limit: int, rows: Sequence[ExperimentRow], project: Project) -> SearchRequest:
-    """Return a request with which each run should need less memory than `limit` (MB), or the same request if the limit is 0.
+def keep_memory(
+    search: Search, request: SearchRequest, limit: int, rows: Sequence[ExperimentRow], project: Project, processes: int | None = None
+) -> tuple[SearchRequest, int]:
+    """Return a request with which the experiment should need less memory than `limit`, and the number of processes.
+
+    Parameters
+    ----------
+    search, request, rows, project
+        See `estimate_experiment`.
+    limit : int
+        Memory on the host in MB; 0 for no limit.
+    processes : int, optional
+        Number of runs that are searched at the same time. By default, that of `usual_processes`, or fewer if the limit, or half of the
+        memory of this machine, is too low for as many.
 
     Raises
     ------
@@ -95,9 +117,45 @@ def keep_memory(search: Search, request: SearchRequest, limit: int, rows: Sequen
     InputError
         If a file cannot be used.
     """
-    if not limit or all(status == "done" for status in experiment_status(project, rows).values()):
+    tried = [processes] if processes else list(range(usual_processes(request), 0, -1))
+    if all(status == "done" for status in experiment_status(project, rows).values()):
+        return request, tried[0]
+    for number in tried:
+        # Without a limit, one process is always allowed.
+        most = limit or (0 if processes or number == 1 else round(processor().memory_bytes * _DEFAULT_SHARE / 1e6))
+        try:
+            return _within(search, request, most, rows, project, number), number
+        except ParameterError:
+            if number == tried[-1]:
+                raise
+    raise AssertionError("the last number of processes returns or raises")
+
+
+def _within(
+    search: Search, request: SearchRequest, limit: int, rows: Sequence[ExperimentRow], project: Project, processes: int
+) -> SearchRequest:
+    """Return a request with which the experiment should need less memory than `limit` (MB), or the same request if the limit is 0."""
+    if not limit:
         return request
-    return keep_request_memory(request, limit, lambda request: estimate_experiment(search, request, rows, project), place=project.folder)
+
+    def estimated(request: SearchRequest) -> Estimate:
+        return estimate_experiment(search, request, rows, project, processes)
+
+    return keep_request_memory(request, limit, estimated, place=project.folder)
+
+
+def _in_processes(result: Estimate, first: Estimate, processes: int) -> Estimate:
+    """Return the estimate of runs that several processes search at the same time, after the run `first`."""
+    seconds = first.seconds + (result.seconds - first.seconds) / processes
+    share = seconds / max(result.seconds, 1e-9)
+    return replace(
+        result,
+        seconds=seconds,
+        steps={name: share * taken for name, taken in result.steps.items()},
+        memory_bytes=processes * result.memory_bytes,
+        gpu_bytes=processes * result.gpu_bytes,
+        **{name: share * getattr(result, name) for name in _SHARES},
+    )
 
 
 def _sum(estimates: Sequence[tuple[Estimate, int]]) -> Estimate:

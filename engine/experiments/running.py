@@ -1,14 +1,20 @@
-"""Search of the runs of an experiment, one after the other in one process, which loads kernels and models once."""
+"""Search of the runs of an experiment: one after the other in this process, or several at the same time in child processes."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+import queue
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError, StorageError, shortened
 from proteoscope.engine.execution.heap import release_heap, settle_heap
+from proteoscope.engine.execution.resources import available_threads
+from proteoscope.engine.experiments.child_processes import ChildProcess, serve_tasks
 from proteoscope.engine.experiments.sdrf import sdrf_table
 from proteoscope.engine.experiments.table import ExperimentRow, read_experiment
 from proteoscope.engine.files import atomic_file
@@ -17,12 +23,15 @@ from proteoscope.engine.matches.parameters import MEMORY_PARAMETERS
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.engine.project.digests import digests_remembered, file_digest
 from proteoscope.engine.project.outputs import check_outputs
-from proteoscope.engine.searches import EXPERIMENT_KINDS
+from proteoscope.engine.resumption import record_request
+from proteoscope.engine.searches import EXPERIMENT_KINDS, search_of_kind
 from proteoscope.engine.version import VERSION
 
-__all__ = ["RunOutcome", "experiment_status", "finished_rows", "run_experiment", "write_sdrf"]
+__all__ = ["RunOutcome", "experiment_status", "finished_rows", "run_experiment", "serve_runs", "usual_processes", "write_sdrf"]
 
 _NAMED = 5
+_THREADS_OF_PROCESS = 2
+_CHECK_SECONDS = 0.1  # seconds between two checks for cancellation
 
 
 @dataclass(frozen=True)
@@ -115,8 +124,21 @@ def write_sdrf(project: Project, path: Path, values: Mapping[str, str]) -> list[
     return missing
 
 
+def usual_processes(request: SearchRequest) -> int:
+    """Return the number of processes that search an experiment by default: one for two threads; one in all with a named GPU or workers.
+
+    Parameters
+    ----------
+    request : SearchRequest
+        Request for all runs.
+    """
+    if request.workers or request.device not in ("auto", "cpu"):
+        return 1
+    return max(1, (request.threads or available_threads()) // _THREADS_OF_PROCESS)
+
+
 def run_experiment(
-    search: Search, request: SearchRequest, rows: Sequence[ExperimentRow], project: Project, progress: Progress
+    search: Search, request: SearchRequest, rows: Sequence[ExperimentRow], project: Project, progress: Progress, processes: int = 1
 ) -> list[RunOutcome]:
     """Search each run of an experiment separately, and return the outcomes in the order of the table.
 
@@ -135,50 +157,157 @@ def run_experiment(
         Project of the experiment.
     progress : Progress
         Progress of all runs.
+    processes : int
+        Number of runs to search at the same time, each in a child process, which share the threads. With 1, this process searches.
 
     Raises
     ------
     ParameterError
-        If finished runs have other parameters or read other databases; the message names them.
+        If finished runs have other parameters or read other databases; the message names them. Also for several processes with workers.
     StorageError
         If the project cannot be written.
     Cancelled
         If the user cancels; finished runs remain.
     """
+    if processes > 1 and request.workers:
+        raise ParameterError("workers and processes are both given: workers divide each run among them; give one of the two")
     runs = {row.run: row for row in rows}
-    paths = [*(row.file for row in rows), *(path for given in request.inputs.values() for path in given)]
+    paths = _paths(request, rows)
     with project.held_open(), digests_remembered(paths):
-        return _run_all(search, request, runs, project, progress)
-
-
-def _run_all(
-    search: Search, request: SearchRequest, runs: dict[str, ExperimentRow], project: Project, progress: Progress
-) -> list[RunOutcome]:
-    records = {run.id: run for run in project.runs()}
-    _check_finished(search, request, runs, records, project, progress)
-    outcomes = []
-    settle_heap()
-    for number, (name, row) in enumerate(runs.items(), 1):
-        record = records.get(name)
-        if record is not None and record.status == "done":
-            outcomes.append(RunOutcome(name, row.file, "skipped", record.message))
-            continue
-        progress.message(f"Run {number:,} of {len(runs):,}: {name}")
-        try:
-            if file_digest(row.file, progress) != row.sha256:
-                raise InputError(row.file, "has changed since it was added", remedy="Remove it from the experiment and add it again")
-            summary = search.run(_request_of_run(request, row, project, record), progress)
-        except StorageError:
-            raise
-        except (ProteoscopeError, MemoryError) as error:
-            text = str(error) or "the memory is not enough"
-            progress.message(f"Run {name} failed and is left out: {text}", "warning")
-            outcomes.append(RunOutcome(name, row.file, "failed", text))
+        records = {run.id: run for run in project.runs()}
+        _check_finished(search, request, runs, records, project, progress)
+        finished = {name: record.message for name, record in records.items() if record.status == "done"}
+        pending = [row for name, row in runs.items() if name not in finished]
+        if min(processes, len(pending)) > 1:
+            outcomes = _search_in_processes(search, request, pending, project, progress, min(processes, len(pending)), paths)
         else:
-            assert summary.run_id == name
-            outcomes.append(RunOutcome(name, row.file, "done"))
+            settle_heap()
+            outcomes, numbers = {}, {name: number for number, name in enumerate(runs, 1)}
+            for row in pending:
+                progress.message(f"Run {numbers[row.run]:,} of {len(runs):,}: {row.run}")
+                outcomes[row.run] = _search_run(search, request, row, project, progress)
+                _report_failure(outcomes[row.run], progress)
+        return [outcomes.get(name) or RunOutcome(name, row.file, "skipped", finished[name]) for name, row in runs.items()]
+
+
+def _paths(request: SearchRequest, rows: Sequence[ExperimentRow]) -> list[str]:
+    """Return the paths of all input files."""
+    return [*(row.file for row in rows), *(str(path) for given in request.inputs.values() for path in given)]
+
+
+def _report_failure(outcome: RunOutcome, progress: Progress) -> None:
+    if outcome.status == "failed":
+        progress.message(f"Run {outcome.run} failed and is left out: {outcome.message}", "warning")
+
+
+def _search_run(search: Search, request: SearchRequest, row: ExperimentRow, project: Project, progress: Progress) -> RunOutcome:
+    """Search a run and return its outcome.
+
+    Raises
+    ------
+    StorageError
+        If the project cannot be written.
+    Cancelled
+        If the user cancels.
+    """
+    try:
+        if file_digest(row.file, progress) != row.sha256:
+            raise InputError(row.file, "has changed since it was added", remedy="Remove it from the experiment and add it again")
+        summary = search.run(_request_of_run(request, row, project, project.find_run(row.run)), progress)
+    except StorageError:
+        raise
+    except (ProteoscopeError, MemoryError) as error:
+        return RunOutcome(row.run, row.file, "failed", str(error) or "the memory is not enough")
+    finally:
         release_heap()
+    assert summary.run_id == row.run
+    return RunOutcome(row.run, row.file, "done")
+
+
+def _search_in_processes(
+    search: Search,
+    request: SearchRequest,
+    rows: Sequence[ExperimentRow],
+    project: Project,
+    progress: Progress,
+    processes: int,
+    paths: Sequence[str],
+) -> dict[str, RunOutcome]:
+    """Search runs in child processes, and return the outcome of each run by its name; the first run builds the index for the others."""
+    threads = max(1, (request.threads or available_threads()) // processes)
+    settings = {
+        "project": str(project.folder),
+        "kind": search.kind,
+        "request": record_request(replace(request, threads=threads), search.kind, ()),
+        "command": list(request.command),
+        "paths": list(paths),
+    }
+    outcomes = dict[str, RunOutcome]()
+    idle = queue.SimpleQueue[ChildProcess | None]()
+    children = list[ChildProcess]()
+    for _ in range(processes):
+        idle.put(None)
+    purpose = "search of an experiment"
+    with project.shared_with_children(purpose, math.inf if request.waits else 0.0, progress) as lock, ExitStack() as stack:
+
+        def work(row: ExperimentRow) -> RunOutcome:
+            child = idle.get()
+            try:
+                if child is None:
+                    child = ChildProcess(_SERVING, settings, lock)
+                    children.append(child)
+                    stack.callback(child.close)
+                return RunOutcome(**child.work(row._asdict(), lambda text, level: progress.message(f"{row.run}: {text}", level)))
+            except EOFError as error:
+                child = None
+                return RunOutcome(row.run, row.file, "failed", f"its process ended unexpectedly ({shortened(str(error))})")
+            finally:
+                idle.put(child)
+
+        progress.stage("Searching runs", len(rows))
+        with ThreadPoolExecutor(processes, thread_name_prefix="proteoscope-runs") as pool:
+            try:
+                for group in (rows[:1], rows[1:]):
+                    waiting = {pool.submit(work, row) for row in group}
+                    while waiting:
+                        done, waiting = wait(waiting, _CHECK_SECONDS, FIRST_COMPLETED)
+                        progress.check()
+                        for outcome in (future.result() for future in done):
+                            outcomes[outcome.run] = outcome
+                            _report_failure(outcome, progress)
+                            progress.advance()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)  # the end of the `with` block waits
+                for child in children:
+                    child.stop()
+                raise
     return outcomes
+
+
+_SERVING = f"from {__name__} import serve_runs; serve_runs()"
+
+
+def serve_runs() -> None:
+    """Search the runs that the parent process names, until it closes standard input (see `_search_in_processes`)."""
+    serve_tasks(_serving)
+
+
+@contextmanager
+def _serving(settings: Mapping[str, Any]) -> Iterator[Callable[[Any, Progress], Any]]:
+    project, search, recorded = Project.open(settings["project"]), search_of_kind(settings["kind"]), settings["request"]
+    project.let_parent_lock()
+    request = SearchRequest(
+        recorded["inputs"],
+        search.model.checked(recorded["parameters"]),
+        project.folder,
+        options=recorded["options"],
+        device=recorded["device"],
+        threads=recorded["threads"],
+        command=tuple(settings["command"]),
+    )
+    settle_heap()
+    with project.held_open(), digests_remembered(settings["paths"]):
+        yield lambda row, progress: asdict(_search_run(search, request, ExperimentRow(**row), project, progress))
 
 
 def _request_of_run(request: SearchRequest, row: ExperimentRow, project: Project, record: RunRecord | None) -> SearchRequest:

@@ -78,6 +78,17 @@ class FileLock:
         self._path = path
         self._descriptor: int | None = None
 
+    @property
+    def is_held(self) -> bool:
+        """True if this object holds the lock."""
+        return self._descriptor is not None
+
+    @property
+    def descriptor(self) -> int:
+        """Descriptor of the lock file while this object holds the lock."""
+        assert self._descriptor is not None
+        return self._descriptor
+
     def acquire(self, purpose: str, wait: float = 0.0, progress: Progress | None = None) -> bool:
         """Try to acquire the lock for `wait` seconds; return True on success.
 

@@ -118,6 +118,7 @@ class Project:
         """Sentences about damaged database rows found on opening; these rows are left out everywhere."""
         self._database = Database(folder / DATABASE, read_only=read_only)
         self._verified: dict[Path, tuple[int, int]] = {}
+        self._is_shared = False  # True in a child process whose parent process holds the lock
         self._parsed: dict[str, tuple[tuple[object, ...], RunRecord]] = {}
         """Row and record of each run that was read, since an experiment may have thousands."""
 
@@ -280,14 +281,15 @@ class Project:
         lock = FileLock(self.folder / LOCK)
         run = self._new_run(run_id, name, device)
         try:
-            # A process that opens the project holds the lock only for a moment, so wait for it in any case.
-            if not lock.acquire(f"run {name or run_id}", _OPENING_SECONDS, progress):
-                if wait > 0 and progress is not None:
-                    progress.message(f"Waiting: {lock.holder()} is writing this project", PASSING)
-                if not lock.acquire(f"run {name or run_id}", wait, progress):
-                    self._forget(run_id)
-                    raise _busy(self.folder, lock)
-            self._sweep(exclude="" if resume else run_id)
+            if not self._is_shared:
+                # A process that opens the project holds the lock only for a moment, so wait for it in any case.
+                if not lock.acquire(f"run {name or run_id}", _OPENING_SECONDS, progress):
+                    if wait > 0 and progress is not None:
+                        progress.message(f"Waiting: {lock.holder()} is writing this project", PASSING)
+                    if not lock.acquire(f"run {name or run_id}", wait, progress):
+                        self._forget(run_id)
+                        raise _busy(self.folder, lock)
+                self._sweep(exclude="" if resume else run_id)
             if name and not resume and not self._replaces(run_id, name, overwrite=overwrite):
                 run_id, run = name, self._new_run(name, name, device)
             folder = run.folder
@@ -323,7 +325,8 @@ class Project:
             self._remove_checkpoint(run_id)
             if run.id != run_id:
                 self._end_replacement(run.id, run_id)
-            publish(self.folder, run.id)
+            if not self._is_shared:
+                publish(self.folder, run.id)
         finally:
             lock.release()
 
@@ -673,6 +676,48 @@ class Project:
             yield
         finally:
             lock.release()
+
+    @contextmanager
+    def shared_with_children(self, purpose: str, wait: float = 0.0, progress: Progress | None = None) -> Iterator[int]:
+        """Hold the lock during a `with` block in which child processes write runs (see `let_parent_lock`).
+
+        The end of the block publishes the exports of the runs, and records runs of children that were killed as failed.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose, shown to processes that wait.
+        wait : float
+            Seconds to wait while another process writes the project.
+        progress : Progress, optional
+            Progress, which is checked for cancellation while waiting.
+
+        Yields
+        ------
+        int
+            Descriptor of the lock file. The lock is held as long as one process has this descriptor, also after the death of this process.
+
+        Raises
+        ------
+        StorageError
+            If the project is read-only, or another process is writing.
+        """
+        self._refuse_reading_only()
+        lock = FileLock(self.folder / LOCK)
+        try:
+            if not lock.acquire(purpose, max(wait, _OPENING_SECONDS), progress):
+                raise _busy(self.folder, lock)
+            self._sweep()
+            yield lock.descriptor
+        finally:
+            if lock.is_held:
+                with contextlib.suppress(StorageError):  # the next opening does it
+                    self._sweep()
+            lock.release()
+
+    def let_parent_lock(self) -> None:
+        """Write runs without the lock, because the parent process holds it with `shared_with_children`, in which it also publishes."""
+        self._is_shared = True
 
     def verify(self) -> list[str]:
         """Compare every registered file with its digest and return one sentence per problem."""

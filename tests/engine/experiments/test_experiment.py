@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,8 +20,13 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.experiments.running import run_experiment
+from proteoscope.engine.experiments.table import read_experiment
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import digests_remembered, file_digest
+from proteoscope.engine.project.locks import FileLock
+from proteoscope.engine.searches import search_of_kind, search_request
 from tests.stopped_runs import tables
 
 SAMPLES = ("BSA1.mzML.gz", "BSA2.mzML.gz")
@@ -321,6 +328,70 @@ def test_experiment_tables_are_the_same_with_workers(files: list[str], tmp_path:
         assert main(["experiment", "run", str(folder), *SEARCH, *more, "--quiet"]) == 0
     for run in ("BSA1", "BSA2"):
         assert tables(tmp_path / "x", run) == tables(tmp_path / "whole", run)
+
+
+def test_runs_searched_in_processes_have_the_same_tables(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copies = []
+    for number in range(3):
+        copies.append(str(tmp_path / f"copy_{number}.mzML"))
+        Path(copies[-1]).write_bytes(gzip.decompress(Path(files[0]).read_bytes()) + b"\n" * number)
+    (tmp_path / "bad.mzML").write_text("junk")
+    for folder, more in (("x", ("--processes", "2")), ("whole", ("--processes", "1"))):
+        project = str(tmp_path / folder)
+        assert main(["experiment", "create", project, copies[0], str(tmp_path / "bad.mzML"), *copies[1:], "--quiet"]) == 0
+        capsys.readouterr()
+        assert main(["experiment", "run", project, *SEARCH, *more]) == 2
+        output = capsys.readouterr()
+        assert output.out.endswith("3 searched, 0 were finished before, 1 failed\n") and "bad failed: " in output.out
+        assert "Run bad failed and is left out" in output.err
+    for run in ("copy_0", "copy_1", "copy_2"):
+        assert tables(tmp_path / "x", run) == tables(tmp_path / "whole", run)
+    in_processes, alone = (Project.open(tmp_path / folder).record("copy_1")["messages"] for folder in ("x", "whole"))
+    assert in_processes == alone
+    assert "give one of the two" in refusal(capsys, "run", tmp_path / "x", *SEARCH, "--processes", "2", "--workers", "local:2")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills processes")
+def test_project_stays_locked_until_the_processes_of_a_killed_search_have_ended(files: list[str], tmp_path: Path) -> None:
+    project = tmp_path / "x"
+    assert main(["experiment", "create", str(project), *files, "--quiet"]) == 0
+    command = [sys.executable, "-m", "proteoscope", "experiment", "run", str(project), *SEARCH, "--processes", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not (Project.open(project).runs() and any(run.status == "running" for run in Project.open(project).runs())):
+            assert process.poll() is None
+        first = next(pid for thread in children.parent.parent.iterdir() for pid in (thread / "children").read_text().split())
+        os.kill(int(first), signal.SIGSTOP)  # it cannot notice that its parent is killed
+        process.kill()
+        process.wait()
+        lock = FileLock(project / "project.lock")
+        assert not lock.acquire("test")
+        os.kill(int(first), signal.SIGCONT)
+        assert lock.acquire("test", wait=60.0)
+        lock.release()
+    assert {run.status for run in Project.open(project).runs()} <= {"failed", "done"}
+    assert main(["experiment", "run", str(project), *SEARCH, "--quiet"]) == 0
+
+
+def test_cancelled_search_in_processes_ends_them_and_can_be_resumed(files: list[str], tmp_path: Path) -> None:
+    project = tmp_path / "x"
+    assert main(["experiment", "create", str(project), *files, "--quiet"]) == 0
+    opened, search = Project.open(project), search_of_kind("identify")
+    request = search_request("identify", {"spectra": files, "database": [SEARCH[1]]}, project=project)
+    events = list[str]()
+
+    def cancel(event: ProgressEvent) -> None:
+        events.append(event.message)
+        if "Run" not in event.message and event.message.startswith("BSA1: "):
+            progress.cancel()
+
+    progress = Progress(cancel)
+    with pytest.raises(Cancelled):
+        run_experiment(search, request, read_experiment(opened), opened, progress, processes=2)
+    assert any(text.startswith("BSA1: ") for text in events)
+    assert [(run.id, run.status) for run in opened.runs()] == [("BSA1", "cancelled")]
+    outcomes = run_experiment(search, request, read_experiment(opened), opened, Progress(), processes=2)
+    assert [(outcome.run, outcome.status) for outcome in outcomes] == [("BSA1", "done"), ("BSA2", "done")]
 
 
 def test_experiment_killed_at_random_times_has_the_same_tables(files: list[str], tmp_path: Path) -> None:
