@@ -57,7 +57,7 @@ ADVICE = (
     "Leave out `project.sqlite`",
     "Protect the certificates like keys",
     "gpg --verify SHA256SUMS.asc",
-    "Report a hole to the developers",
+    "Report a vulnerability to the developers",
 )
 """Sentences that state nothing about the program."""
 
@@ -72,7 +72,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "fuzz/test_readers.py::test_every_registered_format_has_a_file_to_mutate",
     ),
     "Opening any of them may fail with a message": READERS,
-    "It may not do more than the following": ("fuzz/test_projects.py::test_randomly_changed_projects_give_results_or_clear_errors",),
+    "The table lists what else it may do": ("fuzz/test_projects.py::test_randomly_changed_projects_give_results_or_clear_errors",),
     "| any file |": (
         *READERS,
         "test_house.py::test_sources_unpickle_and_evaluate_nothing",
@@ -190,7 +190,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_writable_by_others",
         "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_folder_that_others_can_change",
     ),
-    "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_with_the_name_of_the_user",),
+    "Groups that have your user name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_with_the_name_of_the_user",),
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
     "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_rejects_a_parent_folder_others_may_change",),

@@ -1,5 +1,5 @@
-// Identify each file of spectra in a project of its own, write mzIdentML, and join the tables of all files.
-// Not run: written from the documentation of Nextflow (DSL 2).
+// Identify each spectrum file in a separate project, write mzIdentML, and join the tables of all files.
+// Not tested: written from the documentation of Nextflow (DSL 2).
 //
 //     nextflow run main.nf --spectra 'spectra/*.mzML' --database proteins.fasta -resume
 

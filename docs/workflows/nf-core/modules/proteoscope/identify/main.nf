@@ -1,4 +1,4 @@
-// Module in the style of nf-core. Not run: written from the guidelines of nf-core.
+// Module in the style of nf-core. Not tested: written from the guidelines of nf-core.
 
 process PROTEOSCOPE_IDENTIFY {
     tag "$meta.id"
