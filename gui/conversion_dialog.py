@@ -57,7 +57,7 @@ class ConversionDialog(JobDialog):
         self.which.addItems(_WHICH)
         self.which.setAccessibleName("Identification status")
         self.project = ProjectLine(
-            "&Project", "the project whose newest identification determines which spectra are identified", "No project"
+            "&Project", "the project; its newest identification determines which spectra are identified", "No project"
         )
         if project is not None:
             self.project.line.setText(str(project))

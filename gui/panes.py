@@ -69,7 +69,7 @@ class Pane(QWidget):
         self._click = delayed(self, lambda: self.set_collapsed(True), QApplication.doubleClickInterval())
         self.fold_button = tool_button("unfolded", f"Collapse {title}", lambda: self.set_collapsed(True))
         self.maximise_button = tool_button("maximise", f"Maximise {title} (F11, or double-click on the title)", self.toggle_maximised)
-        self.detach_button = tool_button("detach", f"Show {title} in a window of its own", self.detach)
+        self.detach_button = tool_button("detach", f"Show {title} in a separate window", self.detach)
         buttons = (self.maximise_button, self.detach_button)
         pictures = buttons if is_picture else ()
         for button in buttons:
@@ -167,7 +167,7 @@ class Pane(QWidget):
         self.restore()
         self.set_collapsed(False)
         self._window = _PaneWindow(self, self._frame)
-        self._show_strip(True, f"{self.title} (in its own window)")
+        self._show_strip(True, f"{self.title} (in a separate window)")
         self._show_state()
         self._window.show()
         self._window.activateWindow()
@@ -220,7 +220,7 @@ class Pane(QWidget):
         self.maximise_button.setVisible(self.is_picture and not self.is_detached)
         set_icon(self.maximise_button, "restore" if self.is_maximised else "maximise")
         set_icon(self.detach_button, "restore" if self.is_detached else "detach")
-        tip = f"Return {self.title} to its place" if self.is_detached else f"Show {self.title} in a window of its own"
+        tip = f"Return {self.title} to its place" if self.is_detached else f"Show {self.title} in a separate window"
         self.detach_button.setToolTip(tip)
         self.detach_button.setAccessibleName(tip)
 

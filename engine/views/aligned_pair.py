@@ -53,7 +53,7 @@ class AlignedPair:
     """Titles left of the query line and the subject line."""
     has_states: ClassVar[bool] = False
     """True if secondary structure is drawn above the query and below the subject."""
-    kind_names: ClassVar[Mapping[int, str]] = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not alike", GAP: "gap"}
+    kind_names: ClassVar[Mapping[int, str]] = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not similar", GAP: "gap"}
     """Display name of each kind of column."""
 
     @property

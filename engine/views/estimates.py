@@ -33,7 +33,7 @@ def estimate_text(estimate: Estimate) -> EstimateText:
         *estimate.notes,
     ]
     if not estimate.is_measured:
-        details.append("by the figures of another machine; proteoscope devices --calibrate measures this one")
+        details.append("calibrated on another machine; proteoscope devices --calibrate measures this machine")
     if estimate.n_runs:
         details.append(sureness_text(estimate))
     # Estimates are not accurate to more than two digits.

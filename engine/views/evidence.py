@@ -47,7 +47,7 @@ __all__ = [
     "superpose_other_chains",
 ]
 
-_GONE = "Put the file back as it was, or show the peptides on structures again"
+_GONE = "Restore the file, or map the peptides onto structures again"
 _DASH, _X = "-", "X"
 _MAXIMUM_SKIPPED = 100_000  # unaligned residues of a chain in an alignment
 _SAME_MASS = 0.001  # Da, maximum difference between the masses of a peptide's modification and its site
@@ -178,7 +178,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     """
     result = source.query("SELECT accession, description, sequence FROM proteins WHERE file_row_number = ?", [protein]).to_pylist()
     if not result:
-        raise InputError(source.path, f"has no protein '{protein}'", remedy="Show the peptides on structures again")
+        raise InputError(source.path, f"has no protein '{protein}'", remedy="Map the peptides onto structures again")
     accession, sequence = result[0]["accession"], result[0]["sequence"]
     n = len(sequence)
     peptides = source.query(
@@ -317,7 +317,7 @@ class ChainPair(AlignedPair):
         if row >= 0:
             chain = f"chain {self.subject[column]} {self.author.get(row, '?')}"
         else:
-            chain = "in the chain's sequence, but not seen" if position in self.unseen else "chain: gap"
+            chain = "in the chain's sequence, but not observed" if position in self.unseen else "chain: gap"
         return f"{protein}, {chain}: {self.kind_names[int(self.kinds[column])]}"
 
 
@@ -439,7 +439,7 @@ def _found(run: FinishedRun, near: MappedChain) -> ChainInFile:
         alone, path = database.chains.taken([position]), database.file_of(position)
     symbols = alone.sequence(ChainRow(0))
     if any(row >= len(symbols) or symbols[row] != symbol for row, symbol in wanted.items()):
-        raise InputError(path, f"no longer holds {name} as it was", remedy=_GONE)
+        raise InputError(path, f"no longer contains the chain {name} as searched", remedy=_GONE)
     return ChainInFile(alone, path)
 
 
@@ -471,7 +471,7 @@ def _pair(protein: ProteinEvidence, near: MappedChain, chain: ChainInFile | None
     values = near.values
     facts = (
         f"{values['kind']}, {values['identity'] * 100:.1f} % identity of {values['n_aligned']:,} aligned residues, {values['n_gaps']:,} in"
-        f" gaps, {values['n_unseen']:,} not seen in the structure",
+        f" gaps, {values['n_unseen']:,} not observed in the structure",
         _certainty(values),
     )
     start = (int(at[0]) + 1, int(rows[0]) + 1) if len(columns) else (1, 1)
@@ -495,7 +495,7 @@ def _pair(protein: ProteinEvidence, near: MappedChain, chain: ChainInFile | None
 def _certainty(values: Mapping[str, Any]) -> str:
     """Return the kind of similarity of a chain, with the scores of the match, as text."""
     if values["tm_score"] is not None:
-        return f"found by the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
+        return f"found by the similarity to the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
     facts = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []
     return ", ".join([*facts, *([f"{values['bit_score']:.1f} bits"] if values["bit_score"] is not None else [])])
 

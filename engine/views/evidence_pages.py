@@ -138,7 +138,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     reported: tuple[tuple[str, Ink], ...] = (
         ("covered", _SEEN),
         ("not observed", _MISSED),
-        ("not of the protein", _FOREIGN),
+        ("not part of the protein", _FOREIGN),
         ("modified", _MODIFIED),
     )
     for k, (text, ink) in enumerate(reported):
@@ -264,7 +264,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
             f"<td>{shown(protein.coverage.description)}</td></tr>"
             for name, protein in names
         ]
-        head = "<tr><th>Protein</th><th></th><th>Coverage</th><th>Modified residues</th><th>Nearest chain</th><th>Description</th></tr>"
+        head = "<tr><th>Protein</th><th></th><th>Coverage</th><th>Modified residues</th><th>Closest chain</th><th>Description</th></tr>"
         parts = [f"<h1>{shown(account.title)}</h1><p>{reported}</p>", scrolled_table(head + "".join(rows)), _methods(account.methods)]
         written.append(_write(folder / _INDEX, html_page(account.title, parts).encode(errors="replace")))
     return written
@@ -289,7 +289,7 @@ def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Tabl
             figures.append(drawn)
         reported += [without_folders(fold.note)] if fold.note else []
     else:
-        reported.append("No structure of the database is near this protein.")
+        reported.append("No chain of the database is similar to this protein.")
     sections = []
     for table, rows in shown_tables.items():
         result = rows.rows(refers_to_protein(protein.row), limit=_MAXIMUM_ROWS + 1)

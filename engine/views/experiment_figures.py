@@ -140,7 +140,7 @@ def draw_protein_heat(
     """Draw the heat map of proteins by runs; a click on a cell selects the row of its protein in `counts`."""
     if heat is None:
         return nothing_drawn(
-            "Heat map of proteins by runs", "At least two finished runs with two proteins in common are needed.", width, height, font_size
+            "Heat map of proteins by runs", "At least two finished runs that share two proteins are needed.", width, height, font_size
         )
     empty = ("",) * len(counts.proteins)
     state = np.zeros(counts.log2.shape, np.int8)
@@ -172,8 +172,8 @@ def write_quality_page(project: Project, path: Path, progress: Progress) -> int:
     rows = quality.slice(0, _MAXIMUM_ROWS).to_pylist()
     notes = (
         "Error rates hold within each run.",
-        "The retention drift of a run is the median difference of its peptides to their medians over all runs.",
-        "The heat map shows log2 numbers of PSMs of protein groups, relative to all PSMs of the run.",
+        "The retention drift of a run is the median difference between retention times of its peptides and their medians over all runs.",
+        "The heat map shows log2 of the number of PSMs of each protein group per thousand PSMs of the run.",
         *([QUALITY_NOTES[kind]] if kind in QUALITY_NOTES else []),
     )
     parts = [

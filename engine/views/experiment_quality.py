@@ -38,7 +38,7 @@ FDR = 0.01
 """Maximum q-value of the counted PSMs, peptides and protein groups."""
 _CHARGES = 4
 """This charge and all higher charges are counted together."""
-_REMEDY = "Delete the folder experiment of the project; it is made again"
+_REMEDY = "Delete the folder “experiment” of the project; it is created again"
 _SUMMARIZED = ("psms", "peptides", "proteins", "spectra")
 
 QUALITY = Table(
@@ -100,7 +100,7 @@ QUALITY = Table(
         Column(
             "drift",
             "RT drift",
-            "Median difference of retention times to the medians of all runs",
+            "Median difference between the retention times of peptides and their medians over all runs",
             "number",
             9,
             1,
@@ -118,7 +118,7 @@ QUALITY = Table(
             is_nullable=True,
             low=0,
         ),
-        Column("shared", "Shared peptides", "Number of peptides with a retention time that another run has, too", "integer", 9, low=0),
+        Column("shared", "Shared peptides", "Number of peptides with retention times in this run and in another run", "integer", 9, low=0),
     ),
 )
 """Table of the finished runs in the order of the experiment."""
@@ -147,9 +147,9 @@ _SHIFT_COLUMNS = {"modified": "shift_kind", "library": "mass_difference"}
 """Column that names the PSMs with the mass of their peptide, by kind of search."""
 _UNSHIFTED_DA = 0.5
 QUALITY_NOTES = {
-    "modified": "PSMs with a mass shift count, but have no mass error.",
-    "library": "PSMs with another mass than their library spectrum count, but have no mass error. Matches that are not peptides do not "
-    "count, and without a protein database there are no protein groups.",
+    "modified": "PSMs with a mass shift are counted, but have no mass error.",
+    "library": "PSMs whose mass differs from that of their library spectrum are counted, but have no mass error. Matches that are not "
+    "peptides are not counted, and without a protein database there are no protein groups.",
 }
 """Sentences about quantities that do not apply to a search, by kind of search; `identify` needs none."""
 _PSM_COLUMNS = ("peptide", "retention_time", "charge", "mass_error_ppm", "missed_cleavages", "q_value", "rank", "is_decoy")
@@ -206,7 +206,7 @@ def _summarize(
     """Return the summaries of the runs with their drifts, and the retention times of their peptides; `stored` runs are not read again."""
     import duckdb  # slow to import: only summaries that are not stored need it
 
-    progress.stage("Summarizing the runs", len(runs))
+    progress.stage("Summarising the runs", len(runs))
     rows: list[dict[str, Any]] = []
     with duckdb.connect(config={"memory_limit": "2GB"}) as connection:
         connection.execute("SET enable_external_access = false")

@@ -60,7 +60,7 @@ RUN_GROUPS = Table(
     "groups",
     "Groups",
     (
-        Column("name", "Name", "Name of the sample or condition; empty for runs without", width=16),
+        Column("name", "Name", "Name of the sample or condition; empty for runs without one", width=16),
         Column("runs", "Runs", "Number of runs", "integer", 6),
         Column("done", "Done", "Number of finished runs", "integer", 6),
         Column("failed", "Failed", "Number of failed runs", "integer", 6),

@@ -35,7 +35,7 @@ EXPLANATION_DETAILS = (
     *("precursor_mz", "retention_time", "kind", "spectrum_file"),
 )
 """Columns shown about the compared explained spectrum."""
-_NO_PEAKS = "There are no stored peaks of the run '{}', whose spectra are explained."
+_NO_PEAKS = "The peaks of the run '{}', whose spectra are explained, are not stored."
 
 
 @dataclass(frozen=True)

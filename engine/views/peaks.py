@@ -152,6 +152,6 @@ def open_peaks(project: Project, run_id: str, table: str) -> PeaksOfRun:
     try:
         return PeaksOfRun(str(project.table(table, run_id, verify=False)), "")
     except InputError:
-        return PeaksOfRun("", f"There are no stored peaks of the run '{run_id}'.")
+        return PeaksOfRun("", f"The peaks of the run '{run_id}' are not stored.")
     except ProteoscopeError as error:
         return PeaksOfRun("", str(error))

@@ -30,7 +30,7 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["mirrored_arrangements", "mirrored_with_other", "mirrored_with_prediction", "mirrored_with_psm", "spectral_cosine"]
 
 _PREDICTED = IonSettings(Tolerance(1, "ppm"), "by", 2, losses=(), shows_precursor=False)
-_OTHER_ACTIVATION = "Intensities are predicted of b and y ions, which this activation does not make."
+_OTHER_ACTIVATION = "Only intensities of b and y ions are predicted, and this activation does not produce these ions."
 _NO_OTHER = "No other PSM of this peptide."
 _LOW_RESOLUTION = 0.1
 """Tolerance in thomson above which spectra are from an ion trap, in which peptides fragment differently than in the model."""
@@ -165,8 +165,8 @@ def _doubt(row: Mapping[str, Any], tolerance: Tolerance) -> str:
     """Return the reason why the prediction may be inaccurate, or ''."""
     label = next((name for name in row["modification_names"] or () if str(name).startswith(_LABELS)), "")
     if label:
-        return f"The model knows no {label}."
+        return f"The model was not trained on {label}."
     modified = ", ".join(dict.fromkeys(map(str, row["modification_names"] or ())))
     if tolerance.width(1000.0) > _LOW_RESOLUTION:
-        return "The model knows collisions in cells (HCD), not in ion traps."
-    return f"Predicted as without {modified}." if modified else ""
+        return "The model was trained on beam-type collisions (HCD), not on ion-trap collisions."
+    return f"Predicted for the peptide without {modified}." if modified else ""

@@ -68,7 +68,7 @@ PROTEINS_BY_SAMPLE = Table(
         _MEAN,
         _SPREAD,
         _MISSING,
-        Column("n_peptides", "Peptides", "Number of quantified peptides, in the sample with most of them", "integer", 8),
+        Column("n_peptides", "Peptides", "Number of quantified peptides, in the sample with the most peptides", "integer", 8),
         _SPECTRA,
         PROTEINS.by_name["description"],
         ORGANISM,

@@ -220,7 +220,7 @@ def experiment_request(request: SearchRequest, *, writes: bool = True) -> Search
     """
     parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
     if parameters.run or request.path("design") is not None:
-        raise ParameterError("experiment and run or design are given; the runs and the design are those of the experiment")
+        raise ParameterError("experiment cannot be combined with run or design: the experiment defines the runs and the design")
     project = Project.open(folder)
     finished = {run.id for run in project.runs() if run.status == "done"}
     rows = [row for row in read_experiment(project) if row.run in finished]

@@ -195,7 +195,7 @@ def draw_components(
     """Draw samples by their first two principal components, coloured by condition; a click on a dot selects the sample."""
     title = "Principal components"
     if components is None:
-        reported = "At least three samples, and three proteins that all of them have, are needed."
+        reported = "At least three samples, and three proteins with quantities in all samples, are needed."
         return nothing_drawn(title, reported, width, height, font_size)
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     area = (font_size * 2 + 34, font_size * 5.2, width - font_size * 2, height - font_size * 4)
@@ -237,7 +237,7 @@ def draw_correlations(
     n = len(samples.samples)
     reported = correlation[np.isfinite(correlation)]
     if not len(reported):
-        needed = "At least three proteins that two samples have, in other amounts each, are needed."
+        needed = "At least three proteins with different quantities in two samples are needed."
         return nothing_drawn("Correlations of the samples", needed, width, height, font_size)
     least = float(reported.min())
     title = f"Correlation, {least:.2f} (faint) to 1"

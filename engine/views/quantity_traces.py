@@ -300,7 +300,9 @@ def _trace(
     main, name = int(np.argmax(pattern)), PurePath(path).name
     apex, begin, end = (values.get(column) for column in ("retention_time", "begin", "end"))
     if middle is None:
-        return IonTrace(name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, "No time is known of it.")
+        return IonTrace(
+            name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, "Its retention time is unknown."
+        )
     try:
         tolerance = Tolerance.parse(str(run.parameters["precursor_tolerance"]))
         seconds, intensity = trace_through(
@@ -364,7 +366,7 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
     begin, end = min(begin, end), max(begin, end)
     positions = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))
     if not len(positions):
-        raise InputError(trace.file, "has nothing of the ion between these borders", remedy="Set them around a signal")
+        raise InputError(trace.file, "has no signal of the ion between these limits", remedy="Set the limits around a signal")
     seconds, cells, total = trace.seconds[positions], trace.intensity[positions], trace.total[positions]
     areas = ((cells[1:] + cells[:-1]) / 2 * np.diff(seconds)[:, None]).sum(axis=0)
     length = float(np.sqrt((areas**2).sum() * (pattern**2).sum()))

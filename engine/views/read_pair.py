@@ -127,7 +127,7 @@ class ReadPair(AlignedPair):
                 quality[has_base] = signs.astype(np.int16) - _FIRST_QUALITY
         except ValueError as error:
             reason = f"its alignment cannot be drawn, since its parts do not fit ({error})"
-            raise ProteoscopeError(f"{names[0]}: {reason}. Do the search again.") from error
+            raise ProteoscopeError(f"{names[0]}: {reason}. Run the search again.") from error
         start = last if is_reverse else first + 1
         middle = _middle(query, subject, matrix)
         return cls(*names, start, int(str(row["text_start"])), query, middle, subject, hit=row, is_reverse=is_reverse, quality=quality)

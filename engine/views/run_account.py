@@ -299,7 +299,7 @@ def _facts(run: RunRecord, record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Python", python if isinstance(python, str) else ""),
         ("Source", commit if isinstance(commit, str) else ""),
         ("Command", shlex.join(command[:_MAXIMUM_VALUE]) if isinstance(command, list) and is_command else ""),
-        ("Name of its folder", run.id),
+        ("Folder name", run.id),
     ]
     return [(name, text[:_MAXIMUM_VALUE]) for name, text in facts if text]
 

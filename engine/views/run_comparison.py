@@ -223,7 +223,7 @@ class RunComparison:
                 result = [] if psms[name] is None else spectra.rows([compares(name, "=", psms[name])], limit=1).tolist()
                 if result:
                     return int(result[0])
-        raise ProteoscopeError("No run stored the spectrum that identified it.")
+        raise ProteoscopeError("No run has stored the spectrum of this item.")
 
     def names_of(self, runs: Sequence[int]) -> str:
         """Return the symbols of runs, given by index, as text such as ``A & C``."""
@@ -239,7 +239,7 @@ class RunComparison:
         """Remarks on the comparison, for the user."""
         notes = []
         if self.files.n_shared == 0:
-            notes.append("The runs have no spectrum file in common: no spectrum is the same, but peptides and proteins may be.")
+            notes.append("The runs have no spectrum file in common, so that only peptides and proteins can be compared.")
         else:
             answers = np.isfinite(self.accepted_from("spectra"))
             if answers.any(0).sum() > 1 and not (answers.sum(1) > 1).any():

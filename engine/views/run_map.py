@@ -159,7 +159,7 @@ def run_map_figure(points: MapPoints, shown: frozenset[int] = frozenset(_LEGEND)
     titles: tuple[str, ...] = (title, short)
     if points.n_missing:
         missing = f"{points.n_missing:,}"
-        titles = (f"{title}; {missing} spectra without a place are not shown", f"{short}; {missing} not shown", short)
+        titles = (f"{title}; {missing} spectra without coordinates are not shown", f"{short}; {missing} not shown", short)
     x, mz = points.whole
     x_axis = Axis(*x, titles[0], is_whole=not points.has_times, short_titles=titles[1:])
     panel = Panel(x_axis, Axis(*mz, "m/z"), (Pixels(render),), smallest=_SMALLEST, pick=pick)

@@ -74,7 +74,7 @@ def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
     if predicted and took:
         times = took / predicted
         first += f", {times:.2g} times as long as predicted" if times < 100 else f", {times:,.0f} times as long as predicted"
-    second = f"{bound.capitalize()} by the prediction" if bound else ""
+    second = f"{bound.capitalize()} as predicted" if bound else ""
     if measured_bound:
         second += f"{'; ' if second else ''}{measured_bound if second else measured_bound.capitalize()} as measured"
     runs = reported.get("runs")

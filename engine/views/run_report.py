@@ -80,7 +80,7 @@ def report_html(account: RunAccount, finished: FinishedRun, search: Search, prog
         parts.append(section(described.title, _result_table(finished.tables.source(described.name), described, finished)))
     parts += [
         section("Methods", f"<pre>{shown(account.methods, 20_000)}</pre>"),
-        section("How it searched", listed(account.passes)) if account.passes else "",
+        section("Settings", listed(account.passes)) if account.passes else "",
         section("Files", _files(account)),
         section("Parameters", _parameters(account)),
         section("Run", rows_table(("", ""), account.facts) + _steps(account)),

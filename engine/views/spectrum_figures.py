@@ -132,7 +132,7 @@ def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
     partner = mirrored.partner(half, peak)
     side = ("above: ", "below: ") if mirrored.lower is not None else ("", "")
     if partner is None:
-        return side[half] + described(half, peak) + ("" if mirrored.lower is None or mirrored.is_one_spectrum else "   only here")
+        return side[half] + described(half, peak) + ("" if mirrored.lower is None or mirrored.is_one_spectrum else "   only in this one")
     both = {half: peak, 1 - half: partner}
     difference = float(mirrored.upper.peaks.mz[both[0]] - mirrored.halves[1].peaks.mz[both[1]])
     return f"{side[0]}{described(0, both[0])}   {side[1]}{described(1, both[1])}   {difference:.4f} Th apart"

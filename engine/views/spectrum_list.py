@@ -118,7 +118,7 @@ def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambd
     """
     path = run.tables.later.get(_NAME) or run.tables.paths.get(_MAP)
     if path is None:
-        raise ProteoscopeError(f"There are no stored spectra of the run '{run.run.id}'.")
+        raise ProteoscopeError(f"The spectra of the run '{run.run.id}' are not stored.")
     if not run.tables.has_view(_VIEW):
         _make_views(run, path, is_wanted)
     return run.tables.view_source(_NAME, _VIEW, path)

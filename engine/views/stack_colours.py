@@ -244,10 +244,10 @@ SCHEMES: tuple[StackScheme, ...] = tuple(
             (
                 "clustal",
                 "Clustal X",
-                "By kind of residue, where the column has enough of it (Thompson et al. 1997, NAR 25:4876)",
+                "By type of residue, in columns with enough residues of the type (Thompson et al. 1997, NAR 25:4876)",
                 _by_clustal,
             ),
-            ("identity", "Identity", "Residues that are the query's, the darker the more rows have them", _by_identity),
+            ("identity", "Identity", "Residues identical to the query's, darker if more rows have them", _by_identity),
             (
                 "zappo",
                 "Zappo",
@@ -257,13 +257,13 @@ SCHEMES: tuple[StackScheme, ...] = tuple(
             (
                 "taylor",
                 "Taylor",
-                "A colour for each residue, similar ones similar (Taylor 1997, Protein Eng. 10:743)",
+                "A colour for each residue; similar residues have similar colours (Taylor 1997, Protein Eng. 10:743)",
                 _of_residues({residue: _rgba(colour) for residue, colour in _TAYLOR.items()}),
             ),
             (
                 "hydrophobicity",
                 "Hydrophobicity",
-                "From hydrophilic, blue, to hydrophobic, red (Kyte & Doolittle 1982, J. Mol. Biol. 157:105)",
+                "From blue (hydrophilic) to red (hydrophobic) (Kyte & Doolittle 1982, J. Mol. Biol. 157:105)",
                 _of_residues({residue: _hydropathy_colour(value) for residue, value in _HYDROPATHY.items()}),
             ),
             ("none", "None", "Residues without colours", lambda stack: np.zeros((*stack.symbols.shape, 4), np.uint8)),

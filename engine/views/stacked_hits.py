@@ -28,7 +28,7 @@ _COLUMNS = (
     *("query_index", "subject", "description", "subject_length", "query_start", "subject_start"),
     *("aligned_query", "aligned_subject", "score"),
 )
-_REMEDY = "Search again in the database as it is now"
+_REMEDY = "Search the current database again"
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
     store = cache_store()
     for file in inputs:
         if not file.path.is_file():
-            raise InputError(file.path, "is no longer there, so that whole sequences cannot be shown", remedy="Put the database back")
+            raise InputError(file.path, "is no longer there, so that whole sequences cannot be shown", remedy="Restore the database")
         if file_digest(file.path) != file.sha256:
             raise InputError(file.path, "is no longer the file that was searched", remedy=_REMEDY)
     return open_database([file.path for file in inputs], [file.sha256 for file in inputs], store, progress)

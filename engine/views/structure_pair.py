@@ -265,7 +265,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
         both = result[0], result[1]
         pairs = superpose_hit(hit, *both).pairs
         distances = None if pairs is None else pairs.distance
-    note = f"Without distances and the authors' numbers: {missing[0]}" if missing else ""
+    note = f"Without distances and author residue numbers: {missing[0]}" if missing else ""
     return StructurePair.from_cigar(
         (hit["query"], hit["target"], hit["description"] or ""),
         (hit["query_sequence"], hit["target_sequence"]),

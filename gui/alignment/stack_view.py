@@ -82,7 +82,7 @@ class StackView(QWidget):
             self._title.set_text("")
         else:
             n = len(stack.rows)
-            of = f" of {locale.toString(stack.total)}, the best" if stack.total > n else ""
+            of = f" (the best of {locale.toString(stack.total)})" if stack.total > n else ""
             opened = int(stack.stack.is_opened.sum())
             columns = f"insertions open {locale.toString(opened)} columns" if opened else "no insertions"
             self._title.set_text(f"{locale.toString(n)} hits{of} below {stack.stack.query_name}, {columns}")

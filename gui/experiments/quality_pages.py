@@ -224,7 +224,7 @@ class ProteinsPage(_ComputedPage):
             return draw_protein_heat(counts, heat, width, height, font_size)
 
         self.plot.show_drawing(draw)
-        what = "log2 numbers of PSMs of protein groups in a thousand PSMs of the run, for groups in at least a quarter of the runs"
+        what = "log2 of the number of PSMs of a protein group per thousand PSMs of the run, for groups in at least a quarter of the runs"
         self.note.set_text(f"{what}. {QUALITY_NOTES.get(self.kind, '')}".rstrip())
 
     def _empty(self) -> None:

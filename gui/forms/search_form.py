@@ -117,7 +117,7 @@ class SearchForm(QWidget):
         self.project.setVisible(self.given_project is None)
         self.experiment = QCheckBox("Search the runs of the experiment")
         """Check box: search each run of the project's experiment separately, instead of the files of the form."""
-        self.experiment.setToolTip("Each run that is not finished is searched alone, with these settings; its results are in the project")
+        self.experiment.setToolTip("Each unfinished run is searched separately with these settings; its results are stored in the project")
         self.experiment.setParent(self)
         self.experiment.hide()
         self.device = DeviceChoice(devices, takes_workers=search.takes_workers)

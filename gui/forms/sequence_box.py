@@ -39,7 +39,7 @@ def read_pasted(text: str) -> Pasted:
         if line.startswith(">"):
             if not has_names:
                 return Pasted(
-                    problem=f"Line {number}: this line is a name, but the first sequence has none; start with a line of > and a name"
+                    problem=f"Line {number}: this line is a name, but the first sequence has none; begin with a line of > and a name"
                 )
             if not line[1:].strip():
                 return Pasted(problem=f"Line {number}: the name after > is missing")

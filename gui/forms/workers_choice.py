@@ -49,7 +49,7 @@ class WorkersChoice(QWidget):
         """The open dialog, or None."""
         self.text = ElidedLabel()
         self.button = push_button(
-            "Workers…", self.prompt, "jobs", "Compute in other processes: on this machine, by ssh, by Slurm, or at a scheduler"
+            "Workers…", self.prompt, "jobs", "Run in other processes: on this machine, by ssh, by Slurm, or with a scheduler"
         )
         self.message = toned_label(tone="wrong")
         in_column(in_row((self.text, 1), self.button), self.message, on=self, margins=(0, 2, 0, 0), spacing=2)

@@ -183,7 +183,7 @@ def test_distantly_related_chain_is_marked_in_tables_and_pages(evidence: HardEvi
     texts = pdf_texts(pages["DISTANT.pdf"])
     assert {description, "1ao6_A (distant)", "distant", cell} <= set(texts)
     (listed,) = html_tables((tmp_path / "index.html").read_text()).values()
-    index = {row["Protein"]: row["Nearest chain"] for row in listed}
+    index = {row["Protein"]: row["Closest chain"] for row in listed}
     assert index["DISTANT"] == "1ao6_A (distant)" and index["WHOLE"] == "1ao6_A"
     EVIDENCE.export(Project.open(project), ExportRequest(run, "tsv", tmp_path / "tables"), Progress())
     head, *lines = [line.split("\t") for line in (tmp_path / "tables" / "evidence_chains.tsv").read_text().splitlines()]

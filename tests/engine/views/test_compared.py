@@ -80,7 +80,7 @@ def test_psm_is_annotated_with_ion_settings_of_the_run(tmp_path: Path) -> None:
 
 
 def assert_without_peaks(run: FinishedRun) -> None:
-    with pytest.raises(ProteoscopeError, match="There are no stored peaks of the run 'identify-0001'"):
+    with pytest.raises(ProteoscopeError, match="The peaks of the run 'identify-0001' are not stored"):
         annotated_psm(run.tables.source("psms"), 0, run)
     assert run.peaks().count() is None
 

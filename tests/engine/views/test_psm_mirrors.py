@@ -83,8 +83,8 @@ def test_mirrored_predicted_peaks_have_masses_of_modified_peptide() -> None:
     for label, peak in zip(ions.labels, ions.matches.peak.tolist(), strict=True):
         assert mirrored.lower.peaks.mz[peak] == pytest.approx(expected[label], abs=1e-4)
     assert mirrored.similarity == 0
-    assert mirrored.note == "Predicted as without Oxidation."
-    assert "traps" in mirrored_with_prediction(row, mirrored.upper.peaks, IonSettings(Tolerance(0.5, "Da"))).note
+    assert mirrored.note == "Predicted for the peptide without Oxidation."
+    assert "ion-trap" in mirrored_with_prediction(row, mirrored.upper.peaks, IonSettings(Tolerance(0.5, "Da"))).note
 
 
 def test_mirror_with_prediction_rejects_long_peptides() -> None:

@@ -217,7 +217,7 @@ def test_trace_measured_between_detected_borders_equals_that_of_the_search(run):
                 assert measured[name] == pytest.approx(trace.values[name], rel=1e-5 if name != "retention_time" else 5e-3), name
         half = measured_between(trace, ion.pattern, trace.end, (trace.begin + trace.end) / 2)
         assert 0 < half["area"] < measured["area"] and half["begin"] < half["end"]
-    with pytest.raises(InputError, match="nothing of the ion between these borders"):
+    with pytest.raises(InputError, match="no signal of the ion between these limits"):
         measured_between(trace, ion.pattern, trace.seconds[0] - 9, trace.seconds[0] - 8)
 
 

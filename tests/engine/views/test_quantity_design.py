@@ -149,7 +149,7 @@ def test_experiment_is_quantified_with_its_design(tmp_path, capsys):
         [f"{name}.mgf", name, name[:-2], name[-1]] for name in ("control_1", "control_2", "treated_1")
     ]
     assert main([*command, "--run", "control_1"]) == 2
-    assert "experiment and run or design are given" in capsys.readouterr().err
+    assert "experiment cannot be combined with run or design" in capsys.readouterr().err
     empty, _ = project_with_experiment(tmp_path / "empty", n_done=0)
     assert main(["quantify", str(empty.folder), "--experiment"]) == 2
     assert "has no finished run of the experiment" in capsys.readouterr().err

@@ -173,7 +173,7 @@ def test_compared_psms_use_peaks_of_either_run(tmp_path: Path) -> None:
     assert len(mirrored.upper.peaks.mz) > 10
     with compare_runs([open_run(project, run) for run in (runs[0], add_run(project, base))]) as comparison:
         source = comparison.source("spectra")
-        with pytest.raises(ProteoscopeError, match="no stored peaks"):
+        with pytest.raises(ProteoscopeError, match="are not stored"):
             compared_answers(comparison, source, 0)
         source.close()
 

@@ -126,7 +126,7 @@ def test_spectrum_list_equals_the_definition(project: Project, maximum_in_memory
 
 def test_spectrum_list_rejects_missing_or_damaged_spectra(tmp_path: Path) -> None:
     without, _ = project_with_results(tmp_path / "without", with_spectra=False)
-    with open_run(without) as run, pytest.raises(ProteoscopeError, match="no stored spectra"):
+    with open_run(without) as run, pytest.raises(ProteoscopeError, match="are not stored"):
         open_spectrum_list(run)
     damaged, _ = project_with_results(tmp_path / "damaged")
     path = damaged.table("spectra")

@@ -148,7 +148,7 @@ def test_cluster_view_lists_all_spectra_if_there_are_no_clusters(tmp_path: Path,
 
 def test_cluster_tables_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_clusters(tmp_path / "bare", with_spectra=False), qtbot)
-    assert len(view.clusters.model.rows) == 4 and view.mirror.text == "There are no stored peaks of the run 'cluster-0001'."
+    assert len(view.clusters.model.rows) == 4 and view.mirror.text == "The peaks of the run 'cluster-0001' are not stored."
     view.clear()
 
 

@@ -145,7 +145,7 @@ def test_explanation_view_with_an_empty_list_shows_no_spectrum(view: Explanation
 def test_explanation_table_and_map_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     project = project_with_explanation(tmp_path / "bare", with_spectra=False)
     view = view_of(project, qtbot)
-    assert "no stored peaks" in view.mirror.text and view.spectra.map.points is not None and len(view.explained.model.rows) > 1
+    assert "are not stored" in view.mirror.text and view.spectra.map.points is not None and len(view.explained.model.rows) > 1
     view.clear()
 
 
@@ -170,7 +170,7 @@ def test_explanation_list_and_map_are_shown_if_the_identification_is_deleted(pro
 
 def test_explanation_table_is_shown_without_a_map(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_explanation(tmp_path / "bare", with_map=False), qtbot)
-    assert "no stored spectra" in view.spectra.map.text and view.mirror.spectra is not None
+    assert "are not stored" in view.spectra.map.text and view.mirror.spectra is not None
     view.clear()
 
 

@@ -323,7 +323,7 @@ def test_identification_view_reports_a_damaged_table_and_opens_the_next_run(open
 
 def test_identification_tables_are_shown_without_readable_spectra(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results(with_spectra=False)
-    assert view.spectrum.text == "There are no stored peaks of the run 'identify-0001'."
+    assert view.spectrum.text == "The peaks of the run 'identify-0001' are not stored."
     assert "% of" not in view.header.text
     project, _ = project_with_results(tmp_path / "other")
     path = project.table("spectra", verify=False)

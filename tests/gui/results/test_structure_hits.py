@@ -227,7 +227,7 @@ def test_structure_view_without_files_shows_alignments_and_reports_the_files(
         settle(widget, qtbot)
         pair = pair_of(widget)
         assert pair.labels(0, len(pair))[0][0] == "1" and not np.isfinite(pair.distance).any()
-        assert "Without distances and the authors' numbers" in pair.facts[-1]
+        assert "Without distances and author residue numbers" in pair.facts[-1]
         task = widget.superposition(tmp_path / "out", pair)
         assert task is not None
         with pytest.raises(InputError, match="Put the file back where it was"):

@@ -119,8 +119,8 @@ def test_mirror_plot_describes_both_shared_peaks_under_the_pointer(view: MirrorV
     assert hover(0, 2, 8) == both and hover(1, 1, -8) == both
     (rings,) = plot._highlights
     assert sorted(zip(rings.x.tolist(), rings.y.tolist(), strict=True)) == [(300.0, -100.0), (300.02, 50.0)]
-    assert hover(1, 2, -8) == "below: m/z 450.0000, intensity 20 (33.3 %)   only here"
-    assert hover(0, 0, 3) == "above: m/z 150.0000, intensity 10 (10.0 %)   only here"
+    assert hover(1, 2, -8) == "below: m/z 450.0000, intensity 20 (33.3 %)   only in this one"
+    assert hover(0, 0, 3) == "above: m/z 150.0000, intensity 10 (10.0 %)   only in this one"
     QApplication.sendEvent(plot, QEvent(QEvent.Type.Leave))
     assert view.readout.text().startswith("2 peaks shared") and not plot._highlights
 
