@@ -14,7 +14,7 @@ from proteoscope.gui.icons import set_icon
 Keys = QKeySequence.StandardKey | str
 _Choice = TypeVar("_Choice", bound=Hashable)
 WORKS_IN = "worksIn"
-"""Property of an action of the window that works only on some pages; the value is their name in the list of shortcuts."""
+"""Property of an action that works only on some pages of the window; its value names these pages in the list of shortcuts."""
 
 
 def make_action(
@@ -59,7 +59,7 @@ def make_action(
 def add_choices(
     menu: QMenu, choices: Mapping[_Choice, str], chosen: _Choice | None, choose: Callable[[_Choice], object]
 ) -> dict[_Choice, QAction]:
-    """Add checkable actions to a menu; checking one unchecks the others.
+    """Add exclusive checkable actions to a menu.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class Comparisons(QObject):
     settings : SettingsFile
         Settings that store the layout of the view.
     deferred : DeferredTasks
-        Queue for closing a view that another one has replaced.
+        Queue in which a replaced view is closed.
     parent : QObject
         Owner of this object.
 

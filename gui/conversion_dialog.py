@@ -40,7 +40,7 @@ class ConversionDialog(JobDialog):
     """
 
     MANUAL = "files"
-    """Manual page of the dialog."""
+    """Name of the manual page about this dialog."""
 
     stopping = "Stopping; no file is written"
     cancelled = "Cancelled; no file was written."

@@ -77,7 +77,7 @@ class DatabaseDialog(JobDialog):
     """
 
     MANUAL = "structures"
-    """Manual page of the dialog."""
+    """Name of the manual page about this dialog."""
 
     built = Signal(object)
 

@@ -34,7 +34,7 @@ class _DockTitle(QWidget):
 
 
 class AutomaticDock(QObject):
-    """Dock control: the dock opens when work begins and closes when no work is left, unless the user opened or closed it.
+    """Control that opens a dock when work begins and closes it when no work is left, unless the user opened or closed it.
 
     Parameters
     ----------

@@ -27,11 +27,11 @@ class ElidedLabel(QLabel):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """Return the size of one line of any width."""
+        """Return the height of one line; the width may shrink to nothing."""
         return QSize(0, QFontMetrics(self.font()).height() + 2)
 
     def minimumSizeHint(self) -> QSize:
-        """Return the size of one line of any width."""
+        """Return the height of one line; the width may shrink to nothing."""
         return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -57,7 +57,7 @@ class _ShorteningLabel(QLabel):
         self.setToolTip(tip_text(text.strip()))
 
     def minimumSizeHint(self) -> QSize:
-        """Return the size of one line of any width."""
+        """Return the height of one line; the width may shrink to nothing."""
         return QSize(1, super().minimumSizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -140,7 +140,7 @@ class ExperimentActions(QObject):
             self.comparison_requested.emit([records[run] for run in runs if run in records])
 
     def resume(self) -> None:
-        """Queue the search of the unfinished runs, with the settings of the finished ones."""
+        """Queue the search of the unfinished runs, with the settings of the finished runs."""
         project = self._project
         if project is not None and self._job() is None:
             state = self.page.state

@@ -36,7 +36,7 @@ class FocusFrame(QObject):
 
 
 class _Frame(QWidget):
-    """Frame: a child of the marked widget, through which mouse events pass."""
+    """Frame drawn by a child of the marked widget; mouse events pass through it."""
 
     def __init__(self, marked: QWidget, colour: QColor) -> None:
         super().__init__(marked)

@@ -58,7 +58,7 @@ class JobDock(QWidget):
     """
 
     MANUAL = "projects"
-    """Manual page of the dock."""
+    """Name of the manual page about this dock."""
 
     cancel_requested = Signal(Job)
     moved = Signal(Job, object)

@@ -20,7 +20,7 @@ class LogDock(QWidget):
     """Dock with messages from jobs and warnings from the program; only the last 5,000 lines are retained."""
 
     MANUAL = "troubleshooting"
-    """Manual page of the dock."""
+    """Name of the manual page about this dock."""
 
     def __init__(self) -> None:
         super().__init__()

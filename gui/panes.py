@@ -59,7 +59,7 @@ class Pane(QWidget):
         super().__init__()
         self.title, self.content, self.is_picture = title, content, is_picture
         self._extent = 0
-        """Size along its splitter before the pane was collapsed, in pixels."""
+        """Size of the pane along its splitter before it was collapsed, in pixels."""
         self._is_collapsed = False
         self._window: _PaneWindow | None = None
         self._holder: PageScroll | None = None

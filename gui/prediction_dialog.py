@@ -39,7 +39,7 @@ class PredictionDialog(JobDialog):
     """
 
     MANUAL = "library_search"
-    """Manual page of the dialog."""
+    """Name of the manual page about this dialog."""
 
     stopping = "Stopping; no file is written"
     cancelled = "Cancelled; no file was written."

@@ -79,7 +79,7 @@ class ProjectPane(QWidget):
     """
 
     MANUAL = "projects"
-    """Manual page of the pane."""
+    """Name of the manual page about this pane."""
 
     run_chosen = Signal(RunRecord)
     runs_chosen = Signal(list)
@@ -259,7 +259,7 @@ class ProjectPane(QWidget):
             item = self.runs.item(i)
             if item.data(_RUN).id == run_id:
                 self.runs.scrollToItem(item)
-                # This may leave a title that is being edited; as soon as it is saved, the list has new items.
+                # This may end the editing of a title; when the title is saved, the list gets new items.
                 self.runs.setCurrentItem(item, QItemSelectionModel.SelectionFlag.ClearAndSelect)
                 return
 

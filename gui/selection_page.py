@@ -23,7 +23,7 @@ class SelectionPage(QWidget):
     """
 
     MANUAL = "projects"
-    """Manual page of the page."""
+    """Name of the manual page about this page."""
 
     def __init__(self, compare_action: QAction) -> None:
         super().__init__()

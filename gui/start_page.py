@@ -70,7 +70,7 @@ class StartPage(QWidget):
     """
 
     MANUAL = "window"
-    """Manual page of the start page."""
+    """Name of the manual page about the start page."""
 
     new_requested = Signal(str)
     sample_requested = Signal(str)

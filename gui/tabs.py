@@ -26,11 +26,11 @@ _SHORT_TITLES = {
     "Uncovered": "Gaps",
     "With and without shift": "Shift",
 }
-"""Titles in a bar that is too narrow for the usual ones."""
+"""Titles in a bar that is too narrow for the usual titles."""
 
 
 class PageTabs(QTabWidget):
-    """Tabs that shrink if space is short: first they have short titles, then all but the selected one are elided, then arrows scroll them.
+    """Tabs that shrink if space is short: first they have short titles, then all but the selected tab are elided, then arrows scroll them.
 
     A tab without a tooltip shows its title as tooltip. While its title is short, the tooltip contains the usual title.
 
@@ -48,7 +48,7 @@ class PageTabs(QTabWidget):
         self.setDocumentMode(not has_frame)
         self.tabBar().setStyle(_narrow_style())
         self.setElideMode(Qt.TextElideMode.ElideRight)
-        # This arranges the tabs again: the selected one has a larger minimum width.
+        # This arranges the tabs again: the selected tab has a larger minimum width.
         self.currentChanged.connect(lambda: self.setElideMode(Qt.TextElideMode.ElideRight))
 
     def tabInserted(self, index: int) -> None:
@@ -57,7 +57,7 @@ class PageTabs(QTabWidget):
             self.setTabToolTip(index, tip_text(self.tabText(index).replace("&", "")))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Use the short titles if the usual ones do not fit."""
+        """Use the short titles if the usual titles do not fit."""
         corners = [self.cornerWidget(corner) for corner in (Qt.Corner.TopLeftCorner, Qt.Corner.TopRightCorner)]
         space = self.width() - sum(corner.sizeHint().width() for corner in corners if corner is not None)
         width = self.tabBar().sizeHint().width()

@@ -29,7 +29,7 @@ ThemeChoice = Literal["system", "light", "dark", "contrast"]
 class Colours:
     """Colours of a theme, as ``#rrggbb``.
 
-    `surface` is the background of windows, `field` that of input fields, `raised` that of buttons and cards. `outline` separates widgets
+    `surface` is the background of windows, `field` of input fields, and `raised` of buttons and cards. `outline` separates widgets
     and `frame` surrounds fields. `good`, `attention` and `wrong` are readable as text on all three surfaces.
     """
 

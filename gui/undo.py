@@ -16,7 +16,7 @@ _MAXIMUM_CHANGES = 200
 _EDITED = "editedInVisit"
 """Property of a text field: number of the visit (see `Change.join`) in which its text was last edited."""
 _MERGEABLE, _SINGLE = 1, -1
-"""Command ids for `QUndoCommand.id`: commands with id 1 may be merged with the previous command, commands with id -1 never are."""
+"""Command ids for `QUndoCommand.id`: commands with id 1 may be merged with the previous command, commands with id -1 are never merged."""
 
 
 class Change(QUndoCommand):

@@ -126,7 +126,7 @@ class MainWindow(WindowFrame):
         self.show_page(search.results)
 
     def show_selection(self, runs: list[RunRecord]) -> None:
-        """Show the page of the selected runs: for several runs always, for none only in place of a page about runs."""
+        """Show the page of the selected runs; if no run is selected, show it only in place of a page about runs."""
         of_runs = (*self.made_results(), self.run_actions.made_page, self.comparisons.view, self.selection_page)
         if runs or self.pages.currentWidget() in of_runs:
             self.message_bar.clear_complaint()

@@ -125,7 +125,7 @@ class WindowFrame(QMainWindow):
         return [self.search, *(search for search in self.searches.values() if search is not self.search)]
 
     def new_search(self, kind: str) -> None:
-        """Show the form of a search after emptying it."""
+        """Empty the form of a search and show it."""
         self.searches[kind].form.begin_anew()
         self.show_search_form(kind)
 
@@ -176,7 +176,7 @@ class WindowFrame(QMainWindow):
         """Open a dialog about an unexpected error of the program, with a bug report to copy."""
         self.log.add(f"{summary}\n{error_report}", "error")
         if any(dialog.summary == summary for dialog in self.findChildren(CrashDialog)):
-            # A repeated error is shown once; the log contains all of them.
+            # A repeated error is shown only once; the log contains each occurrence.
             return
         CrashDialog(summary, report_text(error_report, self.log.plain_text()), self).open()
 

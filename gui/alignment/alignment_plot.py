@@ -31,7 +31,7 @@ class AlignmentPlot(ScrolledDrawing):
         super().__init__("Alignment", parent)
         self.pair: AlignedPair | None = None
         self.marks: dict[int, tuple[bool, bool]] = {}
-        """Marked columns by index, each with two flags: the query's residue is marked, the subject's residue is marked."""
+        """Marked columns by index, each with two flags: True if the query residue is marked, and True if the subject residue is."""
         self.zoom = 1.0
         self._sheet: AlignmentSheet | None = None
 
@@ -41,7 +41,7 @@ class AlignmentPlot(ScrolledDrawing):
         self._show(text if pair is None else "")
 
     def mark(self, marks: dict[int, tuple[bool, bool]]) -> None:
-        """Mark columns, each for the residue of the query, of the subject, or of both, and scroll to the last of them."""
+        """Mark the query residue, the subject residue or both in columns, and scroll to the last column."""
         if marks == self.marks:
             return
         self.marks = dict(marks)

@@ -78,7 +78,7 @@ class AlignmentView(QWidget):
         self.show_pair(None)
 
     def add_action(self, action: QAction) -> None:
-        """Add an action to the alignment as a button and to the context menu."""
+        """Add an action as a button and to the context menu of the alignment."""
         self.bar.second.addWidget(action_button(action, Qt.ToolButtonStyle.ToolButtonTextOnly))
         self.plot.insertAction(self.plot.export_action, action)
 

@@ -44,7 +44,7 @@ class StackView(QWidget):
         self.found: StackedHits | None = None
         self._worker = TableWorker(None, self)
         self._title = ElidedLabel()
-        # As narrow as the smallest window needs.
+        # Narrow enough for the smallest window.
         self.scheme = described(ChoiceBox(((scheme.title, scheme.name) for scheme in SCHEMES), n_characters=5), "Colours")
         for position, scheme in enumerate(SCHEMES):
             self.scheme.setItemData(position, scheme.help, Qt.ItemDataRole.ToolTipRole)

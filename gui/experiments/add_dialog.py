@@ -37,7 +37,7 @@ class AddRunsDialog(JobDialog):
     """
 
     MANUAL = "experiments"
-    """Manual page of the dialog."""
+    """Name of the manual page about this dialog."""
 
     cancelled = "Cancelled; no run was added."
 
@@ -77,7 +77,7 @@ class AddRunsDialog(JobDialog):
         return AddRunsTask(self._project, tuple(self.spectra.paths), self.pattern.text())
 
     def validation_error(self) -> str:
-        """Return the reason why the runs cannot be added, or '', and show what is known about them."""
+        """Return the reason why the runs cannot be added, or ''; also show a preview of them."""
         self.preview.clear()
         if self.is_running:
             return "Runs are being added"

@@ -1,4 +1,4 @@
-"""Page of an experiment: a table of its runs with their status, which can be filtered, grouped, renamed and removed, and its search."""
+"""Page of an experiment: it lists the runs with their status, filters, groups, edits and removes them, and starts their search."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RunManager(QWidget):
     """
 
     MANUAL = "experiments"
-    """Manual page of the page."""
+    """Name of the manual page about this page."""
 
     results_requested = Signal(str)
     add_requested = Signal()
@@ -292,7 +292,7 @@ class RunManager(QWidget):
                 page.outdate()
 
     def _show_rows(self, before: ExperimentState) -> None:
-        """Show changed rows. The selection remains if only the status has changed, and neither the filter nor the order uses it."""
+        """Show changed rows. The selection remains if only statuses have changed, and filter and order do not depend on them."""
         assert self._project is not None
         is_new = self._tables is None
         if self._tables is None:

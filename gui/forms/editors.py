@@ -222,7 +222,7 @@ def _run_text(run: SearchedRun) -> str:
 
 
 class _BoxEditor(Editor):
-    """Editor of a number in a box."""
+    """Base class of editors of a number in a box."""
 
     number: type[float] = float
 

@@ -108,7 +108,7 @@ class FileList(QWidget):
         self.start_folder = ""
         """Start folder of the file dialog; '' to start where the form has other files."""
         self.folder_of_others: Callable[[], str] = lambda: ""
-        """Returns the folder of the files of the other inputs, or ''."""
+        """Function that returns the folder of the files of the other inputs, or ''."""
         self._takes_project = spec.content == "project"
         self._open_project: Path | None = None
         self._last_files: tuple[Path, ...] = ()

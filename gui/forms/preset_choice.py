@@ -1,4 +1,4 @@
-"""Field for a preset, delivered with the program or from a file; it fills the parameters of a form, which can be undone."""
+"""Field for a preset of the program or from a file. It fills in the parameters of a form; this can be undone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -133,7 +133,7 @@ class SearchForm(QWidget):
         """Button that fills in the files and settings of the previous search."""
         self._last: FormPrefill | None = None
         self._suited: dict[str, dict[str, Any]] = {}
-        """Values last set for the parameters that depend on another one, by the name of the latter; see `_suit_followers`."""
+        """Values last set for parameters that depend on another parameter, by the name of that parameter; see `_suit_followers`."""
         # Several changes at once, such as a preset that sets every field, lead to one check only.
         self._checking = QTimer(self, singleShot=True)
         self._lay_out()

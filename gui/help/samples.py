@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Samples(QObject):
-    """Shows the form of a search, filled with sample data.
+    """Handler that shows the form of a search, filled with sample data.
 
     A follow-up search needs the results of another sample search, which may itself be a follow-up search. If the sample project has these
     results, the form uses them. Otherwise, the form of the first search in this chain that has no results is filled, and the requested

@@ -23,7 +23,7 @@ last_choice = PageChoice()
 
 
 def size_box(free: str) -> ChoiceBox:
-    """Return a field with the widths of journal columns and the figure's own width, named `free`; the last selected one is shown."""
+    """Return a field with the widths of journal columns and the figure's own width, named `free`; it shows the last selection."""
     box = ChoiceBox((size.title if size.width is not None else free, size) for size in PAGE_SIZES)
     box.setCurrentIndex(PAGE_SIZES.index(last_choice.size))
     box.setAccessibleName("Width")
@@ -31,7 +31,7 @@ def size_box(free: str) -> ChoiceBox:
 
 
 def dpi_box() -> IntegerBox:
-    """Return a field for the resolution in dots per inch, with the last selected one."""
+    """Return a field for the resolution in dots per inch, which shows the last selection."""
     box = IntegerBox()
     box.setRange(MINIMUM_DPI, MAXIMUM_DPI)
     box.setSuffix(" dpi")

@@ -58,7 +58,7 @@ class ComparisonView(PaneView):
     """View that compares finished runs of a project, which are opened and read in threads."""
 
     MANUAL = "comparison"
-    """Name of the manual page on this view."""
+    """Name of the manual page about this view."""
 
     message = Signal(str)
     failed = Signal(str)

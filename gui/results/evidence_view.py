@@ -305,7 +305,7 @@ class EvidenceView(WithStructures, RunView):
     def _light_residues(self, positions: Sequence[int], row: int | None = None) -> None:
         """Highlight exactly these residues of the protein in the coverage map, the alignment and the structure.
 
-        `positions` are residue indices; `row` is the row of the peptide that consists of them, if any.
+        `positions` are residue indices; `row` is the row of the peptide that consists of these residues, if any.
         """
         protein, fold = self._protein, self._fold
         if protein is None:

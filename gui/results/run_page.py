@@ -51,7 +51,7 @@ class RunPage(QWidget):
     """
 
     MANUAL = "runs"
-    """Name of the manual page on this window page."""
+    """Name of the manual page about this page."""
 
     noted = Signal(RunNote)
     results_requested = Signal()

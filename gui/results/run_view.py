@@ -337,7 +337,7 @@ class RunView(PaneView):
         self.follow_ups[kind].setToolTip(why_not or self._follow_up_tips[kind])
 
     def _why_not(self, kind: str) -> str:
-        """Return why no follow-up search of this kind can use the shown run, or '' if one can."""
+        """Return the reason why follow-up searches of this kind cannot use the shown run, or ''."""
         return ""
 
     def _make_export_action(self) -> None:

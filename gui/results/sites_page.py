@@ -23,7 +23,7 @@ _PARTS = (3, 2)
 
 _NARROW = 15
 _FIRST = "position", "residue", "site_probability", "localisation_q_value"
-"""Columns that are placed directly after the first one, so that they are visible in a narrow window."""
+"""Columns that are placed directly after the first column, so that they are visible in a narrow window."""
 _SITE_VALUES = "best_psm", "protein", "position", "residue", "modification"
 _PSM_SITE_VALUES = "psm", "peptide", "modification", "position", "site_probability", "possible_positions", "probabilities"
 """Columns that `SitesPage.siteChosen` and `SitesPage.psmSiteChosen` include, shown or not."""

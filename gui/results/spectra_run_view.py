@@ -46,7 +46,7 @@ class SpectraRunView(RunView):
     no_match : str
         Text shown if no row of `matches` is selected.
     listed : SpectrumPanel, optional
-        List of all spectra that replaces the default one.
+        List of all spectra that replaces the default list.
     """
 
     def __init__(

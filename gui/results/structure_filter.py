@@ -91,7 +91,7 @@ THRESHOLDS = (
 
 
 class OptionalNumberBox(NumberBox):
-    """Number field that may be empty, which sets no limit; in an empty field, an arrow sets `first`."""
+    """Number field that sets no limit while it is empty; an arrow then sets the value `first`."""
 
     def __init__(self, step: float, first: float) -> None:
         super().__init__(None, None)

@@ -45,7 +45,7 @@ class WithStructures(_View):
     """The splitter to which the panel is added."""
     _last_folder = ""
     _scene_suffix = ""
-    """Appended to the name of the shown chain in the suggested name of a folder."""
+    """Text after the name of the shown chain in the suggested name of a folder."""
 
     def superpose_selected(self) -> None:
         """Superpose other chains on the shown chain."""

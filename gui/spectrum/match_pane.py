@@ -1,4 +1,4 @@
-"""Pane of a PSM: its annotated spectrum, alone or mirrored with another, and its star and comment."""
+"""Pane of a PSM: its annotated spectrum, alone or mirrored with another spectrum, and its star and comment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

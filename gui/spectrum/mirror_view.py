@@ -12,7 +12,7 @@ from proteoscope.gui.spectrum.spectrum_view import RING
 
 
 class MirrorView(SpectrumPage):
-    """Widget that shows a spectrum mirrored with another, a single spectrum, or a text."""
+    """Widget that shows two mirrored spectra, a single spectrum, or a text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         plot = FigureView("Mirrored spectra", least=(160, 130), has_heading=False)
@@ -31,7 +31,7 @@ class MirrorView(SpectrumPage):
         self._show_in_place(text)
 
     def show_spectra(self, spectra: MirroredSpectra) -> None:
-        """Show a spectrum and, if given, the spectrum below with which it is compared."""
+        """Show a spectrum and, if given, the spectrum with which it is compared below it."""
         self.spectra = spectra
         self._title.set_text(spectra.title)
         self.plot.show_figure(mirror_figure(spectra))

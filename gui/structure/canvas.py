@@ -169,7 +169,8 @@ class StructureCanvas(QWidget):
     def refresh_later(self) -> None:
         """Redraw after a minor change of the scene, such as a side chain.
 
-        The overlay is redrawn at once, the scene with the next picture, at the latest with the smooth one that follows after a short pause.
+        The overlay is redrawn at once, the scene with the next picture, at the latest with the smooth picture that follows after a short
+        pause.
         """
         self._is_stale = True
         if not self.is_spinning:
@@ -517,7 +518,7 @@ class StructureCanvas(QWidget):
         return self._made
 
     def _fall_back(self, why: str) -> None:
-        """Replace the renderer by one without OpenGL; `why` is the reason."""
+        """Replace the renderer by a renderer without OpenGL; `why` is the reason."""
         if self._renderer is not None:
             self._renderer.close()
         self._renderer, self.why_drawn, self._made = DrawnRenderer(), why, None

@@ -54,7 +54,7 @@ class ParquetTableModel(QAbstractTableModel):
     extras : sequence of str
         Names of further columns that are read for `values` but never shown.
     palette : callable
-        Function that returns the palette whose placeholder colour decoys have; called at each use to follow the theme.
+        Function that returns the palette, called at each use to follow the theme; decoys have its placeholder colour.
     parent : QObject or None
         Owner of the model.
     """
