@@ -26,7 +26,9 @@ __all__ = [
 
 _PROTEIN = Column("protein", meaning="Row of the protein in the table of proteins, from 0", kind="identifier", rows_of="proteins")
 _ACCESSION = Column("accession", "Protein", "Accession of the protein", width=18, entries="proteins")
-_CHAIN = Column("chain", "Chain", "Structure chain, as file name, colon and chain", width=16, is_nullable=True, entries="structures")
+_CHAIN = Column(
+    "chain", "Chain", "Structure chain: file name, colon and name of the chain", width=16, is_nullable=True, entries="structures"
+)
 _CHAIN_ROW = Column(
     "chain_row", meaning="Row of the chain in the table of chains, from 0", kind="identifier", rows_of="chains", is_nullable=True
 )
@@ -76,7 +78,7 @@ _KIND = Column(
     "kind",
     "Kind",
     "Relation to the protein: same (at least 95 % identity), homologous (at least 30 %), distant (less), or remote"
-    " (found by the fold of the most similar chain)",
+    " (with the fold of the most similar chain)",
     width=11,
     pattern="same|homologous|distant|remote",
 )
@@ -174,7 +176,7 @@ CHAINS = Table.from_columns(
         _PROTEIN,
         _ACCESSION,
         Column("rank", "Rank", "Rank of the chain among the chains of the protein, by alignment score", "integer", 5, low=1),
-        Column("chain", "Chain", "Structure chain, as file name, colon and chain", width=16, entries="structures"),
+        Column("chain", "Chain", "Structure chain: file name, colon and name of the chain", width=16, entries="structures"),
         _KIND,
         Column(
             "identity",
@@ -206,7 +208,7 @@ CHAINS = Table.from_columns(
         replace(
             STRUCTURE_HITS.by_name["tm_score_query"],
             name="tm_score",
-            meaning="TM-score of a remote chain and the similar chain by whose fold it was found, normalised by the similar chain's length",
+            meaning="TM-score of a remote chain with the similar chain of the same fold, normalised by the length of the similar chain",
             low=0,
         ),
         Column("through", "Found by", "For remote chains: similar chain of the protein that has the same fold", width=16, is_nullable=True),
@@ -246,7 +248,7 @@ SITES = Table.from_columns(
         Column(
             "is_alternative",
             "Alternative",
-            "True for a site that is less likely than another one of the same modification; its PSMs are not counted as modified residues",
+            "True for a site that is less likely than another site of the same modification; it is not counted as a modified residue",
             "truth",
             9,
             is_optional=True,
@@ -379,7 +381,7 @@ PARALOGUES = Table.from_columns(
         Column(
             "supported",
             "Supported",
-            "Proteins with identified peptides of their own, which the other protein does not contain: first, other, both or neither",
+            "Proteins with identified peptides that the other protein does not contain: first, other, both or neither",
             width=9,
             pattern="first|other|both|neither",
         ),

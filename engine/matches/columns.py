@@ -111,7 +111,7 @@ PSM_COLUMNS = (
     Column(
         "delta_score",
         "Delta score",
-        "Difference of the score to that of the next candidate of the spectrum",
+        "Score minus the score of the next candidate of the spectrum",
         "number",
         8,
         3,
@@ -208,8 +208,8 @@ MATCH_CLASS = Column(
     "match_class",
     "Class",
     "Class of the match with its own error rate: specific (both peptide ends are sites of the enzyme), reading frame (the same, of a "
-    "translated database), isotope error, semi-specific, non-specific, known modification, variant, contaminant, or second pass; the "
-    "last that applies",
+    "translated database), isotope error, semi-specific, non-specific, known modification, variant, contaminant, or second pass. If "
+    "several apply, the last of them",
     width=12,
     pattern="|".join((TRANSLATED, *CLASSES)),
     is_optional=True,
@@ -228,11 +228,11 @@ SHIFT_COLUMNS = (
         ' "or" differ by less than the precursor tolerance',
         width=30,
     ),
-    Column("site", "Site", "Residue or terminus with the highest score if the mass shift is placed there", width=7),
+    Column("site", "Site", "Residue or terminus at which the mass shift gives the highest score", width=7),
     Column(
         "site_probability",
         "Site prob.",
-        "Probability that the mass shift is at the site, from the ions that distinguish the site from others",
+        "Probability that the mass shift is at the site, from the ions that distinguish the site from other sites",
         "number",
         9,
         3,

@@ -157,7 +157,7 @@ ENGINE_SCORES = (
     EngineScore(
         "delta_cn",
         "ΔCn",
-        "Difference of XCorr to that of the next candidate, as a fraction of XCorr",
+        "XCorr minus the XCorr of the next candidate, as a fraction of XCorr",
         (
             "delta_cn",
             "deltacn",
@@ -172,7 +172,7 @@ ENGINE_SCORES = (
     EngineScore(
         "delta",
         "Engine's delta",
-        "Difference of the search engine's score to that of the next candidate",
+        "Search engine's score minus the score of the next candidate",
         ("delta score", "delta_score", "delta_next", "deltascore"),
         0,
     ),

@@ -23,7 +23,7 @@ _POSITION = Column(
 _PROBABILITY = Column(
     "site_probability",
     "Site prob.",
-    "Probability that the modification is at the site, from the ions that distinguish the site from others",
+    "Probability that the modification is at the site, from the ions that distinguish the site from other sites",
     "number",
     9,
     4,

@@ -20,7 +20,7 @@ MODIFICATIONS = Table.from_columns(
         Column(
             "mass",
             "Mass",
-            "Mass shift: difference to the mass of the unmodified peptide",
+            "Mass shift: difference from the mass of the unmodified peptide",
             "number",
             10,
             4,

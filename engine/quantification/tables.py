@@ -109,7 +109,7 @@ CHANGES = Table.from_columns(
         Column(
             "log2_fold_change",
             "log2 change",
-            "Mean log2 quantity in the first condition minus that in the reference condition",
+            "Mean log2 quantity in the first condition minus the mean in the reference condition",
             "number",
             10,
             3,
@@ -149,8 +149,8 @@ CHANGES = Table.from_columns(
         Column(
             "outcome",
             "Outcome",
-            "changed or unchanged: tested at the FDR of changed proteins; only here: quantified only in the first condition;"
-            " only there: only in the reference condition; not tested: too few values; no shared ion: no ratio; absent",
+            "changed or unchanged: tested at the FDR of changed proteins; only here: quantified only in the first condition; only there:"
+            " only in the reference condition; not tested: too few values; no shared ion: no ratio; absent: quantified in neither",
             width=12,
             pattern="changed|unchanged|only here|only there|not tested|no shared ion|absent",
         ),
@@ -175,7 +175,7 @@ CHANGES = Table.from_columns(
         Column(
             "n_imputed",
             "Imputed",
-            "Number of samples of both conditions with an imputed quantity; they are not among the measured ones",
+            "Number of samples of both conditions with an imputed quantity; they do not count as measured",
             "integer",
             8,
             low=0,
@@ -211,7 +211,7 @@ MISSING = Table.from_columns(
         Column(
             "p_value",
             "p-value",
-            "Two-sided p-value of Fisher's exact test: samples without a quantity in this condition and in all others",
+            "Two-sided p-value of Fisher's exact test: samples without a quantity in this condition against those in all others",
             "probability",
             9,
             is_nullable=True,
@@ -227,8 +227,8 @@ MISSING = Table.from_columns(
         Column(
             "outcome",
             "Outcome",
-            "measured in all samples of the condition; partly missing; missing in the condition: in all its samples, but not in all of the"
-            " others; missing in all conditions",
+            "measured in all samples of the condition; partly missing; missing in the condition: missing in all its samples, but not in all"
+            " other samples; missing in all conditions",
             width=18,
             pattern="measured|partly missing|missing in the condition|missing in all",
         ),
@@ -456,7 +456,7 @@ _OF_SITE = (
 _SITE_PROBABILITY = Column(
     "site_probability",
     "Site prob.",
-    "Probability of the site in the best match of the peptidoform; for a site that of its best peptidoform",
+    "Probability of the site in the best match of the peptidoform; for a site, the probability in its best peptidoform",
     "number",
     9,
     4,
@@ -510,7 +510,7 @@ SITE_QUANTITIES = Table.from_columns(
         Column(
             "log2_relative",
             "log2 to protein",
-            "log2 quantity of the site minus that of the protein's peptidoforms without localised modifications",
+            "log2 quantity of the site minus the log2 quantity of the protein's peptidoforms without localised modifications",
             "number",
             10,
             3,

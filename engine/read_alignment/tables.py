@@ -67,7 +67,7 @@ ALIGNMENTS = Table.from_columns(
         Column(
             "score",
             "Score",
-            "Score of the best alignment; empty if no alignment has at most the maximum number of gaps",
+            "Score of the best alignment; empty if there is no alignment within the maximum number of gaps",
             "integer",
             8,
             type="int32",
@@ -93,7 +93,7 @@ ALIGNMENTS = Table.from_columns(
         Column(
             "strand",
             "Strand",
-            "Strand of the read that is aligned: + as given, - its reverse complement",
+            "Aligned strand of the read: + the read as given, - its reverse complement",
             width=7,
             is_nullable=True,
             pattern="[+-]",
@@ -101,7 +101,7 @@ ALIGNMENTS = Table.from_columns(
         Column(
             "cigar",
             "CIGAR",
-            "CIGAR string along the reference: = equal, X different, I only in the read, D only in the reference",
+            "CIGAR string: = equal bases, X different bases, I bases only in the read, D bases only in the reference",
             width=24,
             is_nullable=True,
             pattern=_CIGAR,
