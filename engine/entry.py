@@ -229,7 +229,7 @@ class Option:
 STRICT_OPTION = Option(
     "strict",
     "Refuse files with spectra that cannot be read",
-    "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
+    "refuse files with spectra that cannot be read; without it these spectra are left out and counted",
 )
 
 

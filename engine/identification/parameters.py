@@ -61,8 +61,8 @@ class IdentificationParameters(SpectrumSearchParameters):
         "automatic",
         title="Localise modifications",
         group=MODIFICATIONS,
-        help="Variable modifications whose sites are reported, with probabilities and false localisation rates. automatic: those of"
-        " residues, except Oxidation (M); all: those of residues; none.",
+        help="Variable modifications whose sites are reported, with probabilities and false localisation rates. automatic:"
+        " modifications of residues, except Oxidation (M); all: modifications of residues; none: no sites.",
     )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     calibrate_tolerance: bool = parameter(
@@ -130,8 +130,8 @@ class IdentificationParameters(SpectrumSearchParameters):
         False,
         title="Second pass",
         group=SECOND_PASS,
-        help="Search unidentified spectra, and those identified in less likely classes such as variants, again, only against the"
-        " identified proteins, with the second-pass modifications and specificity.",
+        help="Search unidentified spectra, and spectra identified in less likely classes such as variants, a second time: only against"
+        " the identified proteins, with the second-pass modifications and specificity.",
     )
     second_pass_modifications: tuple[str, ...] = parameter(
         ("Oxidation (M)", "Deamidated (NQ)", "Gln->pyro-Glu (N-term Q)", "Acetyl (Protein N-term)"),

@@ -53,7 +53,7 @@ LIBRARY_SEARCH = Search(
             "Protein databases",
             "proteins",
             "FASTA",
-            "proteins in which peptides are placed; may be given several times",
+            "proteins to which peptides are mapped; may be given several times",
             option="--database",
             is_offered_again=True,
             wanted="a protein database",

@@ -136,7 +136,7 @@ PSM_COLUMNS = (
         is_nullable=True,
     ),
     Column("rank", "Rank", "Rank of the match among the candidates of the spectrum, by score", "integer", 5, is_shown=False, type="int8"),
-    Column("is_decoy", "Decoy", "True for decoys. Decoys serve to estimate the number of false matches", "truth", 6, is_shown=False),
+    Column("is_decoy", "Decoy", "True for decoys. Decoys are used to estimate the number of false matches", "truth", 6, is_shown=False),
     Column("psm_id", meaning="Row of the PSM in the table of PSMs, from 0", kind="identifier"),
     Column("spectrum_index", meaning="Index of the spectrum in its file, from 0", kind="identifier"),
     Column("spectrum", meaning="Row of the spectrum in the table of spectra, from 0", kind="identifier", rows_of="spectra"),
@@ -298,7 +298,7 @@ PEPTIDE_COLUMNS = (
         9,
         is_nullable=True,
     ),
-    Column("is_decoy", "Decoy", "True for decoys. Decoys serve to estimate the number of false matches", "truth", 6, is_shown=False),
+    Column("is_decoy", "Decoy", "True for decoys. Decoys are used to estimate the number of false matches", "truth", 6, is_shown=False),
     Column(
         "posterior_error_probability",
         "PEP",
@@ -332,7 +332,7 @@ PROTEIN_COLUMNS = (
     ),
     Column("score", "Score", "Score of the group", "number", 8, is_nullable=True),
     Column("q_value", "q-value", "Minimum FDR at which the protein group is accepted", "probability", 8, is_nullable=True),
-    Column("is_decoy", "Decoy", "True for decoys. Decoys serve to estimate the number of false matches", "truth", 6, is_shown=False),
+    Column("is_decoy", "Decoy", "True for decoys. Decoys are used to estimate the number of false matches", "truth", 6, is_shown=False),
     Column(
         "razor_peptides",
         "Razor",

@@ -66,8 +66,8 @@ MATCH_FILES = (
 )
 PERCOLATOR_INPUT = _matches("pin", "Features for Percolator and mokapot", lambda: matches.writers.pin.write_pin, ".pin")
 PLACES_ON_GENOMES = (
-    _matches("gff3", "Places on the genome, GFF3", lambda: matches.writers.genome.write_gff3, ".gff3", ".gff"),
-    _matches("bed", "Places on the genome, BED", lambda: matches.writers.genome.write_bed, ".bed"),
+    _matches("gff3", "Positions on the genome, GFF3", lambda: matches.writers.genome.write_gff3, ".gff3", ".gff"),
+    _matches("bed", "Positions on the genome, BED", lambda: matches.writers.genome.write_bed, ".bed"),
 )
 """Formats with nucleotide positions, for runs that translated nucleotides."""
 SITES_FOR_PERSEUS = Export(

@@ -49,11 +49,11 @@ MODIFIED_SEARCH = Search(
         Option(
             "from_project",
             "Project whose unidentified spectra are searched",
-            "search what an identification in this project left unidentified",
+            "search the spectra that an identification in this project left unidentified",
             metavar="DIR",
             is_project=True,
         ),
-        Option("run", "Identification", "of that project, which identification (default: the newest)", metavar="RUN"),
+        Option("run", "Identification", "identification in the project of --from-project (default: the newest)", metavar="RUN"),
     ),
     shortcuts=("mass_shift", "hits_per_spectrum"),
     writes="project",

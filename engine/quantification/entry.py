@@ -61,7 +61,7 @@ QUANTIFICATION = Search(
         Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE", editor="design"),
         Option("experiment", "", "quantify all finished runs of the experiment of the project; its table of runs is the design"),
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
-        Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
+        Option("report", "Tables and pages", "write tables and pages into this folder, created if missing", metavar="DIR"),
     ),
     methods=lambda: quantification.summary.methods,
     # The views are above this package, and are imported when pages are written.

@@ -207,7 +207,7 @@ class QuantificationParameters(SearchParameters):
         (),
         title="Conditions",
         group=_CHANGES,
-        help="Conditions of the design to compare, separated by commas. The others are compared with the first. Empty: all conditions.",
+        help="Conditions of the design to compare, separated by commas. The first is compared with all others. Empty: all conditions.",
     )
     normalisation: Literal["median", "none"] = parameter(
         "median",

@@ -44,8 +44,8 @@ READ_ALIGNMENT = Search(
     name="read alignment",
     question="Where do my reads align?",
     manual="reads",
-    purpose="Align reads with a bounded number of gaps",
-    description="Align all reads with all references, or map each read, exactly and with a bounded number of gaps.",
+    purpose="Align reads with a maximum number of gaps",
+    description="Align all reads with all references, or map each read, exactly and with a maximum number of gaps.",
     epilog=_EPILOG,
     job="Align {patterns} with {texts}",
     icon="reads",
@@ -83,7 +83,7 @@ READ_ALIGNMENT = Search(
     options=(
         Option("pairs", "Align pair by pair", "align the i-th read only with the i-th reference"),
         Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of READS", metavar="FILE"),
-        Option("sorted", "", "of SAM and BAM: the records are sorted by their place in the references"),
+        Option("sorted", "", "sort the records of SAM and BAM by their position on the references"),
     ),
     shortcuts=(
         "maximum_gaps",
@@ -107,9 +107,9 @@ READ_ALIGNMENT = Search(
     exports=(
         _alignments("tsv", "Table, tab-separated", ".tsv"),
         _alignments("sam", "Alignments as SAM", ".sam"),
-        _alignments("sorted-sam", "Alignments as SAM, sorted by place", ".sorted.sam"),
+        _alignments("sorted-sam", "Alignments as SAM, sorted by position", ".sorted.sam"),
         _alignments("bam", "Alignments as BAM", ".bam", is_binary=True),
-        _alignments("sorted-bam", "Alignments as BAM, sorted by place, with its index", ".sorted.bam", is_binary=True),
+        _alignments("sorted-bam", "Alignments as BAM, sorted by position, with its index", ".sorted.bam", is_binary=True),
         _alignments("paf", "Alignments as PAF", ".paf"),
     ),
     demo=Demo({"texts": ("lambda_phage.fasta.gz",), "patterns": ("lambda_reads.fastq.gz",)}, "map-to-genome"),

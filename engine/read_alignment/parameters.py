@@ -39,8 +39,8 @@ class ReadAlignmentParameters(SearchParameters):
         "forward",
         title="Strands",
         group=_ALIGNMENT,
-        help="Strands of nucleotide reads. forward: the read as it is; both: also its reverse complement, and the better is"
-        " reported. With mode 'within' or 'local', both strands are always used.",
+        help="Strands of nucleotide reads. forward: the read as it is; both: also its reverse complement, and the better"
+        " alignment is reported. With mode 'within' or 'local', both strands are always used.",
     )
     seed_length: int = parameter(
         0,
@@ -118,8 +118,8 @@ class ReadAlignmentParameters(SearchParameters):
         title="Mate pairing",
         group=_MAPPING,
         advanced=True,
-        help="order: the first read of one file belongs to the first of the other, and so on; name: reads with the same name are"
-        " mates in any order, without endings such as /1 and /2.",
+        help="order: the i-th reads of both files are mates; name: reads with the same name, apart from endings such as /1 and /2, are"
+        " mates, in any order.",
     )
     interleaved: Literal["auto", "yes", "no"] = parameter(
         "auto",

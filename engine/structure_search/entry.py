@@ -93,7 +93,7 @@ STRUCTURE_SEARCH: Search = Search(
         Option(
             "complexes",
             "",
-            "write a table of files: all chains of a query's file together, ranked by their sum",
+            "write a table of target files: all chains of a file are compared together and ranked by the sum of their scores",
             metavar="FILE",
             is_output_file=True,
         ),
