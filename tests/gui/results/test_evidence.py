@@ -254,7 +254,7 @@ def test_evidence_view_shows_basis_of_remote_chains_and_conservation(shared_data
     qtbot.waitUntil(lambda: view._fold is not None and view._fold.near.values["kind"] == "remote")
     settle(view, qtbot)
     pair, panel = view.alignment.plot.pair, view.structures
-    assert pair is not None and any("found by the fold of d1mbaa_" in fact for fact in pair.facts)
+    assert pair is not None and any("found by the similarity to the fold of d1mbaa_" in fact for fact in pair.facts)
     assert panel is not None and panel.scene.query is not None
     evidence = panel.scene.query.evidence
     protein = view._protein
