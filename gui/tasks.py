@@ -522,5 +522,5 @@ class DatabaseTask(WritingTask):
     def outcome(written: Any, locale: QLocale) -> str:
         """Return a text with the size of the database and the number of skipped chains."""
         chains, skipped = written.chains, len(written.skipped)
-        held = f"{locale.toString(len(chains))} chains, {locale.toString(int(chains.offsets[-1]))} residues"
+        held = f"{locale.toString(len(chains))} chain{'' if len(chains) == 1 else 's'}, {locale.toString(int(chains.offsets[-1]))} residues"
         return held + (f"; {locale.toString(skipped)} skipped" if skipped else "")

@@ -149,7 +149,7 @@ def draw_overlaps(
     title = f"{level.plural[0].upper()}{level.plural[1:]} at {threshold * 100:g} % FDR"
     shapes: list[Shape] = [Label(8, font_size * 1.8, title, is_bold=True)]
     if n_more:
-        shapes.append(Label(width - 8, font_size * 1.8, f"{n_more} smaller sets are not shown", "end", "faint"))
+        shapes.append(Label(width - 8, font_size * 1.8, f"{counted(n_more, 'smaller set')} not shown", "end", "faint"))
     highest = max((intersection.count for intersection in shown), default=1)
     step = min(34.0, (width - left - 10) / max(1, len(shown)))
     for run in range(n_runs):

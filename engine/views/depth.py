@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.drawings import Axis
 from proteoscope.engine.views.figures import Bars, Figure, Panel, Picked
 from proteoscope.engine.views.palette import Shade
@@ -143,5 +144,5 @@ def depth_figure(depth: Depth) -> Figure:
         return Picked(positions, depth.tip(*positions))
 
     panel = Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view, pick=pick)
-    counted = f"{depth.n_alignments} alignments, {depth.mean:.2f} on average, {depth.most} at most"
-    return Figure(f"Depth of {depth.name}", f"{depth.name}, {depth.length} bases: {counted}", (panel,), size=(460.0, 200.0))
+    summary = f"{counted(depth.n_alignments, 'alignment')}, {depth.mean:.2f} on average, {depth.most} at most"
+    return Figure(f"Depth of {depth.name}", f"{depth.name}, {counted(depth.length, 'base')}: {summary}", (panel,), size=(460.0, 200.0))

@@ -19,6 +19,7 @@ from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.shared_names import without_folders
 from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Label, Shape, Stroke, format_colour, shortened, svg, text_width
@@ -256,7 +257,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
             written.append(_write(folder / f"{name}.html", _html(page, f"{name}.pdf").encode(errors="replace")))
             written.append(_write(folder / f"{name}.pdf", _pdf(page, account.title)))
             progress.advance(1)
-        reported = f"{n:,} proteins" + (f", the first {MAXIMUM_PAGES:,} of them" if n > MAXIMUM_PAGES else "")
+        reported = counted(n, "protein") + (f", the first {MAXIMUM_PAGES:,} of them" if n > MAXIMUM_PAGES else "")
         rows = [
             f'<tr><td><a href="{name}.html">{shown(protein.accession)}</a></td><td><a href="{name}.pdf">PDF</a></td>'
             f'<td class="n">{protein.coverage.fraction * 100:.1f} %</td>'

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 
 from proteoscope.engine.formats.features import FEATURE_GROUPS
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views import drawings
 from proteoscope.engine.views.coverage import feature_lanes
 from proteoscope.engine.views.drawings import Drawing, Label, Shape, Stroke
@@ -61,7 +62,7 @@ class HitSheet(Sheet):
         names: Sequence[str] = (),
     ) -> None:
         self.hits, self.measure, self.n_bars, self.groups = hits, measure, n_bars, groups
-        self.title = f"{len(hits.bars)} hits along {hits.query}"
+        self.title = f"{counted(len(hits.bars), 'hit')} along {hits.query}"
         self.chosen: int | None = None
         self.line = line = measure.line
         self.names = [measure.elided(name, width * _NAMES_SHARE) for name in names]

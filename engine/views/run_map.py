@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.arrays import SpectrumRow
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.drawings import Axis
 from proteoscope.engine.views.figures import Figure, LegendEntry, Panel, Picked, Pixels
 from proteoscope.engine.views.palette import Ink, Ion, Palette, rgb_of
@@ -158,14 +159,14 @@ def run_map_figure(points: MapPoints, shown: frozenset[int] = frozenset(_LEGEND)
         title, short = "Spectra in the order of the files (they have no retention times)", "Order of the files"
     titles: tuple[str, ...] = (title, short)
     if points.n_missing:
-        missing = f"{points.n_missing:,}"
-        titles = (f"{title}; {missing} spectra without coordinates are not shown", f"{short}; {missing} not shown", short)
+        missing = counted(points.n_missing, "spectrum", "spectra")
+        titles = (f"{title}; {missing} without coordinates not shown", f"{short}; {points.n_missing:,} not shown", short)
     x, mz = points.whole
     x_axis = Axis(*x, titles[0], is_whole=not points.has_times, short_titles=titles[1:])
     panel = Panel(x_axis, Axis(*mz, "m/z"), (Pixels(render),), smallest=_SMALLEST, pick=pick)
-    counted = {status: f"{points.counts[status]:,} {STATUS_NAMES[status]}" for status in _LEGEND}
-    legend = tuple(LegendEntry(counted[status], STATUS_INKS[status]) for status in _LEGEND if status in shown)
-    described = f"Spectra by retention time and m/z: {', '.join(counted.values())}"
+    names = {status: f"{points.counts[status]:,} {STATUS_NAMES[status]}" for status in _LEGEND}
+    legend = tuple(LegendEntry(names[status], STATUS_INKS[status]) for status in _LEGEND if status in shown)
+    described = f"Spectra by retention time and m/z: {', '.join(names.values())}"
     return Figure("Map of the run", described, (panel,), legend=legend, size=(460.0, 300.0))
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.conservation import RESIDUES
 from proteoscope.engine.sequences.stack import OUTSIDE
 from proteoscope.engine.views.drawings import Bar, Basic, Clip, Drawing, Image, Label, Shape, Sticks, Stroke, Symbol
@@ -50,7 +51,7 @@ class StackSheet(Sheet):
     def __init__(self, stack: ColouredStack, measure: TextMeasure, height: float | None = None) -> None:
         self.stack, self.measure, self.marked = stack, measure, -1
         n_hits, n_columns = len(stack.stack) - 1, len(stack.columns)
-        self.title = f"{n_hits} hits below {stack.stack.query_name}, {stack.stack.n_columns} columns"
+        self.title = f"{counted(n_hits, 'hit')} below {stack.stack.query_name}, {counted(stack.stack.n_columns, 'column')}"
         self.line, self.cell = measure.line, measure.cell()
         self.name = (_NAME_CHARACTERS + 1) * self.cell
         has_space = height is None or height >= (_LOGO + _HEAD + _LEAST_HITS + _FOOT) * self.line

@@ -84,8 +84,8 @@ class StackView(QWidget):
             n = len(stack.rows)
             of = f" (the best of {locale.toString(stack.total)})" if stack.total > n else ""
             opened = int(stack.stack.is_opened.sum())
-            columns = f"insertions open {locale.toString(opened)} columns" if opened else "no insertions"
-            self._title.set_text(f"{locale.toString(n)} hits{of} below {stack.stack.query_name}, {columns}")
+            columns = f"insertions open {locale.toString(opened)} column{'' if opened == 1 else 's'}" if opened else "no insertions"
+            self._title.set_text(f"{locale.toString(n)} hit{'' if n == 1 else 's'}{of} below {stack.stack.query_name}, {columns}")
         for button in (self.save_button, self.export_button):
             button.setEnabled(stack is not None)
         if stack is None:

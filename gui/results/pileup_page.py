@@ -154,7 +154,7 @@ class PileupPage(QWidget):
         n = self.locale().toString(len(track))
         name = "" if self._shown is None else self._shown.name
         is_here = not name or bool(track.within(name, 1, 1 << 31, 1))
-        self.track_label.set_text(f"{track.name}: {n} features" + ("" if is_here else f", none on {name}"))
+        self.track_label.set_text(f"{track.name}: {n} feature{'' if len(track) == 1 else 's'}" + ("" if is_here else f", none on {name}"))
         self._show_features()
         if track.warning:
             self.message.emit(track.warning)

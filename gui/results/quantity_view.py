@@ -166,14 +166,14 @@ class QuantityView(RunView):
             for result, noun in ((overview.proteins, "protein"), (overview.peptides, "peptide"))
             for n, n_all in ((int(result.has.any(axis=1).sum()), len(result.has)),)
         ]
-        ending = f"in {len(overview.proteins.samples)} samples"
+        ending = f"in {counted(len(overview.proteins.samples), 'sample')}"
         chosen, volcano = self.filters.chosen, overview.volcano_of(self.filters.chosen.comparison)
         large, chip = counts, ""
         if volcano is not None:
             n = int(volcano.changed(chosen.q_value, chosen.fold_change).sum())
             comparison = shortened(volcano.comparison, 50)
-            ending += f"; {QLocale().toString(n)} of {QLocale().toString(len(volcano))} tested change, {comparison}"
-            large = [counts[0], SummaryNumber(n, "changes", "change")]
+            ending += f"; {QLocale().toString(n)} of {QLocale().toString(len(volcano))} tested proteins changed, {comparison}"
+            large = [counts[0], SummaryNumber(n, "changed protein", "changed proteins")]
             chip = f"at {fdr_text(chosen.q_value, QLocale())}"
         self.header.show_counts(counts, ending, large=large, chip=chip)
 

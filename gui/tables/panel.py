@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 
 from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.actions import delayed
@@ -215,7 +216,7 @@ class TablePanel(QWidget):
     def _show_count(self) -> None:
         n = len(self.model.rows)
         self.count_label.setText(QLocale().toString(n))
-        self.view.setAccessibleDescription(f"{n} rows {self.scope_text}".strip())
+        self.view.setAccessibleDescription(f"{counted(n, 'row')} {self.scope_text}".strip())
         self.error = ""
         wanted, self._wanted = self._wanted, None
         position = None if wanted is None else self.model.position_of(wanted)

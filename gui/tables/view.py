@@ -277,7 +277,7 @@ class TableView(QTableView):
             except StorageError as error:
                 self.failed.emit(f"The table was not saved. {error}")
             else:
-                self.message.emit(f"Saved {self._number(len(positions))} rows to {path.name}.")
+                self.message.emit(f"Saved {self._number(len(positions))} {'row' if len(positions) == 1 else 'rows'} to {path.name}.")
 
         self._model.texts(positions, self._columns_in_sight(), write)
 

@@ -157,4 +157,4 @@ def test_lc_ms_map_time_axis_title_fits_its_width(has_times: bool) -> None:
     titles = [axis.fitting_title(lambda text: 7.0 * len(text), width) for width in (200, 300, 500, 2000)]
     assert all(7 * len(title) <= width for width, title in zip((200, 300, 500, 2000), titles, strict=True))
     assert [len(title) for title in titles] == sorted(len(title) for title in titles)
-    assert titles[-1].endswith("1 spectra without coordinates are not shown")
+    assert titles[-1].endswith("1 spectrum without coordinates not shown")

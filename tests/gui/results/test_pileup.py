@@ -118,7 +118,7 @@ def test_annotation_track_is_above_the_pileup_or_reported_missing(view: ReadsVie
     (tmp_path / "some.bed").write_text(f"{name}\t1\t9\n{name}\t9\t1\n")
     with qtbot.waitSignal(view.message) as signal:
         page.add_track(tmp_path / "some.bed")
-    assert "1 line is left out" in signal.args[0] and "1 features" in page.track_label.full_text
+    assert "1 line is left out" in signal.args[0] and "1 feature" in page.track_label.full_text
 
 
 def test_pileup_excludes_filtered_alignments(view: ReadsView, qtbot: QtBot) -> None:
