@@ -42,7 +42,7 @@ class ClusteringSummary(Summary):
         """Return lines about the clusters and their agreement with labels."""
         fraction = self.n_clustered / max(1, self.n_spectra) * 100
         clusters, spectra = counted(self.n_clusters, "cluster holds", "clusters hold"), counted(self.n_spectra, "spectrum", "spectra")
-        lines = [f"{clusters} {self.n_clustered:,} of {spectra} ({fraction:.1f} %); the others are alone"]
+        lines = [f"{clusters} {self.n_clustered:,} of {spectra} ({fraction:.1f} %); the other spectra are unclustered"]
         if self.quality is not None:
             result = self.quality
             lines.append(
@@ -93,8 +93,9 @@ class ExplanationSummary(Summary):
         certainty = self.counts()[0].certainty
         return [
             f"{self.n_identified:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} are identified (run {self.source_run})",
-            f"At {self.fdr * 100:.3g} % FDR {self.n_explained:,} of the {self.n_unidentified:,} others resemble one of "
-            f"{counted(self.n_peptides, 'peptide')}: {self.n_same:,} of the same mass, {self.n_modified:,} of another (probably modified)",
+            f"At {self.fdr * 100:.3g} % FDR {self.n_explained:,} of the {self.n_unidentified:,} unidentified spectra resemble one of "
+            f"{counted(self.n_peptides, 'peptide')}: {self.n_same:,} with the same mass, "
+            f"{self.n_modified:,} with another mass (probably modified)",
             *([f"  {certainty.text}"] if certainty is not None else []),
         ]
 

@@ -44,8 +44,8 @@ class EvidenceSummary(Summary):
         unknown = f", {n_unknown:,} where the file lacks the atoms to measure it" if n_unknown else ""
         return [
             f"{self.n_peptides:,} peptides of run {self.source_run} lie in {counted(self.n_proteins, 'protein')}",
-            f"{self.n_on_structures:,} of these {'has' if self.n_on_structures == 1 else 'have'} a similar chain with a structure,"
-            f" among {counted(self.n_chains, 'chain')}",
+            f"{self.n_on_structures:,} of these proteins {'has' if self.n_on_structures == 1 else 'have'} a similar chain"
+            f" among the structures ({counted(self.n_chains, 'chain')})",
             f"{self.n_placed_sites:,} of {self.n_sites:,} modified residues are mapped onto one: {self.n_on_surface:,} on the surface,"
             f" {self.n_buried:,} buried{unknown}",
             *filter(None, more),

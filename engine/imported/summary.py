@@ -90,7 +90,7 @@ def rate_sources(source_of: Mapping[str, str], score: str) -> str:
     """Return a sentence about the source of the q-values of each level; `score` is the title of the ranking score."""
     described = {
         "file": "those of the file",
-        "decoys": f"computed here from the decoys, by {score}",
+        "decoys": f"computed here from the decoys, ranked by {score}",
         "best match": "that of the best match, without a separate estimate",
         "none": "not known: the results have neither q-values nor decoys",
     }

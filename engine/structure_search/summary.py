@@ -47,7 +47,7 @@ class StructureSearchSummary(Summary):
         pairs = Count(self.n_queries * self.n_chains, "pair", "pairs")
         return [
             f"{queries.number:,} {queries.noun} against {chains.number:,} {chains.noun} ({self.n_residues:,} residues), {self.mode} mode",
-            f"{self.n_hits:,} {self.counts()[0].noun}; {self.n_aligned:,} of {pairs.number:,} {pairs.noun} took part in phase 2",
+            f"{self.n_hits:,} {self.counts()[0].noun}; {self.n_aligned:,} of {pairs.number:,} {pairs.noun} were aligned in phase 2",
             *map(_best_line, self.best),
         ]
 

@@ -180,7 +180,7 @@ def test_dependent_samples_run_after_identification(bench: Path, capsys: pytest.
     kinds = [run.kind for run in Project.open(bench).runs()]
     assert kinds[-3:] == ["identify", "modified", "evidence"]
     assert re.search(r"Guanidinyl|Methylthio|Carbamidomethyl", said), "residues of albumin are modified"
-    assert "1 of these has a similar chain with a structure" in said
+    assert "1 of these proteins has a similar chain among the structures" in said
     nearest = next(sequence for sequence in rows(bench, run, "proteins") if sequence["chain"])
     assert "ALBU_BOVIN" in nearest["accession"] and 0.7 < nearest["identity"] < 0.8
     # The sample has guanidinated lysines, on and below the surface, and near enough to others to be linked.
