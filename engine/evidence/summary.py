@@ -37,16 +37,16 @@ class EvidenceSummary(Summary):
     def lines(self) -> list[str]:
         """Return lines about the numbers of mapped peptides, proteins and residues."""
         more = [
-            f"{self.n_remote_chains:,} remote chains have the fold of a similar one" if self.n_remote_chains else "",
+            f"{self.n_remote_chains:,} remote chains have the fold of a similar chain" if self.n_remote_chains else "",
             f"{self.n_homologues:,} homologues show how conserved residues are" if self.n_homologues else "",
         ]
         n_unknown = self.n_placed_sites - self.n_on_surface - self.n_buried
-        unknown = f", {n_unknown:,} where the file lacks the atoms to measure it" if n_unknown else ""
+        unknown = f", {n_unknown:,} unknown because the file lacks atoms" if n_unknown else ""
         return [
             f"{self.n_peptides:,} peptides of run {self.source_run} lie in {counted(self.n_proteins, 'protein')}",
             f"{self.n_on_structures:,} of these proteins {'has' if self.n_on_structures == 1 else 'have'} a similar chain"
             f" among the structures ({counted(self.n_chains, 'chain')})",
-            f"{self.n_placed_sites:,} of {self.n_sites:,} modified residues are mapped onto one: {self.n_on_surface:,} on the surface,"
+            f"{self.n_placed_sites:,} of {self.n_sites:,} modified residues are on a similar chain: {self.n_on_surface:,} on the surface,"
             f" {self.n_buried:,} buried{unknown}",
             *filter(None, more),
         ]
