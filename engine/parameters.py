@@ -206,7 +206,7 @@ class SearchParameters(BaseModel):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values of other parameters that `changes` imply and does not contain; for example, a matrix implies gap costs."""
+        """Return values of other parameters that `changes` implies but does not contain; for example, a matrix implies gap costs."""
         return {}
 
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
@@ -322,13 +322,13 @@ def read_preset(search: str, preset: str) -> dict[str, Any]:
     if preset not in preset_names(search):
         path = Path(preset)
         if path.suffix != ".toml" and not is_there(path):
-            raise ParameterError(
-                f"there is no preset '{shortened(preset)}'; there are {', '.join(preset_names(search))}, or give a .toml file"
-            )
+            raise ParameterError(f"there is no preset '{shortened(preset)}'; choose {', '.join(preset_names(search))} or a .toml file")
     content = _read_toml(path)
     parameters = content.get("parameters", {name: value for name, value in content.items() if name != "description"})
     if not isinstance(parameters, dict):
-        raise InputError(path, "'parameters' is not a table", remedy="Write [parameters] and below it a line field = value each")
+        raise InputError(
+            path, "'parameters' is not a table", remedy="Write [parameters], and below it one line field = value per parameter"
+        )
     return parameters
 
 
@@ -340,14 +340,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
     InputError
         If the file cannot be read, is too large, or is not valid TOML.
     """
-    remedy = "A preset is TOML, a line field = value for each parameter"
+    remedy = "A preset is a TOML file with one line field = value per parameter"
     try:
         data = read_beginning(path, _MAXIMUM_PRESET_BYTES + 1)
         if len(data) > _MAXIMUM_PRESET_BYTES:
             raise InputError(path, f"is longer than the {_MAXIMUM_PRESET_BYTES:,} bytes of a preset", remedy=remedy)
         for number, line in enumerate(data.split(b"\n"), 1):
             if line.count(b".") > _MAXIMUM_POINTS:
-                raise InputError(path, f"has more than {_MAXIMUM_POINTS:,} points", place=f"line {number}", remedy=remedy)
+                raise InputError(path, f"has more than {_MAXIMUM_POINTS:,} dots", place=f"line {number}", remedy=remedy)
         return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the preset file") from None

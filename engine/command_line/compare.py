@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["add_compare"]
 
-_DESCRIPTION = "Compare finished runs: which spectra, peptides and proteins each finds, and where they answer differently."
+_DESCRIPTION = "Compare finished runs: which spectra, peptides and proteins each run identifies, and where the runs disagree."
 _EPILOG = """
-Any runs with PSMs, peptides and protein groups can be compared: identifications, searches for modified peptides. Into DIR go runs.tsv
-(which run is A, B, C...), parameters.tsv (parameters and databases in which the runs differ), overlaps.tsv (how many items exactly which
-runs accept), counts.tsv (how many each accepts at q-values up to 5 %), a table of the spectra, PSMs, peptidoforms, peptides, protein groups
-and proteins that some run accepts, disagreements.tsv (spectra that two runs answer differently), and figures as SVG, PDF or PNG: UpSet
-plots, counts, scores of two runs, and spectra with two answers. Isoleucine and leucine count as the same.
+All runs with PSMs, peptides and protein groups can be compared: identifications and searches for modified peptides. The files in DIR are
+runs.tsv (which run is A, B, C...), parameters.tsv (parameters and databases in which the runs differ), overlaps.tsv (for each combination
+of runs, the number of items that only these runs accept), counts.tsv (number of items that each run accepts at q-values up to 5 %), a table
+of the spectra, PSMs, peptidoforms, peptides, protein groups and proteins that at least one run accepts, disagreements.tsv (spectra for
+which two runs give different answers), and figures as SVG, PDF or PNG: UpSet plots, counts, scores of two runs, and spectra with two
+answers. Isoleucine and leucine count as the same.
 """
 
 
@@ -53,7 +54,7 @@ def add_compare(commands: Any) -> None:
     parser.add_argument(
         "--spreadsheet-safe",
         action="store_true",
-        help="put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula",
+        help="put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would read as a formula",
     )
     add_figure_options(parser)
     parser.set_defaults(command=_compare)
@@ -100,7 +101,7 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
     missing = [run for run in options.run if all(run != run_id for _, run_id in chosen)]
     if missing:
         raise InputError(
-            options.projects[0], f"there is no finished run '{missing[0]:.60}'", remedy="See run.json and results for their names"
+            options.projects[0], f"there is no finished run '{missing[0]:.60}'", remedy="The folder 'results' shows the run names"
         )
     views.run_comparison.check_number(len(chosen))
     opened: list[FinishedRun] = []

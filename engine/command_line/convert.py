@@ -24,11 +24,13 @@ from proteoscope.engine.results.counts import counted
 __all__ = ["add_convert"]
 
 _EPILOG = """
-MS2 spectra are written as the searches read them: peaks by m/z, profiles as centroids; MS1 scans are left out. m/z, intensities and
-precursors are the same numbers when they are read back: in mzML as 64-bit and 32-bit floats, in text with all the digits that takes.
+MS2 spectra are written as the searches read them: with peaks in the order of their m/z, and with profiles as centroids. MS1 scans are left
+out. Reading the file back gives exactly the same m/z, intensities and precursors: mzML contains 64-bit and 32-bit floats, and text formats
+contain all digits that are needed.
 
-Several choices hold together. A spectrum with several possible charges is chosen where one of them fits; one without a charge has no mass,
-and one without a time none either. --identified takes the files that were identified, by their content.
+A spectrum is selected if it meets all given conditions. If it has several possible charges, one of them must fit. A spectrum without a
+charge has no mass; it does not meet a condition on the mass. A spectrum without a retention time does not meet a condition on the time.
+--identified and --unidentified recognise the files of the identification by their content.
 
 Example: proteoscope convert run.mzML --out unknown.mgf --unidentified my_project --charge 2,3
 """
@@ -39,7 +41,7 @@ def add_convert(commands: Any) -> None:
     formats = [file_format.name for file_format in select_formats("spectra") if file_format.writer]
     parser = commands.add_parser(
         "convert",
-        help=f"write spectra, or some of them, as {', '.join(formats[:-1])} or {formats[-1]}",
+        help=f"write all or selected spectra as {', '.join(formats[:-1])} or {formats[-1]}",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -60,11 +62,11 @@ def add_convert(commands: Any) -> None:
         "--retention-time", metavar="FROM..TO", help="only spectra with a retention time in this range, in seconds, as 600..1200"
     )
     identified = parser.add_mutually_exclusive_group()
-    identified.add_argument("--identified", metavar="DIR", help="only spectra that an identification of this project identified")
-    identified.add_argument("--unidentified", metavar="DIR", help="only spectra that an identification of this project did not identify")
-    parser.add_argument("--run", metavar="ID", help="identification of the project that is used (default: the newest)")
+    identified.add_argument("--identified", metavar="DIR", help="only spectra that were identified in this project")
+    identified.add_argument("--unidentified", metavar="DIR", help="only spectra that were not identified in this project")
+    parser.add_argument("--run", metavar="ID", help="identification of the project that counts (default: the newest)")
     parser.add_argument("--q-value", type=float, metavar="Q", help="maximum q-value of identified spectra (default: 0.01)")
-    parser.add_argument("--strict", action="store_true", help="refuse files with spectra that cannot be read, instead of leaving these out")
+    parser.add_argument("--strict", action="store_true", help="refuse files with spectra that cannot be read, instead of leaving them out")
     parser.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads (default: all)")
     parser.set_defaults(command=_convert)
 
@@ -96,7 +98,7 @@ def _convert(options: argparse.Namespace) -> None:
 def _selection(options: argparse.Namespace) -> spectra.selection.SpectrumSelection:
     if options.run is not None or options.q_value is not None:
         if options.identified is None and options.unidentified is None:
-            raise ParameterError("--run and --q-value go with --identified or --unidentified")
+            raise ParameterError("--run and --q-value need --identified or --unidentified")
         if options.q_value is not None and not 0 <= options.q_value <= 1:
             raise ParameterError(f"--q-value {options.q_value:g} is not a q-value; expected 0 to 1")
     charges = None

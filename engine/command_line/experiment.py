@@ -59,15 +59,13 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
     remove.add_argument("runs", nargs="+", metavar="RUN_OR_FILE", help="names of runs, or their files")
     remove.set_defaults(command=_remove)
 
-    listing = actions.add_parser("list", help="list the runs of an experiment and what is done")
+    listing = actions.add_parser("list", help="list the runs of an experiment and the state of each")
     listing.add_argument("project", metavar="PROJECT", help="project folder")
     listing.set_defaults(command=_list)
 
     quality = actions.add_parser("quality", help="write the quality of the finished runs as an HTML page")
     quality.add_argument("project", metavar="PROJECT", help="project folder")
-    quality.add_argument(
-        "--html", required=True, type=output_name, metavar="FILE", help="HTML file, which needs no other; - for standard output"
-    )
+    quality.add_argument("--html", required=True, type=output_name, metavar="FILE", help="self-contained HTML file; - for standard output")
     quality.set_defaults(command=_quality)
 
     export = actions.add_parser("export", help="write the table of runs as an SDRF-Proteomics table")
@@ -78,7 +76,7 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
         action="append",
         default=[],
         metavar="COLUMN=VALUE",
-        help="value of all rows that the program does not know, such as 'organism=homo sapiens'; may be given several times",
+        help="value, in all rows, of a column that the program cannot fill, such as 'organism=homo sapiens'; may be given several times",
     )
     export.set_defaults(command=_export)
 
@@ -106,7 +104,7 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
         "--if-busy",
         choices=("refuse", "wait"),
         default="refuse",
-        help="while another process writes the project: refuse to run (default), or wait",
+        help="if another process is writing to the project: refuse to run (default), or wait",
     )
     run.set_defaults(command=_run)
 
@@ -136,7 +134,7 @@ def _add_files(parser: argparse.ArgumentParser, described: str) -> None:
         "--pattern",
         default="",
         metavar="REGEX",
-        help="regular expression for file names, whose named groups are values, such as '(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)'",
+        help="regular expression for file names; its named groups are columns, such as '(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)'",
     )
 
 
@@ -257,7 +255,7 @@ def _report(options: argparse.Namespace) -> None:
 def _given_rows(options: argparse.Namespace, project: Project | None, progress: Progress) -> list[ExperimentRow]:
     """Return the rows that the arguments describe: a table, or files and finished runs of `project`."""
     if bool(options.runs) == bool(options.files) or (options.runs and options.pattern):
-        raise ParameterError("give either --runs TABLE.tsv or files, these also with --pattern")
+        raise ParameterError("give either --runs TABLE.tsv, or files with or without --pattern")
     if options.runs:
         return experiments.table.read_table(Path(options.runs), progress)
     finished = set() if project is None else {run.id for run in project.runs() if run.status == "done"}

@@ -68,7 +68,7 @@ def add_export(commands: Any) -> None:
     parser.add_argument(
         "--spreadsheet-safe",
         action="store_true",
-        help="in tsv, put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula;"
+        help="in tsv, put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would read as a formula;"
         " without it, and in every other format, texts stay as they are",
     )
     parser.add_argument("--run", metavar="ID", help="run of the project (default: the newest that can be written in the format)")
@@ -77,7 +77,7 @@ def add_export(commands: Any) -> None:
         "--consensus",
         choices=("merged", "best"),
         default="merged",
-        help="for spectral libraries: each entry is the mean of all spectra of its peptide and charge (default), or the best of them",
+        help="for spectral libraries: each entry is the mean of the spectra of a peptide and charge (default), or the best of them",
     )
     parser.add_argument(
         "--accepted-only",
@@ -114,11 +114,11 @@ def _export(options: argparse.Namespace) -> None:
     export = search.exported_as(options.format)
     assert export is not None
     if export.is_folder and options.out == STANDARD_OUTPUT:
-        raise ParameterError(f"the {options.format} of {_with_article(search.name)} is several files; give --out a folder")
+        raise ParameterError(f"the {options.format} of {_with_article(search.name)} consists of several files; give --out a folder")
     if export.is_folder:
         check_folder_name(options.out)
     if options.query and not export.has_queries:
-        raise ParameterError(f"the {options.format} of {_with_article(search.name)} is not of queries; leave --query out")
+        raise ParameterError(f"the {options.format} of {_with_article(search.name)} has no queries; leave --query out")
     if options.consensus != "merged" and not export.is_library:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is not a spectral library; omit --consensus")
     if options.accepted_only and not export.has_acceptance:
@@ -181,10 +181,10 @@ def _with_article(name: str) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-_DESCRIPTION = "Write a finished run as an HTML page, and how it was done as a paragraph for a paper."
+_DESCRIPTION = "Write an HTML page about a finished run, and a paragraph for a paper that describes the methods."
 _EPILOG = """
-Into DIR go RUN.html, one file that needs nothing else (counts with their intervals, figures, the first rows of each table, files with
-digests, parameters, messages), and RUN-methods.txt, plain text derived from the record of the run. Any kind of run has them.
+The files in DIR are RUN.html, a self-contained page (counts with their intervals, figures, the first rows of each table, files with
+digests, parameters, messages), and RUN-methods.txt, plain text derived from the record of the run. All kinds of runs can be reported.
 """
 
 
@@ -202,7 +202,7 @@ def _report(options: argparse.Namespace) -> None:
     done = [run for run in project.runs() if run.status == "done" and run.kind in kinds and options.run in (None, run.id)]
     if not done:
         missing = "holds no finished run" if options.run is None else f"holds no finished run '{options.run:.60}'"
-        raise InputError(project.folder, missing, remedy="See the folder results for their names")
+        raise InputError(project.folder, missing, remedy="The folder 'results' shows the run names")
     run, folder = done[-1], Path(options.out)
     project_package.outputs.check_outputs([folder / f"{run.id}.html", folder / f"{run.id}-methods.txt"], [], project.folder)
     with command_progress(options, shows_stages=False) as progress:

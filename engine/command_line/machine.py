@@ -36,7 +36,7 @@ __all__ = ["add_cache", "add_compile", "add_cost_model", "add_devices", "add_est
 
 _COMPILING = """
 The first search of each kind compiles its kernels for this machine's CPU and GPUs, which takes up to a minute.
-This compiles for all searches, in several processes. Compiled kernels are not compiled again.
+This command compiles the kernels of all searches, in several processes. Kernels that are already compiled are skipped.
 """
 _COMPARISON = """
 Vector addition, matrix multiplication, reduction and prefix scan run in several sizes on a GPU, or on the CPU if none is
@@ -49,9 +49,9 @@ def add_devices(commands: Any) -> None:
     parser = commands.add_parser(
         "devices",
         help="list the CPU and GPUs of this machine, or measure their speed",
-        epilog="Estimates and --device auto use the measurements. Compiling adds time once.",
+        epilog="Estimates and --device auto use the measurements. The first measurement takes longer, since kernels are compiled.",
     )
-    parser.add_argument("--calibrate", action="store_true", help="measure each device, a few seconds for each")
+    parser.add_argument("--calibrate", action="store_true", help="measure each device, which takes a few seconds per device")
     parser.set_defaults(command=_devices)
 
 
@@ -110,7 +110,7 @@ def _compile(options: argparse.Namespace) -> None:
         say(failure)
     is_done = not failures and not gpu_failures
     record = {"groups": list(groups), "failures": [*failures, *gpu_failures]}
-    show_result(options, record, ["What searches compute with is compiled."] if is_done else [])
+    show_result(options, record, ["The kernels of all searches are compiled."] if is_done else [])
 
 
 def add_cost_model(commands: Any) -> None:
@@ -134,8 +134,8 @@ def _write_cost_report(options: argparse.Namespace) -> None:
 
 
 _ESTIMATE_EPILOG = """
-After `estimate` comes the command as it would be run, a search or `experiment run`; --out may be left out, since nothing is run or
-written. Only sizes and beginnings of files are read. `proteoscope devices --calibrate` measures the devices of this machine for it.
+Write the whole command after `estimate`: a search or `experiment run`. --out may be left out, since nothing is run or written. Only the
+sizes and the beginnings of files are read. `proteoscope devices --calibrate` measures the devices of this machine for the estimates.
 """
 _NOWHERE = "not-written"
 """Output of a search that is only estimated, if none is given."""
@@ -160,7 +160,7 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
         _show_estimate(options, requested, f"experiment of runs of {requested.search}", command_line.experiment.estimate_run(requested))
         return
     if not options.arguments or options.arguments[0] not in kinds:
-        raise ParameterError(f"estimate: expected a search with its arguments, or experiment run; there are {', '.join(kinds)}")
+        raise ParameterError(f"estimate: expected a search with its arguments, or experiment run; the searches are {', '.join(kinds)}")
 
     search = kinds[options.arguments[0]]
     arguments = [*options.arguments]
@@ -186,9 +186,9 @@ def _estimate_lines(name: str, estimate: Estimate) -> Iterator[str]:
 
 
 _CACHE_EPILOG = """
-Indexes: {kinds}, up to 20 GB; the most recently used stay. A search rebuilds those it needs. Checkpoints: what
-unfinished runs have computed, up to 20 GB and 1,000 runs, those used last; without its checkpoint a run cannot be
-resumed. Checkpoints of active runs are not removed. PROTEOSCOPE_CACHE names another folder for all.
+Indexes: {kinds}, up to 20 GB. A search rebuilds missing indexes. Checkpoints: intermediate results of unfinished runs, up to 20 GB
+and 1,000 runs; without its checkpoint, a run cannot be resumed. Above these limits, the least recently used indexes and checkpoints
+are removed, but not the checkpoints of active runs. The environment variable PROTEOSCOPE_CACHE moves all of them to another folder.
 """
 
 
@@ -237,8 +237,8 @@ def _size_text(n_bytes: int) -> str:
 
 
 _SAMPLES_EPILOG = """
-The worked examples of the manual use these files, which lie inside the program otherwise; SOURCES.md says where each comes from.
-Existing files of these names are replaced; other files in the folder remain.
+The worked examples of the manual use these files, which are delivered with the program; SOURCES.md lists the source of each file.
+Existing files with these names are replaced; other files in the folder remain.
 """
 
 

@@ -107,7 +107,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complain(describe_failure(error) or _system_error(error), as_json=as_json)
         return _WRONG
     except MemoryError as error:
-        enough = "the memory is not enough; lower index_memory, or search fewer modifications or a smaller database"
+        enough = "there is not enough memory; lower index_memory, or search fewer modifications or a smaller database"
         _complain(describe_failure(error) or enough, as_json=as_json)
         return _WRONG
     return 0
@@ -144,7 +144,7 @@ def _print_any_text() -> None:
 
 
 def _complain(text: str, exit_code: int = _WRONG, *, as_json: bool = False) -> None:
-    """Print one line on stderr, ignoring a closed terminal; with `as_json` an event, as `--progress json` writes them."""
+    """Print one line on standard error, or an event of ``--progress json`` if `as_json`; ignore a closed terminal."""
     line = printable(_LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-100:]}", " ".join(text.split())))
     if as_json:
         JsonProgress(sys.stderr).write({"event": "error", "text": line, "exit_code": exit_code})
@@ -202,7 +202,7 @@ def command_parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Return a parser for these arguments: only with their sub-command if it is known, since adding all sub-commands takes 30 ms."""
+    """Return a parser for these arguments. It has only their sub-command, if known, since adding all sub-commands takes 30 ms."""
     return _parsers(arguments)[0]
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["add_resume", "add_runs"]
 
 _EPILOG = """
-A run that was stopped or killed after its first seconds is resumed from its checkpoint, which your cache holds until the run ends. Files,
-parameters and version of the program must be the same; another device or number of threads gives the same results.
+A run that is stopped or killed after its first seconds can be resumed from its checkpoint, which is stored in your cache until the run
+ends. The files, the parameters and the version of the program must be the same; another device or number of threads gives the same results.
 """
 
 

@@ -46,7 +46,7 @@ __all__ = [
     "thread_count",
 ]
 
-_DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates it, in the same project."
+_DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates the project."
 PUBLISHED = "published"
 """Name of the preset with the settings of a published method; only some searches have such a preset."""
 
@@ -78,10 +78,10 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             required=True,
             type=output_name,
             metavar="FILE",
-            help="file for the results, gzipped if its name ends with .gz; - for standard output, on which then nothing else is printed",
+            help="file for the results, gzipped if its name ends with .gz; - for standard output, which then contains nothing else",
         )
         formats = [export.name for export in search.exports if not export.is_folder]
-        parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
+        parser.add_argument("--format", choices=formats, help=f"format of FILE (default: by its ending, else {formats[0]})")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
     add_search_options(parser, search, explains=explains)
     _add_run_options(parser)
@@ -102,13 +102,13 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     existing.add_argument(
         "--skip-existing",
         action="store_true",
-        help="do nothing if the results exist: the run of this name with the same parameters and files, and the file of --out",
+        help="do nothing if the results exist: a run of this name with the same parameters and files, and the file given with --out",
     )
     parser.add_argument(
         "--if-busy",
         choices=("refuse", "wait"),
         default="refuse",
-        help="while another process writes the project: refuse to run (default), or wait",
+        help="if another process is writing to the project: refuse to run (default), or wait",
     )
 
 
@@ -157,7 +157,7 @@ def add_search_options(
         "--preset",
         default=None if search.fitting else usual or None,
         metavar="NAME|FILE.toml",
-        help="parameters to begin with; - reads them from standard input"
+        help="name or file of the initial parameters; - reads them from standard input"
         + (f" (default: {usual}{', or what suits the files' if search.fitting else ''})" if usual else ""),
     )
     if resources.path("presets", search.kind, f"{PUBLISHED}.toml").is_file():
@@ -188,7 +188,7 @@ def add_search_options(
     if search.workload_estimator is not None:
         add_memory_limit(parser)
     of_workers = "compute in other processes, here or on other machines: local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
-    of_certificates = "certificates for --workers tls://HOST:PORT, as 'workers certificates' makes them"
+    of_certificates = "folder of certificates for --workers tls://HOST:PORT, created by 'proteoscope workers certificates'"
     helps = (f"{of_workers} (see docs/cluster.md)", of_certificates) if search.takes_workers else (argparse.SUPPRESS,) * 2
     parser.add_argument("--workers", default="", metavar="WORKERS", help=helps[0])
     parser.add_argument("--certificates", metavar="DIR", help=helps[1])
@@ -208,7 +208,7 @@ def add_memory_limit(parser: argparse.ArgumentParser) -> None:
         type=megabytes,
         default=0,
         metavar="MB",
-        help="memory on the host to stay below, with smaller indexes if needed; refuse to begin if the estimate is higher (default: none)",
+        help="maximum memory on the host; indexes are made smaller if needed, and a run with a higher estimate is refused (default: none)",
     )
 
 
@@ -223,7 +223,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
         choices=list(by_kind),
         default=first.kind,
         metavar="SEARCH",
-        help=f"which one: {', '.join(by_kind)} (default: %(default)s)",
+        help=f"search to run: {', '.join(by_kind)} (default: %(default)s)",
     )
     parser.add_argument("--out", default="proteoscope_demo", type=folder_name, metavar="DIR", help="project folder (default: %(default)s)")
     several = [search.kind for search in searches if search.more_demos]
@@ -231,7 +231,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
         "--data",
         choices=get_args(SampleData),
         default="",
-        help=f"measured runs, or the simulated TMT run of two conditions ({', '.join(several)})",
+        help=f"sample data: measured runs, or a simulated TMT run of two conditions ({', '.join(several)})",
     )
     add_search_options(parser, first, first.demo.preset)
     parser.set_defaults(run_name="", overwrite=False, skip_existing=False, if_busy="refuse")
@@ -244,7 +244,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
         if chain != [(first, first.demo)] and (changed or options.set or options.preset != parser.get_default("preset")):
             kinds, whose = " and then ".join(search.kind for search, _ in chain), "their" if len(chain) > 1 else "its"
             raise ParameterError(
-                f"demo {options.search} runs {kinds} with {whose} usual parameters: leave out --preset, --set and the like"
+                f"demo {options.search} runs {kinds} with {whose} default parameters: leave out --preset, --set and parameter options"
             )
         Path(options.out).parent.mkdir(parents=True, exist_ok=True)
         run_id = None
@@ -438,7 +438,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 def begin_gpus(requested: str) -> None:
     """Start GPU detection in a separate process while modules are loaded, unless the requested device is the CPU.
 
-    ``auto`` may still use it.
+    With ``auto``, the search may still use the CPU.
     """
     import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it concurrently, one could see it incomplete
 
@@ -462,7 +462,7 @@ def summary_lines(search: Search, summary: Summary, out: str | None) -> Iterator
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items() if name != COMPILATION)
     yield f"{summary.seconds:.2f} s on {summary.device} ({steps})"
     if COMPILATION in summary.stages:
-        yield f"Before, kernels were compiled once for this CPU: {summary.stages[COMPILATION]['seconds']:.0f} s"
+        yield f"Before the search, kernels were compiled once for this CPU: {summary.stages[COMPILATION]['seconds']:.0f} s"
     if search.writes != "project" and out is not None and Path(out).exists():  # without hits, no stack is written
         yield f"Results: {out}"
     if summary.folder is not None:

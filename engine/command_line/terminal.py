@@ -48,7 +48,7 @@ _WORKBOOKS = (".xls", ".xlsx", ".ods")
 
 
 def output_name(text: str) -> str:
-    """Return an output name of the command line; ``-`` for all paths of standard output, which a new file must not replace.
+    """Return the name of an output file on the command line; ``-`` for all paths of standard output, which must not be replaced by a file.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def output_name(text: str) -> str:
         If the name is that of a spreadsheet workbook, which no command writes.
     """
     if (ending := Path(text).suffix.lower()) in _WORKBOOKS:
-        raise argparse.ArgumentTypeError(f"{ending} is not written; choose a name that ends in .tsv, which spreadsheet programs open")
+        raise argparse.ArgumentTypeError(f"{ending} files cannot be written; choose a name that ends in .tsv, for spreadsheet programs")
     return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
 
 
@@ -69,14 +69,14 @@ def check_printed(options: argparse.Namespace) -> None:
         If the format is missing, or ``--json`` also requests output there.
     """
     if getattr(options, "format", True) in ("", None):
-        raise ParameterError("standard output has no ending that names a format; give --format too")
+        raise ParameterError("standard output has no file name that determines the format; give --format too")
     if options.json:
         raise ParameterError("standard output takes only the results; leave out --json with --out -")
 
 
 @contextmanager
 def output_files(options: argparse.Namespace, written: Mapping[str, str]) -> Iterator[argparse.Namespace]:
-    """Yield the options with the files to write, `written` by option, replaced by their paths; see `output_file`."""
+    """Yield the options in which the output files `written`, by name of the option, are replaced by the paths of `output_file`."""
     with ExitStack() as stack:
         yield argparse.Namespace(**{**vars(options), **{name: stack.enter_context(output_file(path)) for name, path in written.items()}})
 
@@ -322,7 +322,7 @@ def interruptible(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def command_progress(options: argparse.Namespace, *, shows_stages: bool = True) -> Iterator[RecordingProgress]:
-    """Yield a progress that is shown on standard error as the options request, and that signals cancel; it records messages for ``--json``.
+    """Yield a progress, shown on standard error as the options request. Signals cancel it, and it records messages for ``--json``.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = ["add_workers"]
 _ADDRESS = "tls://HOST:PORT"
 _EPILOG = """
 Anyone with the certificates can run any program, as you, on every machine with a scheduler or workers: protect them like a password.
-docs/cluster.md goes through it step by step.
+docs/cluster.md describes each step.
 """
 
 
@@ -25,7 +25,7 @@ def add_workers(commands: Any) -> None:
     parser = commands.add_parser("workers", help="compute on other machines: make certificates, run a scheduler or workers", epilog=_EPILOG)
     subcommands = parser.add_subparsers(title="what", metavar="WHAT", required=True)
     certificates = subcommands.add_parser(
-        "certificates", help="make certificates by which scheduler, workers and runs recognise each other"
+        "certificates", help="make certificates with which scheduler, workers and runs recognise each other"
     )
     certificates.add_argument("--out", required=True, metavar="DIR", help="folder for the certificates; if it is new, only you can read it")
     certificates.add_argument("--days", type=int, metavar="N", help="number of days for which the certificates are valid (default: a year)")
@@ -55,7 +55,7 @@ def _make_certificates(options: argparse.Namespace) -> None:
     advice = "copy the folder to the machines of scheduler and workers, and do not let others read it."
     show_result(options, {"files": list(map(str, written))}, [f"{len(written)} files in {options.out}: {advice}"])
     if os.name == "posix" and Path(options.out).stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        say(f"others than you may write in {options.out}, and exchange these files: move them to a folder of your own", sys.stderr)
+        say(f"other users may write in {options.out}, and replace these files: move them to a folder of your own", sys.stderr)
 
 
 def _run_scheduler(options: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ class ImportParameters(SpectrumSearchParameters):
         _PREFIXES,
         title="Decoy prefixes",
         group=DATABASE,
-        help="Prefixes of decoy accessions in files that do not mark decoys otherwise. Upper and lower case are the same.",
+        help="Prefixes of decoy accessions in files that do not mark decoys otherwise. Upper and lower case are not distinguished.",
     )
     fixed_modifications: tuple[str, ...] = parameter(
         (),

@@ -16,9 +16,9 @@ _FORMATS = ("msp", "mzspeclib", "blib")
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Predict the spectra of the peptides of proteins, and write them as a spectral library, to be searched by proteoscope library "
-        "or by other programs. Intensities are those of b and y ions in beam-type collisions (HCD) of tryptic peptides; a modified "
-        "residue is predicted as the residue without it, with its mass; neutral losses and retention times are not predicted."
+        "Predict the spectra of the peptides of proteins, and write a spectral library that proteoscope library and other programs can "
+        "search. Intensities are predicted for b and y ions in beam-type collisions (HCD) of tryptic peptides. Modifications change only "
+        "the predicted masses, not the intensities. Neutral losses and retention times are not predicted."
     )
     parser.add_argument(
         "proteins", nargs="+", metavar="PROTEINS", help=f"protein sequences ({format_names('proteins')}), also gzipped; or -"
@@ -44,7 +44,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 def _predict(options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     if options.threads is not None and not 1 <= options.threads <= 1024:
-        raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
+        raise ParameterError(f"--threads is {options.threads}; expected 1 to 1024")
     parameters = library_search.prediction_parameters.PredictionParameters().changed(options.settings)
     made = library_search.prediction.predict_library(
         options.proteins, options.out, parameters, progress, format=options.format, threads=options.threads

@@ -161,7 +161,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
 
     @property
     def is_open(self) -> bool:
-        """True if references of other masses are searched."""
+        """True if library spectra of other masses are searched too."""
         return bool(self.precursor_tolerance.width(_USUAL_MASS) > _NARROW)
 
     @property

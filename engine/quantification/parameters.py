@@ -110,8 +110,8 @@ class QuantificationParameters(SearchParameters):
         le=1,
         title="Transfer FDR",
         group=_TRANSFERS,
-        help="Maximum estimated fraction of false transfers: of ions that are absent from the file, estimated by transfers to random"
-        " times, and of wrong identifications, estimated by transfers of decoy peptides.",
+        help="Maximum estimated fraction of false transfers. The estimate covers ions that are absent from the file, by transfers to random"
+        " times, and wrong identifications, by transfers of decoy peptides.",
     )
     donor_fdr: float = parameter(
         0.01,

@@ -190,7 +190,7 @@ class ReadAlignmentParameters(SearchParameters):
     @model_validator(mode="after")
     def _published_is_of_prefixes(self) -> Self:
         if self.recurrence == "published" and (self.mode != "prefix" or self.strands != "forward"):
-            raise ValueError("the published recurrence is of mode prefix and of the forward strand")
+            raise ValueError("the published recurrence works only with mode prefix and the forward strand")
         return self
 
     @model_validator(mode="after")
@@ -201,7 +201,7 @@ class ReadAlignmentParameters(SearchParameters):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return implied values: modes that map reads use both strands, and a matrix has the gap costs that NCBI recommends for it."""
+        """Return the values that the changes imply: both strands if the mode maps reads, and NCBI's recommended gap costs of a matrix."""
         brought: dict[str, Any] = {}
         if "mode" in changes:
             brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"

@@ -101,7 +101,7 @@ class StructureSearchParameters(SearchParameters):
         title="Models",
         group=_INPUT,
         advanced=True,
-        help="Models to read from files with several. first: only the first; all: the chains of every model (chain A of the second"
+        help="Models to read from files with several models. first: only the first; all: the chains of every model (chain A of the second"
         " model is called A_2), as in biological assemblies. Databases use the models that they were built with.",
     )
 

@@ -57,7 +57,7 @@ def test_output_shows_compilation_separately_from_the_steps(tmp_path: Path, caps
     lines = capsys.readouterr().out.splitlines()
     (seconds,) = (line for line in lines if " s on cpu (" in line)
     assert "compile" not in seconds and "score" in seconds
-    assert "Before, kernels were compiled once for this CPU: 1000 s" in lines
+    assert "Before the search, kernels were compiled once for this CPU: 1000 s" in lines
 
 
 def test_compilation_message_has_number_of_kernels_and_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,7 +193,7 @@ def test_presets_have_only_description_and_parameters():
 
 
 HOSTILE_PRESETS = {
-    "a key of 45,000 parts": (".".join("a" * 45_000) + " = 1", "line 1: has more than 1,000 points"),
+    "a key of 45,000 parts": (".".join("a" * 45_000) + " = 1", "line 1: has more than 1,000 dots"),
     "a key of 60,000 parts": (".".join("a" * 60_000) + " = 1", "longer than the 100,000 bytes"),
     "lists within lists": ("a = " + "[" * 30_000, "nested too deeply"),
     "tables within tables": ("a = " + "{a=" * 30_000, "nested too deeply"),

@@ -123,4 +123,4 @@ def test_export_of_several_files_needs_a_folder(project: Path, tmp_path: Path, c
 @pytest.mark.parametrize("ending", [".xlsx", ".XLS", ".ods"])
 def test_table_output_is_rejected_if_named_like_a_workbook(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["align", QUERIES, QUERIES, *CPU, "--out", str(tmp_path / f"hits{ending}")]) == 2
-    assert f"{ending.lower()} is not written; choose a name that ends in .tsv" in capsys.readouterr().err
+    assert f"{ending.lower()} files cannot be written; choose a name that ends in .tsv" in capsys.readouterr().err

@@ -87,7 +87,7 @@ def test_preset_is_read_from_standard_input_and_gzip(
         (("align", "-", "-", "--out", "o"), "standard input can be read only once"),
         (("align", QUERIES, QUERIES, "--out", "-", "--all-scores", "-"), "standard output takes only one file of results"),
         (("align", QUERIES, QUERIES, "--out", "-", "--json"), "standard output takes only one file of results"),
-        (("predict", PROTEINS, "--out", "-"), "standard output has no ending that names a format"),
+        (("predict", PROTEINS, "--out", "-"), "standard output has no file name that determines the format"),
         (("convert", SPECTRA, "--out", "-", "--format", "mgf", "--json"), "standard output takes only the results"),
         (("estimate", "align", "-", QUERIES, "--out", "o"), "standard input has no size before it is read"),
     ],

@@ -234,7 +234,7 @@ def test_read_alignment_rejects_unequal_pairs_and_large_scores(tmp_path):
         align_reads(texts, patterns, None, ReadAlignmentParameters(), pairs=True, device="cpu")
     with pytest.raises(ParameterError, match="scores of reads of 1,500 bases could exceed 32 bits"):
         align_reads(texts, patterns, None, ReadAlignmentParameters().changed(match=1_000_000), device="cpu")
-    with pytest.raises(ParameterError, match="published recurrence is of mode prefix"):
+    with pytest.raises(ParameterError, match="published recurrence works only with mode prefix"):
         ReadAlignmentParameters().changed(recurrence="published", mode="local")
 
 

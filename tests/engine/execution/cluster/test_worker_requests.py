@@ -121,7 +121,7 @@ def test_write_certificates_does_not_change_mode_of_existing_folder(tmp_path: Pa
     assert main(["workers", "certificates", "--out", str(link)]) == 0
     assert stat.S_IMODE(folder.stat().st_mode) == mode
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-    assert ("others than you may write in" in capsys.readouterr().err) == bool(mode & 0o022)
+    assert ("other users may write in" in capsys.readouterr().err) == bool(mode & 0o022)
 
 
 def test_write_certificates_makes_private_folder(tmp_path: Path) -> None:
