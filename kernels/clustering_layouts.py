@@ -68,7 +68,7 @@ class VectorArrays(NamedTuple):
 
 
 NEVER, AT_THE_END, IN_PARTS = range(3)
-"""Time at which an assignment reports sums: never, for all items at its end, or whenever its end advances."""
+"""Time at which an assignment reports sums: never, once for all items when it ends, or after each finished range of items."""
 POINTS_OF_RUN = 256
 """Number of points per chunk; reports end with a chunk."""
 LOW_BITS = 21
@@ -262,7 +262,7 @@ def tally_through_host(
     labels : (n,) int32
         Output.
     is_labelled
-        True if `labels` are those of the previous iteration; otherwise these are computed again.
+        True if `labels` are those of the previous iteration; otherwise the labels of the previous iteration are computed again.
 
     Yields
     ------
@@ -295,7 +295,8 @@ def rounds_through_host(
 
     Yields
     ------
-    Number of completed iterations, several times in each. It also ends when a cluster becomes empty, which the caller must fill.
+    Number of completed iterations, several times in each. The iteration also ends when a cluster becomes empty; the caller must then fill
+    the cluster.
     """
     n, nowhere = len(labels), np.empty(0)
     for number in range(1, rounds + 1):
@@ -355,9 +356,9 @@ class Linkage(NamedTuple):
         if self.method not in (SINGLE, COMPLETE, AVERAGE):
             raise ValueError(f"there is no linkage {self.method}")
         if not 0.0 < self.least <= 1.0:
-            raise ValueError(f"the least similarity of vectors that belong together is above 0 and at most 1, not {self.least}")
+            raise ValueError(f"the minimum similarity of vectors in a cluster must be above 0 and at most 1, not {self.least}")
         if self.minimum_neighbours < 1 or self.maximum_members < 2:
-            raise ValueError("a core point has at least 1 neighbour, itself, and the largest matrix at least 2 rows")
+            raise ValueError("minimum_neighbours must be at least 1, since a core point counts itself, and maximum_members at least 2")
         return self
 
 

@@ -46,15 +46,15 @@ def available_threads() -> int:
 
 
 class DeviceError(RuntimeError):
-    """Exception: the device fails, or a kernel does not compile; the computation must be repeated on another device."""
+    """The device failed, or a kernel does not compile; the computation must be repeated on another device."""
 
 
 class DeviceMemoryError(DeviceError):
-    """Exception: the device has not enough free memory; a smaller batch may fit."""
+    """The device does not have enough free memory; a smaller batch may fit."""
 
 
 class UnsupportedSearchError(DeviceError):
-    """Exception: the search exceeds a fixed limit of the device's kernels, which the message names; the CPU has no such limits."""
+    """The search exceeds a fixed limit of the device's kernels, which the message names; the CPU has no such limits."""
 
 
 class Device(Protocol):

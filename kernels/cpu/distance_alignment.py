@@ -172,7 +172,7 @@ def align(workspace, m, n, gap, by_states, by_distance):
         p0, p1, p2, p3 = load(px, first), load(px, row + first), load(px, 2 * row + first), load(px, 3 * row + first)
         q0, q1, q2, q3 = load(px, second), load(px, row + second), load(px, 2 * row + second), load(px, 3 * row + second)
         p_states, q_states = load(states_x, first), load(states_x, second)
-        # Of the registers p and q: best scores of the last two antidiagonals, and those after which a gap may continue.
+        # Registers p and q: best scores of the last two antidiagonals, and scores after which a gap may continue.
         p_best = q_best = p_earlier = q_earlier = p_after = q_after = zero
         to = first // STRIP * (n + STRIP) * _WAYS
         for k in range(n - 1 + min(STRIP, m - first)):

@@ -466,7 +466,7 @@ class ReadSearch:
         self._text_lengths, self._pattern_lengths = np.diff(texts.offsets), np.diff(patterns.offsets)
         self._bits = score_bits(rules, int(self._pattern_lengths.max(initial=0)))
         if not self._bits:
-            raise ValueError("scores could pass 32 bits")
+            raise ValueError("scores could exceed 32 bits")
         self._table = _table(rules.matrix, self._bits)
         self._lanes = REGISTER_BYTES * 8 // self._bits
 

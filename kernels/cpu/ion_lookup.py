@@ -140,7 +140,7 @@ def count_bits(typing: Any, bits: Any) -> Any:
 
 @intrinsic
 def matching_residues(typing: Any, residues: Any, position: Any, mask: Any) -> Any:
-    """Return which of the `RESIDUES_AT_ONCE` residues from `position` are in a set, as bits.
+    """Return a bit mask of those of the `RESIDUES_AT_ONCE` residues from `position` on that are in a set.
 
     `mask` (uint32) is the set: bit k is the k-th capital, from 0.
     """

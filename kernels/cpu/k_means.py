@@ -9,8 +9,8 @@ computed in float32, for sixteen centroids per vector register. With u = 2^-24 a
     E(s) = u ((d + 8) s + 5 |x| sqrt(s)) + 8 u² |x|²
 
 of the exact value: rounding x and c to float32 changes a difference by u (|x_i| + |c_i|), and therefore the sum by 2 u sqrt(s) (|x| + |c|)
-with |c| <= |x| + sqrt(s) (Cauchy and Schwarz). Each of the d subtractions, products and additions changes its result by a share of u. If
-several centroids may be nearest by this bound, they are compared in float64. Labels thus do not depend on a machine's vector width.
+with |c| <= |x| + sqrt(s) (Cauchy and Schwarz). Each of the d subtractions, products and additions has a relative rounding error of at most
+u. If several centroids may be nearest by this bound, they are compared in float64. Labels thus do not depend on a machine's vector width.
 
 Vectors are sparse. The nearest centroid S/n maximises 2 x.S/n - |S|²/n². For each bin there is a list of clusters with non-zero sums; each
 element of a vector contributes to the products with these clusters only. All products are integers below 2^53, exact in float64.
@@ -408,8 +408,8 @@ class VectorMeans:
         n = len(vectors.offsets) - 1
         self._labels, self._values = np.full(n, -1, np.int32), np.full(n, -np.inf)
         self._squares = _squared_lengths(vectors.offsets, vectors.weights)
-        self._last: VectorSums | None = None  # the centroids of the last round,
-        self._done = 0, 0  # in which these vectors were assigned
+        self._last: VectorSums | None = None  # centroids of the last round
+        self._done = 0, 0  # range of the vectors that were assigned in the last round
 
     def assign(
         self,

@@ -211,8 +211,8 @@ def score_lanes(
 ):
     """Score a query against the sequences in the lanes, from one block of columns to another.
 
-    Numbers have the dtype of `table`, also `h_row`, `e_row`, `profile`, `best` and `clearing`. A call continues where the previous call
-    stopped: `h_row`, `e_row` and `best` contain the values passed from one block to the next.
+    Numbers have the dtype of `table`; this includes `h_row`, `e_row`, `profile`, `best` and `clearing`. A call continues where the previous
+    call stopped: `h_row`, `e_row` and `best` contain the values passed from one block to the next.
 
     Parameters
     ----------

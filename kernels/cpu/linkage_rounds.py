@@ -1,10 +1,10 @@
 """Complete and average linkage of connected components of any size, computed in rounds on a device.
 
 Clusters of both linkages lie within the connected components of sufficient similarity. A component of at most `maximum_members` vectors is
-a group, which is finished in one round. A larger component is divided: its vectors are cut into chunks, each chunk is clustered
-at half the linkage distance. Each cluster becomes one vector, the normalised sum of its members (its 480 largest elements), with the index
-and the comparison window of its member with the smallest index. This repeats until few enough vectors remain; if more than nine tenths
-remain after a round, the chunks are clustered at the full distance, and the component is finished.
+a group, which is finished in one round. A larger component is divided: its vectors are cut into chunks, and each chunk is clustered at half
+the linkage distance. Each cluster becomes one vector, the normalised sum of its members (its 480 largest elements), with the index and the
+comparison window of its member with the smallest index. This repeats until few enough vectors remain; if more than nine tenths remain after
+a round, the chunks are clustered at the full distance, and the component is finished.
 
 All values are integers that are computed on the host, so that partitions are identical on all devices.
 """

@@ -9,7 +9,7 @@ per mass, is far less than r. The index is built as soon as searching with bit v
 Candidates with adjacent masses form a chunk with separate lists, so that its counters stay in the cache of a core while queries visit it.
 Adjacent occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring
 mass (counted up from zero and down from precursors) in each chunk of 65,536 candidates. If the masses have so high a resolution that hardly
-two are equal, the second number becomes too large; then no index is built, and queries are searched as bit vectors.
+any two are equal, the second number becomes too large; then no index is built, and queries are searched as bit vectors.
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ class MatchScores:
         last = len(queries.precursors) if last is None else last
         counted = counting(queries)
         if maximum_matches(counted, self._longest) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {maximum_matches(counted, self._longest)} do not go into {scores.dtype}")
+            raise ValueError(f"scores of up to {maximum_matches(counted, self._longest)} do not fit into {scores.dtype}")
         if self._index is None and not self._is_fine:
             yield from self._build(first)
         lists, index = self._lists, self._index

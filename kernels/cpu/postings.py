@@ -33,7 +33,7 @@ __all__ = ["BIN_SHIFT", "build_chunks", "empty_index", "search_chunks"]
 BIN_SHIFT = 16
 """Number of low bits of a key that its bin does not include, stored in `FragmentIndexArrays.key`: bins are an eighth of a dalton.
 
-Narrower ones are no faster.
+Narrower bins are not faster.
 """
 
 _LONGEST = 64

@@ -23,14 +23,14 @@ class Processor:
         self.threads = max(1, threads)
 
     def run(self, work: Callable[[int, int, StopFlag], None], partitions: Iterable[Partition], first: int) -> Generator[int, None, None]:
-        """Compute partitions in parallel, which together contain every item from `first` on once.
+        """Compute partitions in parallel; together they contain each item from `first` on exactly once.
 
         `work(first, last, stop)` should take about a tenth of a second; if it may take longer, it must end when the flag `stop` is set,
         which happens on cancellation and when the generator is closed.
 
         Yields
         ------
-        The item up to which all is done, at least every tenth of a second, even if it has not changed.
+        End of the finished range of items, at least every tenth of a second, even if it has not changed.
         """
         ordered, stop, done = sorted(partitions, key=lambda partition: partition.first), stop_flag(), first
         with ThreadPoolExecutor(self.threads, thread_name_prefix="proteoscope") as pool:

@@ -45,7 +45,7 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
     if SCORE_KINDS[settings.score].in_index is None:
         return "the score is not a sum over matching ions"
     if settings.minimum_matched_ions < 1:
-        return "forms without matching ions are wanted"
+        return "forms without matching ions are requested"
     if len(settings.isotope_errors) > 1 << ISOTOPE_BITS:
         return "too many isotope errors"
     try:
@@ -54,7 +54,7 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
         return str(error)
     series, charges = max(len(settings.n_term_series), len(settings.c_term_series)), settings.maximum_fragment_charge
     if (int(peptides.length.max(initial=1)) - 1) * series * charges > _MAXIMUM_MATCHES:
-        return "a form has more ions than a counter counts"
+        return "a form has more ions than a counter can count"
     heaviest_peak = charges * (settings.maximum_mz + settings.fragment_absolute) * (1 + 2 * settings.fragment_relative)
     heaviest_ion = peptides.mass.max(initial=0.0) + modifications.combination_mass.max(initial=0.0) + HEAVIEST_END
     if min(heaviest_peak, heaviest_ion) * KEYS_OF_DALTON >= LAST_KEY:
@@ -100,7 +100,7 @@ def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTab
     scale = _weight_scale(spectra, settings)
     dot = np.arange(_MAXIMUM_DOT + 1) / scale
     terms = SCORE_KINDS[settings.score].in_index
-    assert terms is not None, "`why_unsupported` says which scores have none"
+    assert terms is not None, "this score has no index terms; see `why_unsupported`"
     of_count, of_dot = terms.of_count(np.arange(_MAXIMUM_MATCHES + 1.0)), terms.of_dot(dot)
     return ScoreTables(of_count.astype(np.float32), of_dot.astype(np.float32), scale)
 

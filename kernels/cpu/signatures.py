@@ -136,7 +136,7 @@ def describe_type(argument: types.Type) -> Any:
     else:
         description = str(argument)
     if parse_type(description) != argument:
-        raise ValueError(f"kernels are not compiled ahead for {argument!r:.200}")
+        raise ValueError(f"kernels cannot be compiled in advance for arguments of type {argument!r:.200}")
     return description
 
 

@@ -241,11 +241,11 @@ def _lane_by_lane(operation: str, text: str) -> Any:
     return intrinsic(typed)
 
 
-add_saturated = _lane_by_lane("sadd.sat", "Sums, limited to the least and greatest value.")
-subtract_saturated = _lane_by_lane("ssub.sat", "Differences, limited to the least and greatest value.")
-subtract_to_zero = _lane_by_lane("usub.sat", "Differences of numbers that are not negative, zero where they would be negative.")
-maximum = _lane_by_lane("smax", "The larger of each two.")
-minimum = _lane_by_lane("smin", "The smaller of each two.")
+add_saturated = _lane_by_lane("sadd.sat", "Return the sums of two vectors, limited to the range of the integers.")
+subtract_saturated = _lane_by_lane("ssub.sat", "Return the differences of two vectors, limited to the range of the integers.")
+subtract_to_zero = _lane_by_lane("usub.sat", "Return the differences of non-negative numbers, or zero where they would be negative.")
+maximum = _lane_by_lane("smax", "Return the larger number of each lane.")
+minimum = _lane_by_lane("smin", "Return the smaller number of each lane.")
 
 
 def _wrapping(operation: str, text: str) -> Any:
@@ -261,9 +261,9 @@ def _wrapping(operation: str, text: str) -> Any:
     return intrinsic(typed)
 
 
-add = _wrapping("add", "Sums of numbers that are known to fit.")
-subtract = _wrapping("sub", "Differences of numbers that are known to fit.")
-multiply = _wrapping("mul", "Products of numbers that are known to fit.")
+add = _wrapping("add", "Return the sums of two vectors, which must not overflow.")
+subtract = _wrapping("sub", "Return the differences of two vectors, which must not overflow.")
+multiply = _wrapping("mul", "Return the products of two vectors, which must not overflow.")
 
 
 @intrinsic
@@ -291,8 +291,8 @@ def _chosen(comparison: str, text: str) -> Any:
     return intrinsic(typed)
 
 
-where_equal = _chosen("==", "`yes` where `left` and `right` are equal, else `no`.")
-where_greater = _chosen(">", "`yes` where `left` is greater than `right`, else `no`.")
+where_equal = _chosen("==", "Return `yes` in lanes where `left` and `right` are equal, else `no`.")
+where_greater = _chosen(">", "Return `yes` in lanes where `left` is greater than `right`, else `no`.")
 
 
 def _moved(text: str, mask: Any) -> Any:
@@ -311,16 +311,16 @@ def _moved(text: str, mask: Any) -> Any:
 
 def _shifted(positions: int) -> Any:
     # Lane 0 of `filling` is shifted in; if the vector has fewer lanes than `places`, the result is all filling.
-    text = f"`vector` moved up by {positions} lanes; what comes in is the first lane of `filling`."
+    text = f"Return `vector` moved up by {positions} lanes; the freed lanes get the first lane of `filling`."
     return _moved(text, lambda count: [0 if lane < positions else count + lane - positions for lane in range(count)])
 
 
 shifted_1, shifted_2, shifted_4, shifted_8, shifted_16 = (_shifted(places) for places in (1, 2, 4, 8, 16))
 shifted_down = _moved(
-    "`filling` moved down by one lane; what comes in is the first lane of `vector`.",
+    "Return `filling` moved down by one lane; its last lane gets the first lane of `vector`.",
     lambda count: [lane + 1 for lane in range(count)],
 )
-last_lane = _moved("The last lane of `vector` in every lane; `filling` is any vector.", lambda count: [2 * count - 1] * count)
+last_lane = _moved("Return the last lane of `vector` in every lane; `filling` is ignored.", lambda count: [2 * count - 1] * count)
 
 
 @intrinsic

@@ -8,10 +8,10 @@ whose scores overflow are listed on the device and scored again with 32 bits.
 ATGPU analysis, for queries of m residues in total against n subjects of r residues in total, in strips of w columns (a word has 4 bytes):
 
 * rounds: one per batch of the database (one batch if memory suffices), each with m / 2w launches (m / w with two subjects or with 32 bits);
-* words in: r / 4 + 2n, only once if the database stays on the device; words out: n for each query;
-* operations: m r cells; two of them take 3.8 cycles on the slower pipe (4.8 with two subjects) and 2.3 on that of the multiplier, with DPX;
-* memory blocks: in addition to the residues, for each strip one block of 32 bytes read and one written per 4 residues of a subject;
-* shared memory: 112 bytes for each column of a strip (56 with two subjects).
+* words in: r / 4 + 2n, only once if the database stays on the device; words out: n for each query; * operations: m r cells; two of them
+take 3.8 cycles on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's pipe, with DPX; * memory blocks: in addition to the
+residues, for each strip one block of 32 bytes read and one written per 4 residues of a subject; * shared memory: 112 bytes for each column
+of a strip (56 with two subjects).
 """
 
 from __future__ import annotations
@@ -358,7 +358,9 @@ class AlignmentSearch:
         while begun < last:
             stop = first + int(np.searchsorted(cost, cost[begun - first] + self._budget, side="right")) - 1
             if stop == begun:
-                raise DeviceMemoryError(f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one sequence")
+                raise DeviceMemoryError(
+                    f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB of memory available, not enough for one sequence"
+                )
             if not self._resident:
                 most = int(np.searchsorted(self._offsets, self._offsets[begun] + _RESIDUES_OF_BATCH, side="right")) - 1
                 stop = min(stop, max(most, begun + 1))
@@ -557,7 +559,7 @@ class _Work:
     def _subjects(self, batch: _Batch, part: Part, order: int, n_items: int) -> NDArray[np.void]:
         """Return the argument of the kernel that describes subjects.
 
-        A part of a batch sorted by length, or the whole batch with the order of the part.
+        These are a part of a batch that is sorted by length, or otherwise the whole batch, with the order of the part.
         """
         if order:
             first = 4 * part.first if order == batch.order else 0

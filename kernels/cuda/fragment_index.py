@@ -204,7 +204,9 @@ class FragmentSearch:
         of_form = 9 + 2 * self._n_slots
         self._bytes_of_chunk = 4 * self._postings_of_chunk + 4 * (self._bins_of_chunk + 2) + of_form * self._forms_of_chunk + 16 + 4 * _ENDS
         if self._n_chunks and int(self._bytes_of_chunk.max()) > self._part_bytes:
-            raise DeviceMemoryError(f"{gpu.name} has {budget / 1e6:,.0f} MB to give, which is not enough for a fragment-ion index")
+            raise DeviceMemoryError(
+                f"{gpu.name} has {budget / 1e6:,.0f} MB of memory available, which is not enough for a fragment-ion index"
+            )
         self._part: dict[str, Any] = {}
         self._built = 0, 0
         gpu.wait(self._stream)
@@ -234,7 +236,7 @@ class FragmentSearch:
             ("forms", len(self._form_mass), (1 << 31) - 1),
         ):
             if n > most:
-                raise DeviceError(f"{n:,} {what} are more than the {most:,} that a GPU takes")
+                raise DeviceError(f"{n:,} {what} are more than the {most:,} that a GPU supports")
 
     def _packed_masses(self) -> NDArray[np.void]:
         masses = np.zeros(1, _MASSES)
@@ -349,7 +351,7 @@ class FragmentSearch:
     def _shape(self, limit: int, bins: int) -> tuple[int, int]:
         """Return the bytes of dynamic shared memory, and the number of copies of the histogram that fit."""
         if limit > _MAXIMUM_BEST:
-            raise DeviceError(f"{limit} candidates for a query are more than the {_MAXIMUM_BEST} that a GPU keeps")
+            raise DeviceError(f"{limit} candidates for a query are more than the {_MAXIMUM_BEST} that a GPU stores")
         other = 4 * self._forms_of_chunk + 16 * (_FOUND + limit * (self.threads // 32))
         copies, workspace = _COPIES, _shared_bytes(self._gpu) - other
         while copies > 1 and 4 * bins * copies > workspace:

@@ -210,7 +210,7 @@ class ReadSearch:
         self._text_lengths, self._pattern_lengths = np.diff(texts.offsets), np.diff(patterns.offsets)
         self._longest = int(self._pattern_lengths.max(initial=0))
         if not score_bits(rules, self._longest):
-            raise ValueError("scores could pass 32 bits")
+            raise ValueError("scores could exceed 32 bits")
         self._properties = Properties(gpu.multiprocessors(), gpu.compute_capability(), gpu.maximum_shared_bytes(), gpu.rates)
         self._cells_of_launch = between_looks(CELLS_OF_LAUNCH, gpu.rates.maxima, USUAL_RATES.maxima)
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
@@ -328,7 +328,7 @@ class ReadSearch:
         wanted = (self.numbers,) if self.numbers else (NARROW, WIDE) if is_new else (WIDE,)
         result = next((scale for numbers in wanted if (scale := _Scale.fit(self._rules, self._longest, numbers, traces=traces))), None)
         if result is None:
-            raise UnsupportedSearchError("these scores pass what the GPU's numbers hold")
+            raise UnsupportedSearchError("these scores exceed the range of the GPU's numbers")
         return result
 
     def _noted(self, name: str, n: int) -> int:
@@ -538,7 +538,7 @@ class _Block:
                 fewer = begin + min((end - begin) // 2, max(1, int((end - begin) * 0.95 * of._direction_bytes / (needed * launch.n_items))))
                 if fewer == begin:
                     raise DeviceMemoryError(
-                        f"{of._gpu.name} has too little memory for the directions of {sides[1]:,} bases with {sides[0]:,}"
+                        f"{of._gpu.name} has too little memory for the trace-back of {sides[1]:,} bases with {sides[0]:,}"
                     )
                 end = fewer
             yield launch

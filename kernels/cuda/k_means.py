@@ -783,7 +783,7 @@ class VectorMeans:
         while first < last:
             end = min(last, first + 2**30, int(np.searchsorted(before, before[first] + self._budget, side="right")) - 1)
             if end <= first:
-                raise DeviceMemoryError(f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one vector")
+                raise DeviceMemoryError(f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB of memory available, not enough for one vector")
             yield self._sent(first, end)
             first = end
 

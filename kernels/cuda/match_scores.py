@@ -220,7 +220,7 @@ class MatchScores:
         last = len(queries.precursors) if last is None else last
         counted = counting(queries)
         if maximum_matches(counted, self._longest) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {maximum_matches(counted, self._longest)} do not go into {scores.dtype}")
+            raise ValueError(f"scores of up to {maximum_matches(counted, self._longest)} do not fit into {scores.dtype}")
         self._check(counted)
         n = len(self._lists.precursors)
         windows = np.tile(np.array([0, n]), (len(counted.precursors), 1))

@@ -48,7 +48,7 @@ def compile_usual_forms(gpu: CudaGpu, threads: int, advance: Callable[[int], Non
                 for future in done:
                     file, error = waiting.pop(future), future.exception()
                     if isinstance(error, DeviceError):
-                        failures.append(f"{file} could not be compiled ahead for {gpu.name}: {str(error).splitlines()[0]}")
+                        failures.append(f"{file} could not be compiled in advance for {gpu.name}: {str(error).splitlines()[0]}")
                     elif error is not None:
                         raise error
                 advance(len(done))

@@ -107,7 +107,7 @@ def try_devices(result: dict[str, Any], first: int = 0) -> None:
     major = int((result["cuda"] or "99").split(".")[0])
     if major < OLDEST_MAJOR:
         result["reason"] = (
-            f"the driver {result['driver']} runs CUDA {result['cuda']}, at least {OLDEST_MAJOR}.0 is needed; update the driver"
+            f"the driver {result['driver']} runs CUDA {result['cuda']}, but at least {OLDEST_MAJOR}.0 is needed; update the driver"
         )
         return
     suitable = PACKAGES[13 if float(result["cuda"] or 0) >= 13 else 12]
@@ -121,7 +121,7 @@ def try_devices(result: dict[str, Any], first: int = 0) -> None:
         # Since CUDA 11, a driver supports all minor versions of its major version.
         if int(needed.split(".")[0]) > major:
             result["reason"] = (
-                f"the driver {result['driver']} runs CUDA {result['cuda']}, the CuPy that is installed needs {needed}; update the driver,"
+                f"the driver {result['driver']} runs CUDA {result['cuda']}, but the installed CuPy needs {needed}; update the driver,"
                 f" or uninstall this CuPy and install another: pip install {suitable}"
             )
             return
@@ -130,7 +130,7 @@ def try_devices(result: dict[str, Any], first: int = 0) -> None:
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
         if chosen is not None and "NoDevice" in str(error):
             result["reason"] = (
-                f"CUDA shows no GPU while the environment variable CUDA_VISIBLE_DEVICES is '{chosen}'; unset it, or name some"
+                f"CUDA shows no GPU while the environment variable CUDA_VISIBLE_DEVICES is '{chosen}'; unset it, or name a GPU"
             )
         else:
             result["reason"] = f"CuPy does not work: {_one_line(error)}"

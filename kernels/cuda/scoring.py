@@ -201,7 +201,7 @@ class SpectrumSearch:
         Number of candidates between two checks for cancellation, and number of candidates per block.
     minimum_sharing
         Minimum mean number of queries of a tile that have a candidate in common, for the kernel for dense windows. A tile has 32 queries;
-        others are searched one by one.
+        the queries of other tiles are searched one by one.
     dense_candidates_of_batch, dense_candidates_of_item
         The same numbers for the kernel for dense windows.
     """
@@ -237,7 +237,7 @@ class SpectrumSearch:
         self._bytes_of_peptide = max(1, sum(column.itemsize for column in self._peptides.values() if len(column)))  # 1 without peptides
         self._maximum_peptides = max(0, self._workspace_bytes // 2 // self._bytes_of_peptide)  # the other half of the memory is for batches
         if self._maximum_peptides == 0:
-            raise DeviceMemoryError(f"{gpu.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
+            raise DeviceMemoryError(f"{gpu.name} has {budget / 1e6:,.0f} MB of memory available, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)
         self._units_of_weight = 1.0  # scale of weights in the kernel for dense windows, see `_prepare_weights`
         self._weights: NDArray[np.float32] | None = None
@@ -304,7 +304,7 @@ class SpectrumSearch:
             ("combinations of modifications and isotope errors", windows, _MAXIMUM_WINDOWS - 1),
         ):
             if n > most:
-                raise UnsupportedSearchError(f"{n:,} {what} are more than the {most:,} that a GPU takes")
+                raise UnsupportedSearchError(f"{n:,} {what} are more than the {most:,} that a GPU supports")
 
     def _packed_settings(self, peptides: PeptideArrays) -> NDArray[np.void]:
         settings, scalars = self._settings, np.zeros(1, _SETTINGS)
@@ -391,7 +391,7 @@ class SpectrumSearch:
         self.count_candidates(queries, first, last, cost)
         if cost.max(initial=0) > _MAXIMUM_CANDIDATES:
             raise UnsupportedSearchError(
-                f"a spectrum has {cost.max():,} candidates, more than the {_MAXIMUM_CANDIDATES:,} that a GPU takes"
+                f"a spectrum has {cost.max():,} candidates, more than the {_MAXIMUM_CANDIDATES:,} that a GPU supports"
             )
         n_items = np.maximum(1, -(-cost // self.candidates_of_item))
         n_parts = self._parts_of_tiles(spectra, queries, hits, first, last, peaks, cost)
@@ -550,12 +550,12 @@ class SpectrumSearch:
         retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         if retained > _MAXIMUM_BEST or slots > _MAXIMUM_SLOTS:
             raise UnsupportedSearchError(
-                f"{retained} hits with {slots} modifications for a query (a GPU takes {_MAXIMUM_BEST} with {_MAXIMUM_SLOTS})"
+                f"{retained} hits with {slots} modifications for a query (a GPU supports {_MAXIMUM_BEST} with {_MAXIMUM_SLOTS})"
             )
         other = 4 * bins + (8 + 12 * maximum_peaks if self._kind.needs_correlation else 0)
         workspace = (_SHARED_BYTES - _STATIC_SHARED_BYTES - other) // 6
         if maximum_peaks > _MAXIMUM_NUMBERED_PEAKS or workspace < _FEWEST_WORDS:
-            raise UnsupportedSearchError(f"a spectrum has {maximum_peaks:,} peaks, more than a GPU takes")
+            raise UnsupportedSearchError(f"a spectrum has {maximum_peaks:,} peaks, more than a GPU supports")
         words = min(_MAXIMUM_WORDS, workspace, int(self._settings.maximum_mz / self._settings.bin_width) // 32 + 2)
         self._scalars["n_words"], self._scalars["n_best"], self._scalars["n_bins"], self._scalars["n_slots"] = words, retained, bins, slots
         self._scalars["histogram_width"] = hits.histogram_width

@@ -223,7 +223,7 @@ class StructureSearch:
         while first < last:
             end = min(last, int(np.searchsorted(before, before[first] + self._budget, side="right")) - 1)
             if end <= first:
-                raise DeviceMemoryError(f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one chain")
+                raise DeviceMemoryError(f"{self._gpu.name} has {self._budget / 1e6:,.0f} MB of memory available, not enough for one chain")
             yield self._sent(first, end)
             first = end
 

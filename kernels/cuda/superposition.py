@@ -201,7 +201,8 @@ class ChainSuperposition:
         starts = pairs.start_offsets[first : last + 1]
         start_pairs = np.empty((int(starts[-1] - starts[0]), 2), np.int32)
         items = np.zeros(n, _ITEM)
-        # Costly pairs first, and at the same time pairs with the same kernel code for alignments: it has to fit into the instruction cache.
+        # Start with the costliest pairs. Pairs with the same kernel code for alignments run together, so that it fits into the instruction
+        # cache.
         order = np.lexsort((-(shorter * longer), -_rows_of_lane(shorter)))
         units = np.empty(n)
         place_pairs(pairs, first, last, chains.largest, units, start_pairs)

@@ -238,7 +238,7 @@ class VectorClustering:
         while begin + 1 < len(cuts):
             fits = int(np.searchsorted(taken, taken[begin] + budget, side="right")) - 1
             if fits <= begin:
-                raise DeviceMemoryError(f"{self._gpu.name} has {budget / 1e6:,.0f} MB to give, not enough for one run of vectors")
+                raise DeviceMemoryError(f"{self._gpu.name} has {budget / 1e6:,.0f} MB available, not enough for one island of vectors")
             is_few = int(np.searchsorted(pairs, pairs[begin] + self.pairs_of_batch, side="right")) - 1
             end = min(fits, max(begin + 1, is_few))
             yield int(cuts[begin]), int(cuts[end])
@@ -303,7 +303,7 @@ class VectorClustering:
             return
         budget, need = self._budget(), before[1]
         if need > budget:
-            raise DeviceMemoryError(f"{self._gpu.name} has {budget / 1e6:,.0f} MB to give, and a matrix takes {need / 1e6:,.0f} MB")
+            raise DeviceMemoryError(f"{self._gpu.name} has {budget / 1e6:,.0f} MB available, but a matrix needs {need / 1e6:,.0f} MB")
         runs, cells = self._workspace(sizes, before, budget, merger)
         for first, last in runs:
             yield from self._merged_at_once(vectors, groups, order[first:last], merger, cells, positions)

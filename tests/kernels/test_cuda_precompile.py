@@ -40,7 +40,7 @@ def test_precompile_reports_failures_and_continues() -> None:
     broken = usual_forms()[0][0]
     gpu = NotingGpu(broken)
     failures = compile_usual_forms(gpu, 2, lambda n: None)
-    assert failures == [f"{broken} could not be compiled ahead for cuda:7: a kernel does not compile for cuda:7:"] * len(failures)
+    assert failures == [f"{broken} could not be compiled in advance for cuda:7: a kernel does not compile for cuda:7:"] * len(failures)
     assert len(failures) == sum(file == broken for file, _ in usual_forms())
     assert len(gpu.compiled) == len(usual_forms())
 

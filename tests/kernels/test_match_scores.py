@@ -121,7 +121,7 @@ def test_match_scores_above_255_need_16_bits():
     lists = lists_of([range(300), range(0, 300, 2)], [400, 401])
     assert scored_on(Processor(1), lists, lists, np.uint16).tolist() == plain_scores(lists, lists)
     assert searched_on(Processor(1), lists, lists, (0, 0), 1) == ([[0], [1]], [[600], [300]])
-    with pytest.raises(ValueError, match="do not go into uint8"):
+    with pytest.raises(ValueError, match="do not fit into uint8"):
         scored_on(Processor(1), lists, lists, np.uint8)
 
 
@@ -245,7 +245,7 @@ def test_gpu_match_scores_reject_unsupported_sizes():
     long = lists_of([range(40_000)], [50_000])
     with pytest.raises(UnsupportedSearchError, match="65,535"):
         searched_on(ShimGpu(), long, long, (-9, 9), 1)
-    with pytest.raises(ValueError, match="do not go into uint8"):
+    with pytest.raises(ValueError, match="do not fit into uint8"):
         scored_on(ShimGpu(), lists_of([range(200)], [300]), lists_of([range(200)], [300]), np.uint8)
 
 

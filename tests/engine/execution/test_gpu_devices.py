@@ -363,12 +363,12 @@ class Cupy(ModuleType):
 @pytest.mark.parametrize(
     ("driver", "cuda", "needs", "reason"),
     [
-        ("470.1", "11.4", 12000, "the driver 470.1 runs CUDA 11.4, at least 12.0 is needed; update the driver"),
+        ("470.1", "11.4", 12000, "the driver 470.1 runs CUDA 11.4, but at least 12.0 is needed; update the driver"),
         (
             "535.2",
             "12.2",
             13000,
-            "the CuPy that is installed needs 13.0; update the driver, or uninstall this CuPy and install another:"
+            "but the installed CuPy needs 13.0; update the driver, or uninstall this CuPy and install another:"
             " pip install cupy-cuda12x nvidia-cuda-nvrtc-cu12",
         ),
     ],
