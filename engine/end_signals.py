@@ -10,7 +10,7 @@ END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIG
 def heeded_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that should end this process.
 
-    `nohup` starts programs that ignore SIGHUP, and this program continues to ignore it. Shell scripts start background programs that ignore
-    SIGINT; this program handles SIGINT nevertheless, since users send it to such a program only deliberately.
+    If `nohup` started this program, SIGHUP is ignored, and this program continues to ignore it. Shell scripts start background programs
+    that ignore SIGINT; this program handles SIGINT nevertheless, since users send it to such a program only deliberately.
     """
     return tuple(number for number in END_SIGNALS if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN)

@@ -176,7 +176,7 @@ class Option:
     name
         Name of the option in requests.
     title
-        Title in the window; options without a title are not offered there.
+        Title in the window; the window does not offer options without a title.
     metavar
         Placeholder of the value on the command line: ``DIR`` for a folder, ``FILE`` for a file (an input file if the option has a title),
         ``RUN`` for a finished identification of the given project; '' for a flag without a value.
@@ -229,7 +229,7 @@ class Option:
 STRICT_OPTION = Option(
     "strict",
     "Refuse files with spectra that cannot be read",
-    "refuse files with spectra that cannot be read; without it these spectra are left out and counted",
+    "refuse files with spectra that cannot be read; by default, these spectra are left out and counted",
 )
 
 
@@ -299,13 +299,13 @@ class Command(NamedTuple):
     Attributes
     ----------
     add
-        Function that declares its arguments.
+        Function that declares the arguments of the sub-command.
     run
-        Function that executes it and returns the result for ``--json``, without the written files.
+        Function that executes the sub-command and returns the result for ``--json``, without the written files.
     parameters
-        Callable that returns its `SearchParameters` class, or None.
+        Callable that returns the `SearchParameters` class of the sub-command, or None.
     inputs, outputs
-        Names of the arguments for the files that it reads and writes; their values may be ``-``.
+        Names of the arguments for the files that the sub-command reads and writes; the values may be ``-``.
     """
 
     name: str
@@ -458,7 +458,7 @@ class SearchRequest:
         """
         path = self.path(name)
         if path is not None and path.exists() and not path.is_dir():
-            raise InputError(path, "is a file, where a folder is wanted", remedy="Name another folder")
+            raise InputError(path, "is a file; expected a folder", remedy="Name another folder")
         return path
 
     def parameters_as(self, model: type[Model]) -> Model:
@@ -470,7 +470,7 @@ class SearchRequest:
             If the parameters belong to another search.
         """
         if not isinstance(self.parameters, model):
-            raise TypeError(f"the parameters are {type(self.parameters).__name__}; this search takes {model.__name__}")
+            raise TypeError(f"the parameters are {type(self.parameters).__name__}; expected {model.__name__}")
         return self.parameters
 
 
@@ -647,12 +647,12 @@ class Search:
         Raises
         ------
         ParameterError
-            If workers are requested and the search cannot use them, or there are no workers that need the certificates.
+            If workers are requested for a search that cannot use them, or certificates are given without workers that need them.
         """
         if workers and not self.takes_workers:
-            raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
+            raise ParameterError(f"{self.kind} cannot use worker processes: leave out --workers")
         if certificates is not None and not workers:
-            raise ParameterError(f"the certificates in {certificates} are for workers at an address: name the workers, too")
+            raise ParameterError(f"the certificates in {certificates} are for workers at an address: give this address, too")
 
     @property
     def model(self) -> type[SearchParameters]:
@@ -818,7 +818,7 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
     """
     search = next((search for search in engine.searches.SEARCHES if search.kind == run.kind), None)
     if search is None:
-        raise InputError(project.folder, f"run '{run.id}' is of an unknown search '{run.kind:.40}'", remedy="Search again")
+        raise InputError(project.folder, f"run '{run.id}' belongs to an unknown search '{run.kind:.40}'", remedy="Search again")
     return search.recorded_parameters(project, run)
 
 

@@ -10,14 +10,14 @@ _SHOWN_CHARACTERS = 100
 
 
 class ProteoscopeError(Exception):
-    """Exception: base class of errors that the user can correct.
+    """Base class of errors that the user can correct.
 
     The command line prints the message on one line and exits with code 2; the window shows it in a dialog.
     """
 
 
 class InputError(ProteoscopeError):
-    """Exception: a file cannot be used.
+    """Error about a file that cannot be used.
 
     Parameters
     ----------
@@ -82,15 +82,15 @@ class RunExistsError(InputError):
 
 
 class ParameterError(ProteoscopeError):
-    """Exception: a parameter is invalid; the message names the parameter, its value and the allowed values."""
+    """Error about an invalid parameter; the message names the parameter, its value and the allowed values."""
 
 
 class StorageError(ProteoscopeError):
-    """Exception: writing failed, since the disk is full, read-only or unavailable. Finished results are not affected."""
+    """Error about failed writing, since the disk is full, read-only or unavailable. Finished results are not affected."""
 
 
 class WorkersError(ProteoscopeError):
-    """Exception: worker processes are unavailable or have failed; the message gives the reason and a remedy."""
+    """Error about worker processes that are unavailable or have failed; the message gives the reason and a remedy."""
 
 
 def shortened(text: str, limit: int = _SHOWN_CHARACTERS) -> str:

@@ -230,7 +230,7 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
     for search_input in search.inputs:
         given = request.files(search_input.name)
         if not given and not (search_input.is_optional or (search_input.instead and request.options.get(search_input.instead))):
-            raise ParameterError(f"no file of {search_input.name} was given, as {search_input.option or search_input.metavar}")
+            raise ParameterError(f"no file of {search_input.name} was given; expected {search_input.option or search_input.metavar}")
         if search_input.content != "structures":
             for path in given:
                 _check(path, search_input)
@@ -396,7 +396,7 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True, h
     device = _faster_device(search.kind, expectation, threads, lambda: requested) if request.device == "auto" else requested
     result = predicted_run(search.kind, expectation, device, threads, has_index=has_index)
     if request.workers:
-        return _with_note(result, "as this machine would compute it itself: what workers take is not known before")
+        return _with_note(result, "these are the times of this machine; the times of workers cannot be predicted")
     if not compares or not requested.numbers:
         return result
     other = requested if device is not requested else processor()
@@ -405,7 +405,7 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True, h
     if device is not requested:
         return _with_note(result, "the CPU is used, since it should finish before a GPU is ready (--device cuda uses the GPU)")
     if compared.seconds < result.seconds:
-        return _with_note(result, "the CPU would finish sooner: starting a GPU does not pay here (--device cpu)")
+        return _with_note(result, "the CPU would finish sooner, since starting a GPU takes time (--device cpu)")
     return result
 
 

@@ -72,7 +72,7 @@ _REASONS = {
     errno.EPERM: ("you may not write here", "Choose a folder that you may write to"),
     errno.EIO: ("the disk reports an error", "Copy its content to another disk"),
     errno.ENOTDIR: ("a part of this path is a file, not a folder", "Choose another path"),
-    errno.EEXIST: ("a file of this name is in the way", "Choose another path"),
+    errno.EEXIST: ("a file with this name already exists", "Choose another path"),
     errno.EISDIR: ("this is a folder, not a file", "Choose another path"),
     errno.ENAMETOOLONG: ("the name is too long", "Choose a shorter one"),
     errno.EMFILE: ("too many files are open", "Raise the limit of open files (ulimit -n)"),

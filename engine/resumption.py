@@ -57,14 +57,14 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
     """
     record = _checkpoint(project, run_id).header.request
     if record["kind"] != kind or record["parameters"] != json.loads(json.dumps(request.parameters.model_dump(mode="json"))):
-        raise ParameterError(f"{run_id} was begun with other parameters; do the search anew")
+        raise ParameterError(f"{run_id} was started with other parameters; run the search again")
     before = [(of, digest) for of, _, digest in record["files"]]
     now = [(file.kind, file.sha256) for file in inputs]
     for file, then in zip(inputs, before, strict=False):
         if (file.kind, file.sha256) != then:
-            raise InputError(file.path, f"has changed since {run_id} began", remedy="Restore it, or do the search anew")
+            raise InputError(file.path, f"has changed since {run_id} was started", remedy="Restore the file, or run the search again")
     if before != now:
-        raise ParameterError(f"{run_id} was begun with other files; do the search anew")
+        raise ParameterError(f"{run_id} was started with other files; run the search again")
 
 
 def missing_checkpoint(run: RunRecord, resumable: frozenset[str]) -> str:
@@ -99,9 +99,9 @@ def _checkpoint(project: Project, run_id: str) -> Checkpoint:
     """
     status = {run.id: run.status for run in project.runs()}
     if run_id not in status:
-        raise InputError(project.folder, f"holds no run {run_id[:60]!r}", remedy="proteoscope runs lists them")
+        raise InputError(project.folder, f"has no run {run_id[:60]!r}", remedy="proteoscope runs lists them")
     if status[run_id] == "done":
-        raise InputError(project.folder, f"run '{run_id}' is finished", remedy="Name a stopped run")
+        raise InputError(project.folder, f"run '{run_id}' is finished", remedy="Choose a stopped run")
     _refuse_running(project, [run_id] if status[run_id] == "running" else [])
     if project.read_only:
         raise InputError(project.folder, "is read-only", remedy="Copy it to a folder that you may write to, and run the search again there")
@@ -116,7 +116,9 @@ def _checkpoint(project: Project, run_id: str) -> Checkpoint:
         )
     version = checkpoint.header.request.get("version")
     if version != VERSION:
-        raise ParameterError(f"{run_id} was begun by version {version!s:.40} of the program, and this is {VERSION}; do the search anew")
+        raise ParameterError(
+            f"{run_id} was started with version {version!s:.40} of the program, but this is {VERSION}; run the search again"
+        )
     return checkpoint
 
 
@@ -221,7 +223,7 @@ def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
         run_id = next((run.id for run in reversed(project.runs()) if run.id in result), "")
         if not run_id:
             _refuse_running(project, (run.id for run in reversed(project.runs()) if run.status == "running"))
-            raise InputError(project.folder, "holds no run that can be resumed", remedy="proteoscope runs lists what there is")
+            raise InputError(project.folder, "has no run that can be resumed", remedy="proteoscope runs lists the runs")
     checkpoint = _checkpoint(project, run_id)
     record = checkpoint.header.request
     return StoppedRun(run_id, record["kind"], Path(record["folder"]), checkpoint.origin == "moved", project.folder, record)

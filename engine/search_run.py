@@ -58,7 +58,7 @@ class RunSpec:
     kind
         Kind of the run, which is the kind of its search.
     required
-        Required kinds of files, each with an example as it is given on the command line.
+        Required kinds of files, each with an example of how it is given on the command line.
     inputs
         All files that the search reads, by kind, in the order in which they are recorded; by default the files of the request.
     are_distinct
@@ -105,7 +105,7 @@ class RunSpec:
         inputs = self.request.inputs if self.inputs is None else self.inputs
         for kind, example in self.required.items():
             if not inputs.get(kind):
-                raise ParameterError(f"no file of {kind} was given, as {example}")
+                raise ParameterError(f"no file of {kind} was given; expected {example}")
         result = [(Path(path), kind) for kind, paths in inputs.items() for path in paths]
         for path, _ in result:
             _check_file(path)
@@ -124,7 +124,7 @@ def _refuse_existing(spec: RunSpec, inputs: Sequence[RunInput]) -> None:
         return
     check_run_name(request.run_name)
     if spec.project is None:
-        raise ParameterError(f"the name {request.run_name} is of a run in a project: name the folder of a project, too")
+        raise ParameterError(f"the name {request.run_name} is for a run in a project: name the folder of a project, too")
     own_results = (spec.project / RESULTS / request.run_name).absolute()
     if any(Path(file.path).absolute().is_relative_to(own_results) for file in inputs):
         raise ParameterError(f"'{request.run_name}' is the name of the run whose results are read; choose another name for the new run")
@@ -229,7 +229,7 @@ class SearchRun(Generic[Read]):
         self.begin(lambda _: [load() for load in modules])
 
     def load_kernels(self, *modules: str) -> None:
-        """Load the search's CPU kernels of the given modules in the background; see `load`. Otherwise their first call waits for them."""
+        """Load the search's CPU kernels of the given modules in the background, so that their first call need not wait; see `load`."""
         self.load(*(partial(kernels.cpu.signatures.load_kernels, self.spec.kernels, module) for module in modules))
 
     def load_writers(self) -> None:
@@ -475,7 +475,7 @@ def search_run(
         else:
             stack.enter_context(_warn_if_nothing_is_stored())
         for copy, original in copied_files((str(file.path), file.sha256 or "") for file in inputs if file.kind == "spectra").items():
-            recording.message(f"{copy_text(copy, original)}: its spectra are counted twice. Give the file once", "warning")
+            recording.message(f"{copy_text(copy, original)}: its spectra would be counted twice. Give the file once", "warning")
         if not was_compiled:
             with clock.stage(COMPILATION):
                 compile_kernels([spec.kernels], recording, threads)
@@ -514,7 +514,7 @@ def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInpu
     if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.origin != "copied":
         resumed = CheckpointFile.open(checkpoint.path)
         n = 0 if resumed is None else len(resumed.partitions)
-        progress.message(f"{run.number} is resumed: its checkpoint holds {n:,} finished {'partition' if n == 1 else 'partitions'}")
+        progress.message(f"{run.number} is resumed: its checkpoint contains {n:,} finished {'partition' if n == 1 else 'partitions'}")
 
     def warn(text: str) -> None:
         with suppress(StorageError):  # without a checkpoint, for example because the disk is full, the run continues

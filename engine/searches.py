@@ -79,7 +79,7 @@ def search_of_kind(kind: str) -> Search:
     for search in SEARCHES:
         if search.kind == kind:
             return search
-    raise ParameterError(f"there is no search '{kind:.40}'; there are {', '.join(search.kind for search in SEARCHES)}")
+    raise ParameterError(f"there is no search '{kind:.40}'; expected one of {', '.join(search.kind for search in SEARCHES)}")
 
 
 def run_search(kind: str, inputs: Mapping[str, Files], *, progress: Progress | None = None, **request: Any) -> Summary:
@@ -194,7 +194,7 @@ def check_preset_remains(search: Search, request: SearchRequest, preset: str) ->
     Raises
     ------
     ParameterError
-        If it would overwrite the file.
+        If the search would overwrite the file.
     """
     if preset and is_there(Path(preset)):
         outputs = request.outputs(*(option.name for option in search.options if option.is_output))
@@ -221,7 +221,7 @@ def check_run_options(
     if overwrite and not run_name:
         raise ParameterError(f"{written('overwrite')} replaces a run by its name; give {written('run_name')}, too")
     if skip_existing and has_project and not run_name:
-        raise ParameterError(f"{written('skip_existing')} finds a run of a project by its name; give {written('run_name')}, too")
+        raise ParameterError(f"{written('skip_existing')} finds the run of a project by its name; give {written('run_name')}, too")
     if overwrite and skip_existing:
         raise ParameterError(f"give either {written('overwrite')} or {written('skip_existing')}")
 
@@ -252,7 +252,7 @@ def check_threads(threads: object) -> None:
     Raises
     ------
     ParameterError
-        If it is neither a possible number nor None.
+        If the number is neither possible nor None.
     """
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MAXIMUM_THREADS):
         raise ParameterError(f"threads = {threads!r:.100}: expected a whole number from 1 to {MAXIMUM_THREADS}, or None for all")
@@ -264,7 +264,7 @@ def paths_of(name: str, given: object) -> list[Path]:
     Raises
     ------
     ParameterError
-        If it is neither a path nor several paths, or empty.
+        If the argument is empty, or is neither a path nor several paths.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def _options_of(search: Search, options: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        If the search has no such option, or it does not take the value.
+        If the search has no such option, or the option does not accept the value.
     """
     declared = {option.name: option for option in search.options}
     for name, value in options.items():
@@ -357,7 +357,7 @@ def resume_run(
     Raises
     ------
     ProteoscopeError
-        If the run cannot be resumed, or the files or the disk have the reported problem.
+        If the run cannot be resumed, or there is a problem with the files or the disk.
     """
     stopped = engine.resumption.stopped_run(project_package.Project.open(project), run)
     search = search_of_kind(stopped.kind)

@@ -73,7 +73,7 @@ def _link_target(path: Path) -> Path | None:
 
 def _refuse_other(path: Path, status: os.stat_result) -> None:
     if not is_owned_by_this_user(status):
-        raise OSError(errno.ELOOP, "another user's link lies on the way", str(path))
+        raise OSError(errno.ELOOP, "the path contains a link of another user", str(path))
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def pinned_folder(folder: Path) -> Iterator[Path]:
     try:
         opened = _OPENED / str(descriptor)
         if opened.readlink() != expected:
-            raise OSError(errno.ELOOP, "another user replaced a folder on the way", str(folder))
+            raise OSError(errno.ELOOP, "another user replaced a folder of the path", str(folder))
         yield opened
     finally:
         os.close(descriptor)

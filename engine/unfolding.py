@@ -81,7 +81,7 @@ class Bound(NamedTuple):
         if n > self.most(n_bytes):
             raise InputError(
                 path,
-                f"unfolds to more than {self.most(n_bytes):,} {self.what}, the most that its {n_bytes:,} bytes may",
+                f"expands to more than {self.most(n_bytes):,} {self.what}, the limit for a file of {n_bytes:,} bytes",
                 place=place,
                 remedy=self.remedy,
             )
@@ -121,13 +121,13 @@ class Unfolding:
         bound.check(self.path, n, self.n_bytes, place=place)
 
 
-_UNPACK = "If you trust the file, unpack it and give it unpacked"
+_UNPACK = "If you trust the file, unpack it and use the unpacked file"
 _AGAIN = "Write it again with the program that created it"
-_PARTS = "If you trust the file, give it in parts"
-_TEXT = "Copy or download it again, or take it as mmCIF"
+_PARTS = "If you trust the file, divide it into several files"
+_TEXT = "Copy or download it again, or use it as mmCIF"
 
 PACKED_BYTES = Bound("gzip files", "bytes", 100, 16 << 20, _UNPACK)
-TABLE_BYTES = Bound("Parquet tables", "bytes", 100, 64 << 20, "Do the search again")
+TABLE_BYTES = Bound("Parquet tables", "bytes", 100, 64 << 20, "Run the search again")
 SPECTRA = Bound("files of spectra", "spectra", 1 / 8, 1 << 17, _UNPACK)
 LINES = Bound("files of spectra", "lines that are not peaks", 1, 1 << 17, _UNPACK)
 PEAKS = Bound("files of spectra", "peaks", 10, 10 << 17, f"{_UNPACK}, without zlib compression")

@@ -71,7 +71,9 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     try:
         return corrected_tables(tables, corrections, parameters)
     except (KeyError, ValueError, IndexError):
-        raise InputError(project.table(ION_TRACES.name, run_id, verify=False), "does not fit the other tables", remedy=_AGAIN) from None
+        raise InputError(
+            project.table(ION_TRACES.name, run_id, verify=False), "is not consistent with the other tables", remedy=_AGAIN
+        ) from None
 
 
 def quantity_parts(project: Project, run_id: str) -> dict[str, TableParts]:
@@ -132,7 +134,7 @@ class _StoredTable:
         """
         if not _has_each_sample(part, self.samples):
             path = self.project.table(self.table.name, self.run_id, verify=False)
-            raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
+            raise InputError(path, "does not contain every sample of each row, in their order", remedy=_AGAIN)
         return part
 
 
@@ -244,7 +246,7 @@ def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[
     for number, parts in enumerate(samples["parts"].to_pylist()):
         for part in parts:
             if of_file.setdefault(part, number) != number:
-                raise ValueError(f"two files are called {part}")
+                raise ValueError(f"two files are named {part}")
     form_of = {peptide: row for row, peptide in enumerate(_first_by_item(long, "peptide", n_samples))}
     ions: dict[tuple[str, int, float | None], int] = {}
     names = zip(*(traces[name].to_pylist() for name in ("peptide", "charge", "voltage")), strict=True)

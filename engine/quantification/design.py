@@ -194,8 +194,8 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
         channel = -1 if label is None else _channel(path, cells["channel"], label, place)
         if (number, channel) in lines:
             of = "" if label is None else f"channel {label.channels[channel]} of "
-            what = f"names {of}file {shortened(cells['file'])} twice, as in line {lines[number, channel]}"
-            raise InputError(path, what, place=place, remedy="Give it one sample")
+            what = f"names {of}file {shortened(cells['file'])} a second time, after line {lines[number, channel]}"
+            raise InputError(path, what, place=place, remedy="Assign it to one sample")
         lines[number, channel] = line
         replicate, blocks = _replicate(path, cells["replicate"], place), [cells.get(name, "") for name in BLOCKS]
         sample = Sample(cells["sample"], cells["condition"], replicate, *blocks)
@@ -256,7 +256,7 @@ def planned_design(
     for copy, original in copies.items():
         progress.message(f"{copy_text(copy, original)}: it is counted once", "warning")
     for name in design.left_out:
-        progress.message(f"{name} is left out: the design does not name it", "warning")
+        progress.message(f"{name} is left out: the design does not contain it", "warning")
     if design.unused:
         progress.message(
             f"Columns of the design that are not used: {', '.join(design.unused)}; blocks of the comparison are {', '.join(BLOCKS)}",
@@ -265,7 +265,7 @@ def planned_design(
     for first, second in design.look_alikes:
         progress.message(
             f"The design has {shortened(first)} and {shortened(second)}, which differ only in case or in the encoding of characters:"
-            " they count as two",
+            " they count as different names",
             "warning",
         )
     return design
@@ -301,8 +301,8 @@ def _with_plexes(path: Path, design: Design) -> Design:
         if len(pairs) != len({name for name, _ in pairs}) or len(pairs) != len({number for _, number in pairs}):
             raise InputError(
                 path,
-                "has a column plex that differs from the files: samples in channels of the same files are one plex",
-                remedy="Correct that column, or leave it out: plexes are known by their files",
+                "has a column plex that contradicts the files: samples in channels of the same files form one plex",
+                remedy="Correct this column, or leave it out: plexes follow from the files",
             )
         return design
     return replace(
@@ -331,9 +331,9 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
     if label is None and "channel" in header:
         raise InputError(
             path,
-            "has channels of isobaric labels, which this method does not read",
+            "has channels of isobaric labels, which this method does not use",
             place="line 1",
-            remedy="Quantify with --method tmt, or leave that column out",
+            remedy="Quantify with --method tmt, or leave out this column",
         )
     twice = next((name for name in BLOCKS if header.count(name) > 1), None)
     if twice is not None:
@@ -363,9 +363,9 @@ def _file_number(path: Path, name: str, files: Sequence[str], numbers: Mapping[s
     if number == -1 and (original := copies.get(name, copies.get(_stem(name)))):
         raise InputError(
             path,
-            f"'{shortened(name)}' is byte for byte the same as {shortened(original)}, and is counted once",
+            f"'{shortened(name)}' has the same content as {shortened(original)}, and is counted once",
             place=place,
-            remedy="Leave that line out, or identify the run that the file should be",
+            remedy="Leave out this line, or identify the intended file",
         )
     if number < 0:
         listed = ", ".join(shortened(PurePath(file).name) for file in files[:5])
@@ -390,7 +390,7 @@ def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Samp
         mine = channels_of_file.setdefault(part.file, {})
         if part.sample in mine.values():
             name = shortened(samples[part.sample].name)
-            raise InputError(path, f"gives sample '{name}' two channels of one file", remedy="Give each channel a sample of its own")
+            raise InputError(path, f"gives sample '{name}' two channels of one file", remedy="Assign each channel to a separate sample")
         mine[part.channel] = part.sample
         first.setdefault(part.sample, part.file)
     for file, mine in channels_of_file.items():
@@ -399,8 +399,8 @@ def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Samp
                 names = " and ".join(shortened(PurePath(files[number]).name) for number in (first[sample], file))
                 raise InputError(
                     path,
-                    f"gives {names} sample '{shortened(samples[sample].name)}' in common, but not all channels",
-                    remedy="Fractions of a plex have the same samples in the same channels; name samples of other plexes otherwise",
+                    f"assigns sample '{shortened(samples[sample].name)}' to {names}, which differ in some channels",
+                    remedy="Fractions of a plex have the same samples in the same channels; rename the samples of other plexes",
                 )
 
 
@@ -422,7 +422,7 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
             raise InputError(
                 path,
                 f"has two samples, {names}, as replicate {sample.replicate} of {shortened(sample.condition)}",
-                remedy="Number the samples of a condition from 1; fractions of one sample have its name",
+                remedy="Number the samples of a condition from 1; use one sample name for all fractions of a sample",
             )
 
 

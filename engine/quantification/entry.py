@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["QUANTIFICATION"]
 
 _EPILOG = """
-Samples are the files of one identification, or of several runs (--run ID,ID). A design says which is which: a tab-separated table with the
-columns file, sample, condition and replicate, and of isobaric labels the channel. Files of one sample are its fractions. Without it, each
-file, or each channel of each file, is a sample. With --experiment, the runs and the design are those of the experiment of the project.
+The files of one identification, or of several runs (--run ID,ID), are quantified. A design assigns files to samples: a tab-separated table
+with the columns file, sample, condition and replicate, and, for isobaric labels, channel. Several files of a sample are its fractions.
+Without a design, each file, or each channel of each file, is a sample. With --experiment, the runs and the design are those of the
+experiment of the project.
 
-An identification may also be an imported one, one by a spectral library or one of modified peptides. An explanation of unidentified spectra
-brings the identification that it goes on from, and adds the spectra that resemble a peptide of the same mass.
+The run may also be an import, a spectral library search or a search for modified peptides. For an explanation of unidentified spectra, the
+explained identification is quantified, with the additional spectra that resemble a peptide of the same mass.
 
---method counts takes numbers of spectra, label-free the areas of ion traces in MS1, tmt the reporter ions of isobaric labels
-(--label) in MS2. Conditions with two samples and more are compared: moderated t-tests, and false discovery rates by Benjamini and Hochberg.
+--method counts uses numbers of spectra, label-free the areas of ion traces in MS1, tmt the reporter ions of isobaric labels (--label).
+Conditions with at least two samples are compared by moderated t-tests, with false discovery rates by Benjamini and Hochberg.
 """
 
 
@@ -36,7 +37,7 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
 
 
 def _with_experiment(request: SearchRequest, *, writes: bool = True) -> SearchRequest:
-    """Return the request, with runs and design of the experiment if it quantifies one; their table is above this package."""
+    """Return the request; if it quantifies an experiment, with the runs and the design of the experiment, from a package above this one."""
     return engine.views.quantity_design.experiment_request(request, writes=writes) if request.options.get("experiment") else request
 
 
@@ -58,7 +59,13 @@ QUANTIFICATION = Search(
     preset="label-free",
     inputs=(IDENTIFICATION_INPUT,),
     options=(
-        Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE", editor="design"),
+        Option(
+            "design",
+            "Design",
+            "table of the samples with the columns file, sample, condition and replicate",
+            metavar="FILE",
+            editor="design",
+        ),
         Option("experiment", "", "quantify all finished runs of the experiment of the project; its table of runs is the design"),
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, created if missing", metavar="DIR"),

@@ -137,7 +137,7 @@ class Sources(NamedTuple):
             try:
                 size = content_bytes(Path(file.path))
             except (OSError, ValueError) as error:
-                raise InputError(file.path, "cannot be read", remedy="Put it back, or identify it again") from error
+                raise InputError(file.path, "cannot be read", remedy="Restore the file, or identify it again") from error
             if size != file.size:
                 raise _changed(file)
 
@@ -307,14 +307,14 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     result = [identified_run(folder, name, _SHIFTED) for name, _ in meant]
     lacking = next((run for run in result if run.proteins is None), None)
     if lacking is not None:
-        raise InputError(folder, f"run '{lacking.run}' has no table of proteins", remedy=_REMEDY)
+        raise InputError(folder, f"run '{lacking.run}' has no protein table", remedy=_REMEDY)
     proteins = tuple(run.proteins for run in result if run.proteins is not None)
     files = tuple(files_of_run(project, run.run) for run in result)
     if not all(files):
         raise InputError(
             folder,
-            f"run '{result[files.index(())].run}' names no file of spectra",
-            remedy="Take the run that it went on from, or search again",
+            f"the record of run '{result[files.index(())].run}' contains no spectrum file",
+            remedy="Use the run that it is based on, or search again",
         )
     every = tuple({file.content: file for of_run in reversed(files) for file in reversed(of_run)}.values())[::-1]
     copies = copied_files((file.path, file.sha256) for of_run in files for file in of_run)
@@ -342,7 +342,7 @@ def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
 
 
 def _changed(file: SourceFile) -> InputError:
-    return InputError(file.path, "has changed since it was identified", remedy="Put it back as it was, or identify it again")
+    return InputError(file.path, "has changed since it was identified", remedy="Restore the original file, or identify it again")
 
 
 def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
@@ -385,7 +385,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
             lists.append(part.append_column("file", pa.array(file_of_row[part["spectrum"].to_numpy()])))
     table, decoy_table = (every.take(pa.array(_first_of_spectra(every))) for every in map(pa.concat_tables, (tables, decoys)))
     if not len(table):
-        raise InputError(sources.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
+        raise InputError(sources.runs[0].psms, "contains no match up to psm_fdr", remedy="Raise psm_fdr, or use another run")
     of_peptides = _experiment_q_values(pa.concat_tables(tables), pa.concat_tables(decoys), len(sources.runs))
     groups = _protein_groups(sources, protein_fdr, matched)
     result = [
@@ -472,7 +472,7 @@ def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
         # Spectra are ordered by file. Recorded file names may be relative to another folder, so compare by order instead of by name.
         file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
         if int(file.max(initial=-1)) + 1 != len(numbers):
-            raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
+            raise source.damaged("contains spectra of files that the run did not read", "spectrum_file")
     numbered: NDArray[np.int64] = np.array(numbers, np.int64)[file]
     return numbered
 
@@ -514,7 +514,7 @@ def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[
                 if not is_accepted and (is_rated or of_matches.isdisjoint(names)):
                     continue
                 if not names:
-                    raise source.damaged("holds a protein without a name", "accessions")
+                    raise source.damaged("contains a protein without a name", "accessions")
                 number = next((groups.number_of[name] for name in names if name in groups.number_of), len(groups.accessions))
                 if number == len(groups.accessions):
                     groups.accessions.append([])

@@ -57,9 +57,7 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
         unchanged = [percent for percent, target in zip(percents, targets, strict=True) if target[channel] == channel]
         spilt = sum(percents) - sum(unchanged)
         if spilt > _MAXIMUM_SPILT or (unchanged and abs(spilt + sum(unchanged) - 100) > 1):
-            raise InputError(
-                path, f"percents of channel {label.channels[channel]} do not add up to 100 with its own", place=place, remedy=_REMEDY
-            )
+            raise InputError(path, f"percentages of channel {label.channels[channel]} do not add up to 100", place=place, remedy=_REMEDY)
         matrix[channel, channel] = (sum(unchanged) if unchanged else 100 - spilt) / 100
         for percent, target in zip(percents, targets, strict=True):
             if target[channel] >= 0 and target[channel] != channel:

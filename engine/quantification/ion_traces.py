@@ -303,7 +303,7 @@ def _extract(peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float3
             extract(gpu)
             return
         except DeviceError as error:
-            resources.progress.message(f"{one_line(error)}; ions are followed elsewhere")
+            resources.progress.message(f"{one_line(error)}; ions are traced on another device")
             if not isinstance(error, DeviceMemoryError):
                 resources.gpus.remove(gpu)
     extract(Processor(resources.threads))

@@ -330,7 +330,7 @@ def measure_isobaric(
         raise InputError(
             identified.files[design.parts[0].file].path,
             f"no identified spectrum has a reporter ion of {label.name}",
-            remedy=result.shift or "Name the label and the tolerance of the run, or take method label-free",
+            remedy=result.shift or "Give the label and the tolerance of the run, or use method label-free",
         )
     if result.shift:
         resources.progress.message(result.shift, "warning")
@@ -419,7 +419,7 @@ def _find_reporter_spectra(
     at = ms3_spectra(regions, third)[position]
     n_found = int((at >= 0).sum())
     if not n_found and wanted == "automatic":
-        resources.progress.message(f"{name}: no spectrum of MS3 is of an identified one, so that reporter ions are read from MS2")
+        resources.progress.message(f"{name}: no MS3 spectrum belongs to an identified spectrum, so that reporter ions are read from MS2")
         return regions, position, 2
     if not n_found:
         raise InputError(path, "contains no MS3 spectrum of an identified spectrum", remedy="Use the reporter ions of ms2")

@@ -86,7 +86,7 @@ def measure_label_free(
     ions, features = tables[0].finish(len(files))
     voltages = [f"{voltage:g}" for voltage in np.unique(ions.voltage[np.isfinite(ions.voltage)]).tolist()]
     if voltages:
-        resources.progress.message(f"FAIMS: ions are followed in the MS1 spectra of one voltage each ({', '.join(voltages)} V)")
+        resources.progress.message(f"FAIMS: each ion is traced in the MS1 spectra of one voltage ({', '.join(voltages)} V)")
     _refuse_other_times(features)
     transfers = None
     if transfers_any:

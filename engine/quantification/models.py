@@ -180,7 +180,7 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
             raise ParameterError(_confounded(name, lost, groups[0]))
         if lost:
             messages.append(
-                "Plexes are no block of the comparison: conditions lie in different plexes, which the reference alone makes alike"
+                "Plexes are not a block of the comparison: conditions are in different plexes, which only the reference makes comparable"
             )
             continue
         used.append(name)
@@ -220,7 +220,7 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
         progress.message(f"Conditions are not compared: {error}", "warning")
         return None
     if left_out := [name for name in design.conditions if name not in groups]:
-        progress.message(f"Not compared, with one sample or left out: {', '.join(left_out)}")
+        progress.message(f"Conditions that are not compared, since they have one sample or were not selected: {', '.join(left_out)}")
     for message in model.messages:
         progress.message(message, "warning")
     if model.blocks:
@@ -243,12 +243,14 @@ def _block_levels(design: Design, columns: NDArray[np.int64], name: str) -> tupl
         return None, ""
     if "" in texts:
         lacking = shortened(design.samples[int(columns[texts.index("")])].name)
-        raise ParameterError(f"the design has a {name} of other samples, but none of sample {lacking}: fill that column, or leave it out")
+        raise ParameterError(
+            f"the design has a {name} for other samples, but not for sample {lacking}: complete this column, or leave it out"
+        )
     distinct, number = np.unique(texts, return_inverse=True)
     if len(distinct) == 1:
         return None, ""
     if len(distinct) == len(texts):
-        return None, f"The column '{name}' of the design is not used: it differs in each sample, so that it groups none"
+        return None, f"The column '{name}' of the design is not used: its values differ in all samples, so that they form no groups"
     return number.astype(np.int64), ""
 
 
@@ -260,11 +262,11 @@ def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[st
 
 def _confounded(block: str, lost: list[str], first: str) -> str:
     remedy = (
-        "name the reference that all plexes hold (reference), or spread the conditions over plexes"
+        "give the reference that all plexes contain (reference), or distribute each condition over several plexes"
         if block == "plex"
-        else (f"spread the conditions over the levels of {block}, or leave that column out of the design to compare regardless")
+        else (f"distribute each condition over several levels of {block}, or leave out this column of the design to compare them anyway")
     )
     return (
         f"{shortened(', '.join(lost))} cannot be compared with {shortened(first)}: conditions and {block} change together, so that a"
-        f" difference may be that of the {block}; {remedy}"
+        f" difference may be due to the {block}; {remedy}"
     )

@@ -87,7 +87,7 @@ def msstats_rows(tables: Mapping[str, TableParts]) -> tuple[Iterator[pa.Table], 
         raise ParameterError("MSstats compares conditions, and the run has none: quantify with a design")
     is_labelled, has_traces = (any(len(part) for part in chunks_of(tables[table.name])) for table in (REPORTER_IONS, ION_TRACES))
     if not is_labelled and not has_traces:
-        raise ParameterError("MSstats takes ion traces or reporter ions, and the run has numbers of spectra alone")
+        raise ParameterError("MSstats needs ion traces or reporter ions, but the run has only spectral counts")
     names = _LABELLED if is_labelled else _LABEL_FREE
     owner: dict[str, str | None] = {}
     for part in chunks_of(tables[PEPTIDOFORMS.name]):

@@ -111,7 +111,7 @@ def write_mztab(
     write_lines(path, head, sections(), lambda section: section[0] + separated_lines(*section[1:], _DIALECT), progress)
     if n_commas:
         progress.message(
-            f"{path.name}: accessions of groups hold commas, which separate accessions there; they are written as %2C", "warning"
+            f"{path.name}: accessions of groups contain commas, which separate accessions in mzTab; they are written as %2C", "warning"
         )
 
 

@@ -331,14 +331,14 @@ def warn_of_quantities(
     is_apart = proteins.state == State.NO_SHARED_ION
     if is_apart.any():
         progress.message(
-            f"{int(is_apart.any(axis=1).sum()):,} proteins have no quantity in {int(is_apart.sum()):,} places: no ion is shared with the"
-            " other samples, so that there is no ratio to them (state no shared ion)"
+            f"{int(is_apart.any(axis=1).sum()):,} proteins lack a quantity in some samples ({int(is_apart.sum()):,} values):"
+            " these samples share no ion with the others, so that they have no ratio (state 'no shared ion')"
         )
     n_plexes = len(np.unique(design.plexes))
     if parameters.method == "tmt" and n_plexes > 1 and not parameters.reference:
         progress.message(
-            f"{n_plexes} plexes and no reference: quantities of samples in different plexes are not comparable, though comparisons of"
-            " conditions have the plex as a block; name the condition of the channels that hold the same in each (reference)",
+            f"{n_plexes} plexes and no reference: quantities in different plexes are not comparable, but comparisons of conditions include"
+            " the plex as a block; with 'reference', give the condition of the channels that contain the same sample in each plex",
             "warning",
         )
     first, *others = ("",) if model is None else model.groups
@@ -349,18 +349,18 @@ def warn_of_quantities(
 def _show_centre(centre: Centre, pair: str, progress: Progress) -> None:
     """Report the centre of a comparison; warn if it is not determined."""
     if np.isnan(centre.unchanged_fraction):
-        text = f"{pair}: too few proteins are measured to find those that do not change; samples stay normalised by the median"
+        text = f"{pair}: too few proteins are measured to find unchanged ones; samples remain normalised by the median"
         return progress.message(text, "warning")
-    unchanged = f"the {100 * centre.unchanged_fraction:.0f} % of proteins that do not change"
+    unchanged = f"the {100 * centre.unchanged_fraction:.0f} % of proteins that are unchanged"
     text = f"{pair}: centred on {unchanged}, {centre.shift:+.3f} log2 from the median ion"
     if centre.is_determined:
         return progress.message(text)
-    why = "fewer than half of all lie there"
+    why = "these are fewer than half of all proteins"
     if np.isfinite(centre.other):
-        why = f"nearly as many proteins lie at {centre.other:+.2f} log2"
+        why = f"nearly as many proteins are at {centre.other:+.2f} log2"
     elif centre.excess:
         side = "above" if centre.excess > 0 else "below"
-        why = f"{100 * abs(centre.excess):.0f} % more lie just {side} it than on the other side, as small changes of one side do"
+        why = f"{100 * abs(centre.excess):.0f} % more are just {side} it than on the other side, as with small changes in one direction"
     return progress.message(
         f"{text}, but {why}: the centre is not determined, and all changes depend on it; compare them with a quantity known to be"
         " equal, or quantify with normalisation none",

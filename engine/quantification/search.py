@@ -108,7 +108,7 @@ def _report_sites(table: pa.Table, n_unplaced: int, n_samples: int, parameters: 
         f" {has_ratio:,} also relative to unmodified peptides of the protein"
     )
     if n_unplaced:
-        progress.message(f"{counted(n_unplaced, 'localised modification')} of peptidoforms without a quantified protein not used")
+        progress.message(f"{counted(n_unplaced, 'localised modification')} of peptidoforms without a quantified protein are not used")
     return has
 
 
@@ -145,7 +145,7 @@ def _check_quantities(quantities: Quantities, request: SearchRequest, parameters
     if np.isnan(quantities.proteins.value).all():
         raise InputError(
             request.files("project")[0],
-            "nothing that was identified has a quantity in any sample",
+            "no identified peptide has a quantity in any sample",
             remedy=f"Look at {_DECIDING[parameters.method]}",
         )
 

@@ -69,16 +69,16 @@ class QuantificationSummary(Summary):
         ]
         if self.n_transferred:
             result.append(
-                f"{self.n_transferred:,} ions were found where another file identified them; {self.n_random_time_transfers:,} others were"
-                f" better at a random time, and {self.n_decoy_transfers:,} decoy peptides were found (estimated rate of false transfers:"
-                f" {100 * self.transfer_error_rate:.2f} %)"
+                f"{self.n_transferred:,} ions were transferred to files that did not identify them; {self.n_random_time_transfers:,} others"
+                f" scored better at a random time, and {self.n_decoy_transfers:,} decoy peptides were found (estimated rate of false"
+                f" transfers: {100 * self.transfer_error_rate:.2f} %)"
             )
         if self.n_refused:
-            result.append(f"{self.n_refused:,} ion traces have no quantity; the table says why of each")
+            result.append(f"{self.n_refused:,} ion traces have no quantity; the table gives the reason for each")
         if self.n_tested:
             result.append(f"{self.n_changed:,} of {self.n_tested:,} tested proteins changed")
         if self.n_imputed:
-            result.append(f"{self.n_imputed:,} missing quantities were imputed; the table counts those of each protein")
+            result.append(f"{self.n_imputed:,} missing quantities were imputed; the table gives their number for each protein")
         return result
 
 
@@ -107,13 +107,13 @@ def methods(facts: RunFacts) -> Methods:
     method, citations = facts.text("method"), []
     sentences = [
         f"Matches{f' of {names}' if names else ''} up to a q-value of {facts.text('psm_fdr')} and protein groups up to"
-        f" {facts.text('protein_fdr')} were quantified; peptides of several groups counted for"
-        f" {'the one with the most peptides' if facts.text('shared_peptides') == 'razor' else 'none'}."
+        f" {facts.text('protein_fdr')} were quantified; peptides of several groups were used for"
+        f" {'the group with the most peptides' if facts.text('shared_peptides') == 'razor' else 'none of them'}."
     ]
     if method == "counts":
         sentences.append(
-            "Proteins were quantified by their numbers of spectra, normalised by length (NSAF), which saturate: fold changes are smaller"
-            " than those of amounts."
+            "Proteins were quantified by their spectral counts, normalised by length (NSAF). Counts saturate, so that fold changes are"
+            " underestimated."
         )
         citations.append(_NSAF)
     elif method == "tmt":
@@ -132,7 +132,7 @@ def methods(facts: RunFacts) -> Methods:
     if sites := facts.count("sites"):
         sentences.append(
             f"{counted(sites, 'site')} of modifications with a probability of at least {facts.text('minimum_site_probability')} were"
-            " quantified by their peptidoforms, and compared with the peptidoforms of their protein without localised modifications."
+            " quantified by their peptidoforms, and compared with those peptidoforms of their protein that have no localised modification."
         )
     if facts.count("tested") and facts.count("changed") is not None:
         sentences.append(_comparison(facts))
@@ -146,8 +146,8 @@ def _comparison(facts: RunFacts) -> str:
     imputed = "missing quantities were not imputed"
     if facts.text("imputation") == "low":
         imputed = (
-            "what one of two compared conditions lacked, where the other had two measured values, was set to the lowest percent of the"
-            f" sample ({counted(facts.count('imputed') or 0, 'value')}), which did not enter the variance"
+            "if a protein had no quantity in one condition and at least two measured values in the other, the missing quantities were"
+            f" set to the first percentile of the sample ({counted(facts.count('imputed') or 0, 'value')}) and not used for the variance"
         )
     tested, changed = facts.count("tested") or 0, facts.count("changed") or 0
     return (
@@ -163,7 +163,7 @@ def _centres(facts: RunFacts) -> str:
     if not isinstance(shifts, dict) or not shifts:
         return ""
     moved = "; ".join(f"{str(name)[:60]}: {value:+.3f}" for name, value in shifts.items() if isinstance(value, int | float))
-    return f", and compared conditions so that the proteins that do not change were, by a mixture model of their log2 ratios ({moved})"
+    return f", and comparisons of conditions were centred on the unchanged proteins by a mixture model of the log2 ratios ({moved})"
 
 
 def _describe_traces(facts: RunFacts) -> list[str]:
@@ -171,19 +171,19 @@ def _describe_traces(facts: RunFacts) -> list[str]:
     reported = f" ({counted(refused, 'trace')} in all)" if refused is not None else ""
     result = [
         f"The first {facts.text('isotopes')} isotopes of each ion were followed in the MS1 spectra within"
-        f" {facts.text('precursor_tolerance')}, up to {facts.text('retention_window')} s from its spectra, and the area under them was"
-        f" taken where their areas agreed with the pattern of the formula (cosine of at least {facts.text('minimum_agreement')})."
-        " Traces were refused whose summit was not twice as high as the lowest intensities of the file, belonged to another identified ion"
-        f" or its isotopes, or was at another time, after alignment, than in most files{reported}."
+        f" {facts.text('precursor_tolerance')}, up to {facts.text('retention_window')} s from its spectra. The area under these traces was"
+        f" used if it agreed with the isotope pattern of the formula (cosine of at least {facts.text('minimum_agreement')})."
+        " Traces were refused if the summit was not twice as high as the lowest intensities of the file, belonged to another identified ion"
+        f" or its isotopes, or was, after alignment, at another time than in most files{reported}."
     ]
     if voltages := facts.count("faims_voltages"):
-        result.append(f"Traces were followed within one of the {voltages} compensation voltages of FAIMS.")
+        result.append(f"Each trace was followed at one of the {voltages} compensation voltages of FAIMS.")
     if facts.text("match_between_runs") == "True":
         transferred = facts.count("transferred")
-        reported = f"; {counted(transferred, 'ion')} came from them" if transferred is not None else ""
+        reported = f"; {counted(transferred, 'ion')} were transferred" if transferred is not None else ""
         result.append(
-            "Ions of accepted proteins that other files identified, whose peptides had a q-value of at most"
-            f" {facts.text('donor_fdr')} over all files, were looked for at their aligned times, and accepted up to a rate of false"
+            "Ions that were identified only in other files were searched for at their aligned times, if their proteins were accepted and"
+            f" their peptides had a q-value of at most {facts.text('donor_fdr')} over all files. They were accepted up to a rate of false"
             f" transfers of {facts.text('transfer_fdr')}, estimated by decoy peptides and random times (PIP-ECHO){reported}."
         )
     return result
@@ -192,19 +192,18 @@ def _describe_traces(facts: RunFacts) -> list[str]:
 def _describe_reporters(facts: RunFacts) -> list[str]:
     peak = "the most intense" if facts.text("reporter_peak") == "most-intense" else "the nearest"
     result = [
-        f"Of each channel of the label ({facts.text('label')}), {peak} peak within {facts.text('reporter_tolerance')} was taken as its"
-        f" reporter ion; spectra with more than {facts.text('maximum_interference')} of other ions in the isolation window, by the MS1"
-        f" spectra before and after, were refused. Peptidoforms have the {facts.text('peptide_quantity')} of their spectra."
+        f"For each channel of the label ({facts.text('label')}), {peak} peak within {facts.text('reporter_tolerance')} was used as the"
+        f" reporter ion. Spectra were refused if more than a fraction of {facts.text('maximum_interference')} of the isolation window was"
+        " due to other ions, according to the MS1 spectra before and after. The quantity of a peptidoform is the"
+        f" {facts.text('peptide_quantity')} of its spectra."
     ]
     from_third = facts.count("ms3_spectra")
     if from_third:
         result.append(
-            f"Reporter ions of {counted(from_third, 'identified spectrum', 'identified spectra')} were read from MS3 made from them."
+            f"Reporter ions of {counted(from_third, 'identified spectrum', 'identified spectra')} were read from their MS3 spectra."
         )
     if facts.names("impurities"):
-        result.append("Isotope impurities were taken out with the table of the kit, by non-negative least squares.")
+        result.append("Isotope impurities were corrected with the table of the kit, by non-negative least squares.")
     if facts.text("reference"):
-        result.append(
-            f"Plexes were scaled by their channels of {facts.text('reference')[:60]}, thing by thing (internal reference scaling)."
-        )
+        result.append(f"Plexes were scaled by their channels of {facts.text('reference')[:60]}, row by row (internal reference scaling).")
     return result

@@ -154,7 +154,7 @@ def transferred(
     """
     expected, n_targets = _expected(donors), len(donors[0].ions)
     resources.progress.message(
-        f"{int(expected.is_donor[:n_targets].sum()):,} of {int((expected.n_files[:n_targets] > 0).sum()):,} measured ions are looked for in"
+        f"{int(expected.is_donor[:n_targets].sum()):,} of {int((expected.n_files[:n_targets] > 0).sum()):,} measured ions are searched in"
         " other files: those of accepted proteins whose peptides have a q-value of at most"
         f" {parameters.donor_fdr:.3g} over all files together"
     )
@@ -163,7 +163,7 @@ def transferred(
         alignment = expected.alignments[position]
         if alignment is None:
             resources.progress.message(
-                f"Nothing is transferred to file {position + 1} of {len(files)}: it shares too few ions with the others", "warning"
+                f"Nothing is transferred to file {position + 1} of {len(files)}: it has too few ions in common with the others", "warning"
             )
             continue
         result = _compete(donors, expected, (position, alignment), read_file(file), parameters, resources)
@@ -173,7 +173,9 @@ def transferred(
         writer.append(position, 0, result.ion, result.values, np.zeros(n, np.int8), np.zeros(n))
         result.values = np.zeros((0, N_VALUES))
     if n_without:
-        resources.progress.message(f"{n_without:,} ions were not looked for in a file: its gradient has no other time to compare with")
+        resources.progress.message(
+            f"{n_without:,} ions were not searched for in a file: no other ion elutes far enough away for a comparison"
+        )
     features = writer.finish(np.arange(n_targets)[:, None], n_targets, len(files))
     return _accepted(features, parts, n_tried, parameters, resources)
 

@@ -256,7 +256,7 @@ def test_estimate_rejects_workers_for_searches_without_workloads(search, inputs,
     out = ["--out", str(tmp_path / "p")] if search.writes == "project" else []
     for before in ([], ["estimate"]):
         assert main([*before, search.kind, *placed, *named, *out, "--workers", "local:2"]) == 2
-        assert capsys.readouterr().err == f"proteoscope: {search.kind} has no work for other processes: leave out --workers\n"
+        assert capsys.readouterr().err == f"proteoscope: {search.kind} cannot use worker processes: leave out --workers\n"
     assert main([search.kind, "--help"]) == 0
     assert "--workers" not in capsys.readouterr().out
 

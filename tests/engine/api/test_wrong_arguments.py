@@ -65,7 +65,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "certificates": (
         lambda: proteoscope.identify(SPECTRA, PROTEINS, certificates="folder"),
-        "the certificates in folder are for workers at an address: name the workers, too",
+        "the certificates in folder are for workers at an address: give this address, too",
     ),
     "file for a project": (lambda: proteoscope.identify(SPECTRA, PROTEINS, out="r.tsv"), "r.tsv looks like a file, but several files"),
     "file for a folder": (lambda: proteoscope.superpose("a.pdb", "b.pdb", out="both.pdb.gz"), "both.pdb.gz looks like a file"),

@@ -59,7 +59,7 @@ def test_resumed_run_has_the_same_tables_as_an_uninterrupted_run(project: Path, 
     assert tables(project, stopped) == tables(tmp_path / "other", summary.run_id)
     opened = Project.open(project)
     assert [(run.id, run.status) for run in opened.runs()] == [(stopped, "done")]
-    assert f"{stopped} is resumed: its checkpoint holds 1 finished partition" in [line.text for line in opened.log(stopped)]
+    assert f"{stopped} is resumed: its checkpoint contains 1 finished partition" in [line.text for line in opened.log(stopped)]
     assert not list_checkpoints()
 
 
@@ -106,7 +106,9 @@ def test_resume_rejects_a_finished_run(project: Path, stopped: str, capsys: pyte
 def test_resume_error_names_changed_input_file(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = tmp_path / "files" / "database.fasta"
     database.write_text(database.read_text() + ">one more\nMKV\n")
-    assert refusal(capsys, "resume", project) == (f"{database}: has changed since {stopped} began. Restore it, or do the search anew.")
+    assert refusal(capsys, "resume", project) == (
+        f"{database}: has changed since {stopped} was started. Restore the file, or run the search again."
+    )
     database.unlink()
     assert "does not exist" in refusal(capsys, "resume", project)
     assert Project.open(project).resumable() == {stopped}, "and it can still be restored"
@@ -116,7 +118,7 @@ def test_resume_rejects_a_run_of_another_version(
     project: Path, stopped: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(resumption, "VERSION", "99.0")
-    assert "and this is 99.0; do the search anew" in refusal(capsys, "resume", project)
+    assert "but this is 99.0; run the search again" in refusal(capsys, "resume", project)
 
 
 def test_resume_rejects_a_run_if_another_process_writes_the_project(

@@ -241,7 +241,7 @@ def test_report_path_of_a_file_is_rejected_before_the_run(evidence_project: Proj
     (tmp_path / "pages").write_text("mine")
     for kind, inputs in (("evidence", {"structures": [evidence_project.folder.parent / "1ao6_A.pdb"]}), ("quantify", {})):
         parameters = {"method": "counts"} if kind == "quantify" else {}
-        with pytest.raises(InputError, match="pages: is a file, where a folder is wanted"):
+        with pytest.raises(InputError, match="pages: is a file; expected a folder"):
             run_search(kind, {"project": [project.folder], **inputs}, options={"report": tmp_path / "pages"}, device="cpu", **parameters)
     assert len(project.runs()) == n and (tmp_path / "pages").read_text() == "mine"
 

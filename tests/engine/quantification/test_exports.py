@@ -242,4 +242,4 @@ def test_mztab_escapes_commas_and_retains_quotes(made, tmp_path):
     (head,) = (line for line in lines if line[0] == "PRH")
     rows = [dict(zip(head, line, strict=True)) for line in lines if line[0] == "PRT"]
     assert {(row["accession"], row["ambiguity_members"]) for row in rows} == {("\"q'", "a%2Cb,c")}
-    assert any("accessions of groups hold commas" in text for text in progress.messages)
+    assert any("accessions of groups contain commas" in text for text in progress.messages)

@@ -79,7 +79,7 @@ def test_subject_blocks_give_a_paired_t_test():
         ({"plex": "111222"}, "conditions and plex change together"),
         ({"batch": "111223"}, "conditions and batch change together"),
         ({"subject": "112334"}, "conditions and subject change together"),
-        ({"batch": "121 21"}, "none of sample s3"),
+        ({"batch": "121 21"}, "not for sample s3"),
         ({"batch": "112112", "subject": "123231", "plex": "112221"}, "leave nothing to estimate the error from"),
     ],
 )

@@ -184,7 +184,7 @@ def test_design_with_conditions_confounded_with_a_block_is_rejected(design: Desi
     design.block_actions["batch"].trigger()
     assert design.problem() == ""
     design.model.set_cells(((row, 4), text) for row, text in enumerate(["1", "1", "2", ""]))
-    assert design.problem().startswith("Conditions are not compared: the design has a batch of other samples, but none of sample heat_2")
+    assert design.problem().startswith("Conditions are not compared: the design has a batch for other samples, but not for sample heat_2")
     design.model.set_cells([((3, 4), "2")])
     sentence = "Conditions are not compared: heat cannot be compared with control: conditions and batch change together"
     assert design.problem().startswith(sentence) and design.wrong.text().startswith(sentence) and design.wrong.isVisibleTo(design)
