@@ -24,7 +24,7 @@ def progress_of(requested: OnProgress) -> Progress:
     Raises
     ------
     ParameterError
-        If it is neither a function, a `Progress` nor None.
+        If `requested` is neither a function, a `Progress` nor None.
     """
     if requested is None:
         return Progress()
@@ -42,7 +42,7 @@ def one_path(name: str, given: object) -> Path:
     Raises
     ------
     ParameterError
-        If it is not a single path.
+        If the argument is not a single path.
     """
     paths = paths_of(name, given)
     if len(paths) != 1:
@@ -56,7 +56,7 @@ def one_folder(name: str, given: object) -> Path:
     Raises
     ------
     ParameterError
-        If it is not a single path, or its ending is that of a file.
+        If the argument is not a single path, or has the ending of a file name.
     """
     folder = one_path(name, given)
     check_folder_name(str(folder))
@@ -69,7 +69,7 @@ def number(name: str, given: object, low: float, high: float) -> float:
     Raises
     ------
     ParameterError
-        If it is not a number, or not between the bounds.
+        If the argument is not a number, or not between the bounds.
     """
     if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
         raise ParameterError(f"{name} = {given!r:.100}: expected a number from {low:g} to {high:g}")
@@ -82,7 +82,7 @@ def choice(name: str, given: object, allowed: tuple[str, ...]) -> None:
     Raises
     ------
     ParameterError
-        If it is not.
+        If the text is not allowed.
     """
     if given not in allowed:
         raise ParameterError(f"{name} = {given!r:.100}: expected {', '.join(allowed[:-1])} or {allowed[-1]}")
@@ -94,7 +94,7 @@ def optional_package(name: str, purpose: str) -> Any:
     Raises
     ------
     ProteoscopeError
-        If it is not installed.
+        If the package is not installed.
     """
     try:
         return import_module(name)

@@ -22,14 +22,14 @@ __all__ = ["Comparison", "compare"]
 
 
 class Comparison:
-    """Comparison of the spectra, peptides and proteins that each run finds.
+    """Comparison of the spectra, peptides and proteins that each run identifies.
 
     Attributes
     ----------
     comparison : RunComparison
         Curves, scores and conditions, for figures.
     threshold : float
-        q-value up to which items count.
+        Maximum q-value of accepted items.
     """
 
     def __init__(self, comparison: RunComparison, threshold: float) -> None:
@@ -52,7 +52,7 @@ class Comparison:
 
     @property
     def overlaps(self) -> pa.Table:
-        """Number of items (``count``) of each ``level`` that exactly the ``runs`` accept."""
+        """Number of items (``count``) of each ``level`` that the given ``runs`` and no others accept."""
         levels = [level.name for level in views.run_comparison.LEVELS]
         overlaps = [(level, overlap) for level in levels for overlap in self.comparison.intersections(level, self.threshold)]
         return pa.table(
@@ -130,14 +130,14 @@ class Comparison:
 
 
 def compare(*runs: ProjectLike, threshold: float = 0.01, progress: OnProgress = None) -> Comparison:
-    """Compare finished runs: which spectra, peptides and proteins each finds, and for which spectra they disagree.
+    """Compare finished runs: which spectra, peptides and proteins each identifies, and for which spectra they disagree.
 
     Parameters
     ----------
     *runs : Result, OpenProject, str or Path
         Results of searches that identify peptides. For a project, all of its comparable runs are used.
     threshold : float
-        q-value up to which items count.
+        Maximum q-value of accepted items.
     progress : callable or Progress, optional
         Receives each `ProgressEvent`.
 

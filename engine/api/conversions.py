@@ -33,7 +33,7 @@ def convert(
     threads: int | None = None,
     progress: OnProgress = None,
 ) -> int:
-    """Write spectra, or some of them, in another format.
+    """Write all or selected spectra in another format.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def convert(
     precursor_mass, retention_time : tuple of two floats, optional
         Only spectra in this range of neutral precursor masses (Da), or of retention times (s).
     identified, unidentified : str, Path, OpenProject or Result, optional
-        Only spectra that an identification of this project identified, or did not identify.
+        Only spectra that were identified, or not identified, in this project.
     run : str
         Id of the identification; by default that of the given result, or the last identification of the project.
     q_value : float
         Maximum q-value of identified spectra.
     strict : bool
-        True to refuse files with spectra that cannot be read, instead of leaving these out.
+        True to refuse files with spectra that cannot be read, instead of leaving out these spectra.
     threads, progress
         See `identify`.
 

@@ -65,7 +65,7 @@ class Experiment:
         Parameters
         ----------
         runs : str, Path or iterable of these
-            See `experiment`; also ids of finished runs of the project that used the same search as the runs of the experiment.
+            See `experiment`; also ids of finished runs of the project with the same search as the runs of the experiment.
         pattern, progress
             See `experiment`.
 
@@ -207,7 +207,7 @@ def _rows_of(files: Iterable[Path], pattern: str, progress: OnProgress) -> list[
     paths = list(files)
     if len(paths) == 1 and paths[0].suffix.lower() in (".tsv", ".txt"):
         if pattern:
-            raise ParameterError(f"pattern = {pattern!r:.100}: is for files; a table names samples itself")
+            raise ParameterError(f"pattern = {pattern!r:.100}: is only for files; a table contains the samples")
         return read_table(paths[0], progress_of(progress))
     return describe_files(paths, pattern)
 
@@ -223,7 +223,7 @@ def experiment(project: PathLike, runs: Files | None = None, *, pattern: str = "
         Spectrum files; or one tab-separated table (``.tsv``) of runs or in SDRF-Proteomics format, see the page Experiments of many runs
         of the manual. By default, the experiment of the project is opened.
     pattern : str
-        Regular expression for file names, whose named groups are values, such as ``(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)``.
+        Regular expression for file names; its named groups are columns, such as ``(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)``.
     progress : callable or Progress, optional
         See `identify`; it receives warnings about files that are left out because others have the same content.
 

@@ -106,7 +106,7 @@ def read_fasta(files: Files, *, progress: OnProgress = None) -> ProteinList:
     Raises
     ------
     InputError
-        If a file cannot be used; the message has the line.
+        If a file cannot be used; the message gives the line.
 
     Examples
     --------

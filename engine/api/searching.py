@@ -106,7 +106,7 @@ def identify(
     preset : str or Path, optional
         Name of a preset (``proteoscope presets identify`` lists them), or a TOML file; by default that of the command line.
     strict : bool
-        True to refuse files with spectra that cannot be read, instead of leaving these out.
+        True to refuse files with spectra that cannot be read, instead of leaving out these spectra.
     advice : str
         Search for causes of few identifications: ``brief`` (at most a tenth of the run's time), ``full`` or ``none``.
     device : str
@@ -193,7 +193,7 @@ def modified(
         Project of an identification, or its result. The spectra that the identification left unidentified are searched in the proteins that
         it found.
     run : str
-        Id of this identification; by default that of a result, or the last of the project.
+        Id of this identification; by default that of the given result, or the last identification of the project.
     out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
@@ -698,7 +698,7 @@ is_estimating: ContextVar[bool] = ContextVar("is_estimating", default=False)
 
 
 class EstimateMade(Exception):  # noqa: N818 - it is not an error, but ends the function of the search
-    """Exception that is raised with the estimate of a search, instead of running it."""
+    """Exception with the estimate of a search, raised instead of running the search."""
 
     def __init__(self, estimate: Estimate) -> None:
         super().__init__("estimated")
@@ -763,7 +763,7 @@ class SearchArguments:
         for name in self._settings.keys() - model.model_fields.keys() - _RARE:
             model.checked({name: ""})  # raises an error that names similar parameters
         if format and out is None:
-            raise ParameterError(f"format = {format!r:.100}: is that of a file; name it with out")
+            raise ParameterError(f"format = {format!r:.100}: is the format of a file; give the file with out")
         requested = self._run_options
         file = None if out is None else one_path("out", out)
 

@@ -200,7 +200,7 @@ def read_spectra(files: Files, *, strict: bool = False, threads: int | None = No
     files : str, Path or iterable of these
         Spectrum files in any format of the program, also gzipped.
     strict : bool
-        True to refuse files with spectra that cannot be read; otherwise these are left out, and a message counts them.
+        True to refuse files with spectra that cannot be read; otherwise these spectra are left out, and a message reports their number.
     threads : int, optional
         Number of CPU threads; by default up to four.
     progress : callable or Progress, optional
@@ -328,12 +328,12 @@ def annotate(
     spectrum : Spectrum, or tuple of m/z and intensities
         Spectrum of `read_spectra`, or arrays of its peaks.
     peptide : str
-        Peptide in ProForma with its charge, such as ``PEPTIDEK/2`` or ``PEPT[Phospho]IDEK/3``; without a charge, that of the spectrum is
+        Peptide in ProForma with its charge, such as ``PEPTIDEK/2`` or ``PEPT[Phospho]IDEK/3``; without it, the charge of the spectrum is
         used.
     tolerance : str
         Fragment tolerance, such as ``20 ppm`` or ``0.5 Da``.
     series : str
-        Ion series, some of ``abcxyz``, or ``activation`` for those of the fragmentation method.
+        Ion series, some of ``abcxyz``, or ``activation`` for the series of the fragmentation method.
     maximum_charge : int
         Maximum charge of fragments, which is always below that of the precursor.
     losses : sequence of str

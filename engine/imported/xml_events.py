@@ -131,7 +131,7 @@ def broken_xml(source: ByteSource, error: Any) -> InputError:
 
 
 class UnreadableValueError(ValueError):
-    """Exception: a value of a single record is unreadable.
+    """A value of a single record is unreadable.
 
     Attributes
     ----------

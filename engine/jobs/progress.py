@@ -13,11 +13,11 @@ PASSING = "passing"
 
 
 class Cancelled(Exception):  # noqa: N818 - a request of the user, not an error
-    """Exception: the user cancels. Code that catches it removes incomplete output and raises it again."""
+    """The user cancelled. Code that catches this exception removes incomplete output and raises it again."""
 
 
 class TimeOverError(Cancelled):
-    """Exception: the time limit of a `LimitedProgress` is exceeded."""
+    """The time limit of a `LimitedProgress` is exceeded."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class LimitedProgress(Progress):
 
     @property
     def is_cancelled(self) -> bool:
-        """True if the user cancelled, or when the time is over."""
+        """True if the user cancelled, or if the time is over."""
         return super().is_cancelled or self._progress.is_cancelled or self.seconds_left <= 0.0
 
     def check(self) -> None:

@@ -59,8 +59,8 @@ def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
 def gone_error(folder: Path) -> StorageError:
     """Return the error for a project in `folder` that no longer exists; the message suggests a remedy."""
     return StorageError(
-        f"{folder}: the project is no longer here: its folder was deleted or moved, or its disk was lost. "
-        "Bring it back, or choose another folder."
+        f"{folder}: the project is no longer here: its folder was deleted or moved, or its disk is not available. "
+        "Restore it, or choose another folder."
     )
 
 
@@ -169,7 +169,7 @@ class Database:
 
     @contextmanager
     def held_open(self) -> Iterator[None]:
-        """Hold a connection during a `with` block, since SQLite copies the write-ahead log into the database when the last one closes."""
+        """Hold a connection during a `with` block; SQLite copies the write-ahead log into the database when the last connection closes."""
         with self._connection() as connection:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
             yield
@@ -224,7 +224,7 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         elif "readonly" in text or "read-only" in text:
             reason, remedy = "the disk is read-only", "Choose a folder that you may write to"
         elif "locked" in text:
-            reason, remedy = "another process has held the project's database for long", "Try again when it has finished"
+            reason, remedy = "another process has used the project's database for too long", "Try again when it has finished"
         elif any(sign in text for sign in _DAMAGED):
             reason, remedy = "the project's database is damaged", "Restore it from a copy; the tables under results can still be read"
         elif "unable to open" in text:

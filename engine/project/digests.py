@@ -180,9 +180,9 @@ class RecordedFiles:
                 return
             is_same = content_bytes(path) == record.size and file_digest(path, progress) == record.sha256
         except OSError as error:
-            raise InputError(path, f"cannot be read ({error.strerror or error})", remedy="Put it back, or search again") from error
+            raise InputError(path, f"cannot be read ({error.strerror or error})", remedy="Restore the file, or search again") from error
         if not is_same:
-            raise InputError(path, "has changed since the run read it", remedy="Put it back as it was, or search again")
+            raise InputError(path, "has changed since the run read it", remedy="Restore the original file, or search again")
         self._checked[path] = state
 
 

@@ -62,7 +62,7 @@ _ALIGNMENT = 16
 
 
 class InvalidIndexError(StorageError):
-    """Exception: an index differs from what the program writes; the message names the error. The caller rebuilds the index."""
+    """An index differs from what the program writes; the message names the error. The caller rebuilds the index."""
 
 
 def require(condition: object, what: str) -> None:
@@ -88,9 +88,12 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
             n_bytes = file.seek(0, 2)
         require(start[:8] == _MAGIC and header is not None, f"{path.name} is not a column")
         assert header is not None
-        require(header[1].decode() == kind.str, f"{path.name} holds {header[1].decode()} and not {kind.str}")
+        require(header[1].decode() == kind.str, f"{path.name} contains {header[1].decode()} instead of {kind.str}")
         length, offset = int(header[2]), len(start) + n_header
-        require(offset % _ALIGNMENT == 0 and n_bytes == offset + length * kind.itemsize, f"{path.name} has another length than it says")
+        require(
+            offset % _ALIGNMENT == 0 and n_bytes == offset + length * kind.itemsize,
+            f"{path.name} has another length than its header states",
+        )
         # Empty files cannot be mapped. Read-only like mapped arrays, since kernels are compiled separately for writable ones.
         return np.memmap(path, kind, mode="r", offset=offset, shape=(length,)) if length else read_only(np.empty(0, kind))
     except (OSError, ValueError, MemoryError) as error:
@@ -99,7 +102,7 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
 
 def checked_offsets(offsets: NDArray[np.int64], end: int, what: str) -> None:
     """Raise InvalidIndexError unless the offsets ascend from 0 to `end`; `what` names them in the message."""
-    require(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end, f"the offsets of {what} do not lead from its start to its end")
+    require(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end, f"the offsets of {what} do not extend from its start to its end")
     # Compare offsets instead of subtracting them, since differences could overflow.
     require((offsets[1:] >= offsets[:-1]).all(), f"the offsets of {what} do not ascend")
 
@@ -145,7 +148,7 @@ def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()
         If the file is missing, or does not hold exactly these values.
     """
     result = read_json(path)
-    require(isinstance(result, dict) and set(result) == {*names, *texts}, f"{path.name} holds other things than it should")
+    require(isinstance(result, dict) and set(result) == {*names, *texts}, f"{path.name} contains other values than expected")
     for name in names:
         require(type(result[name]) is int and 0 <= result[name] < 1 << 62, f"{path.name} has no number {name}")
     for name in texts:

@@ -46,7 +46,7 @@ def folder_name(text: str) -> str:
 def check_folder_name(text: str) -> None:
     """Raise ParameterError if the name of an output folder is that of standard output or of a file."""
     if text == "-":
-        raise ParameterError("several files are written, not one to standard output; give the name of a folder")
+        raise ParameterError("several files are written, which cannot go to standard output; give the name of a folder")
     path = Path(text)
     if path.suffix.lower() in _FILE_ENDINGS and not path.exists():  # an existing file is reported later
         raise ParameterError(f"{text} looks like a file, but several files are written; give the name of a folder")
@@ -72,7 +72,7 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
     inputs = list(inputs)
     for k, out in enumerate(outputs):
         if any(_is_one_file(out, path) for path in inputs):
-            raise ParameterError(f"{out} is read and would be written over; choose another name for the results")
+            raise ParameterError(f"{out} is read and would be overwritten; choose another name for the results")
         if any(_is_one_file(out, other) for other in outputs[:k]):
             raise ParameterError(f"{out} would be written twice; choose another name")
         for folder, inside in _projects_around(out, project):
@@ -105,7 +105,9 @@ def check_folder_of_outputs(folder: Path) -> None:
     for place, inside in _projects_around(folder):
         if not inside.parts or inside.parts[0] in OWN_NAMES:
             reason = "is a project" if not inside.parts else f"belongs to the project {place}"
-            raise ParameterError(f"{folder} {reason}, whose files these are not; choose another folder, as {place / 'comparison'}")
+            raise ParameterError(
+                f"{folder} {reason}, to which these files do not belong; choose another folder, such as {place / 'comparison'}"
+            )
 
 
 def check_new_project(folder: Path) -> None:

@@ -72,8 +72,8 @@ def check_run_name(name: str) -> None:
     """
     if not is_run_id(name) or len(name) > _MAXIMUM_NAME or _RESERVED.fullmatch(name):
         raise ParameterError(
-            f"'{name:.60}' cannot name a run; use up to {_MAXIMUM_NAME} characters of a to z, A to Z, digits, _, - and dots, "
-            "with one of the first three kinds at the beginning, and no dot at the end"
+            f"'{name:.60}' cannot name a run; use up to {_MAXIMUM_NAME} characters a to z, A to Z, digits, _, - and dots; "
+            "the first must be one of a to z, A to Z or a digit, and the last must not be a dot"
         )
 
 
@@ -160,4 +160,4 @@ def _refuse_link(folder: Path, path: Path) -> None:
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return
     what = "a symbolic link, which may lead out of the project" if stat.S_ISLNK(mode) else "a pipe or a device"
-    raise StorageError(f"{path}: {what}; nothing in {folder} was touched. Put the file or folder itself there, if you trust the project.")
+    raise StorageError(f"{path}: {what}; nothing in {folder} was changed. If you trust the project, replace it by a normal file or folder.")

@@ -139,7 +139,7 @@ class Project:
         folder = Path(path).absolute()
         if not (folder / DATABASE).exists():
             if folder.exists() and not folder.is_dir():
-                raise InputError(path, "is a file, not a folder", remedy="Choose another place for the project")
+                raise InputError(path, "is a file, not a folder", remedy="Choose another folder for the project")
             check_new_project(folder)
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ class Project:
         if not folder.exists():
             raise InputError(path, "does not exist", remedy="Give the folder of a project")
         if not (folder / DATABASE).is_file():
-            raise InputError(path, "is not a Proteoscope project", remedy=f"Give the folder that holds {DATABASE}")
+            raise InputError(path, "is not a Proteoscope project", remedy=f"Give the folder that contains {DATABASE}")
         refuse_links(folder)
         lock = FileLock(folder / LOCK)
         try:
@@ -597,7 +597,7 @@ class Project:
         try:
             record = self._result_record(row)
         except DamagedRowError as error:
-            raise StorageError(f"{self.folder / DATABASE}: of a registered result {error}. Do not trust the project.") from error
+            raise StorageError(f"{self.folder / DATABASE}: a registered result is invalid: {error}. Do not trust the project.") from error
         self._check(record, verify=verify)
         return record.path
 
@@ -759,11 +759,11 @@ class Project:
                         read(row)
                     except DamagedRowError as error:
                         which = ascii(row[name])[:60]
-                        problems.append(f"{self.folder / DATABASE}: damaged in {table}, {which}: {error}; it is left out")
+                        problems.append(f"{self.folder / DATABASE}: row {which} of {table} is damaged and left out: {error}")
         return tuple(problems)
 
     def _check(self, record: ResultRecord, *, verify: bool) -> None:
-        remedy = f"Restore it from a copy, or do run '{record.run}' again"
+        remedy = f"Restore it from a copy, or repeat run '{record.run}'"
         self.inside(*record.path.relative_to(self.folder).parts)
         try:
             status = record.path.stat()

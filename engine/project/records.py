@@ -29,7 +29,7 @@ _YEARS = range(1971, 9000)  # other years cannot be represented in every time zo
 
 
 class DamagedRowError(Exception):
-    """Exception: a database row is invalid; the message names the column and can end a sentence."""
+    """A database row is invalid; the message names the column and can end a sentence."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def input_record(row: sqlite3.Row) -> InputRecord:
     """
     path = _text(row, "path")
     if "\0" in path:
-        raise DamagedRowError("the path holds a character that no path can")
+        raise DamagedRowError("the path contains a character that paths cannot contain")
     return InputRecord(Path(path), _text(row, "kind"), _count(row, "size"), _text(row, "sha256"))
 
 
@@ -157,7 +157,7 @@ def result_record(row: sqlite3.Row, folder: Path) -> ResultRecord:
     """
     run, path = row["run"], row["path"]
     if not is_result_path(run, path):
-        raise DamagedRowError(f"the path {_shown(path)} is not that of a result")
+        raise DamagedRowError(f"the path {_shown(path)} is not the path of a result")
     rows = None if row["rows"] is None else _count(row, "rows")
     return ResultRecord(run, _text(row, "name"), folder / path, rows, _count(row, "bytes"), _text(row, "sha256"))
 
@@ -206,7 +206,7 @@ def _parameters(row: sqlite3.Row) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise DamagedRowError("the parameters are no JSON object")
+        raise DamagedRowError("the parameters are not a JSON object")
     return value
 
 

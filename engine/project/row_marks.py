@@ -44,13 +44,13 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
     """
     text = json.dumps({name: float(number) for name, number in numbers.items()})
     if numbers and (len(text) > _MAXIMUM_CHARACTERS or len(_numbers(text)) != len(numbers)):
-        raise ParameterError("a correction is of a few finite numbers")
+        raise ParameterError("a correction consists of a few finite numbers")
     connection.execute("DELETE FROM row_corrections WHERE run = ? AND name = ? AND row = ?", (run_id, table, row))
     if not numbers:
         return
     (n,) = connection.execute("SELECT count(*) FROM row_corrections WHERE run = ? AND name = ?", (run_id, table)).fetchone()
     if n >= MAXIMUM_CORRECTIONS:
-        raise ParameterError(f"a table takes at most {MAXIMUM_CORRECTIONS:,} corrections. Take some away first.")
+        raise ParameterError(f"a table can have at most {MAXIMUM_CORRECTIONS:,} corrections. Remove some first.")
     connection.execute("INSERT INTO row_corrections VALUES (?, ?, ?, ?)", (run_id, table, row, text))
 
 
@@ -124,5 +124,5 @@ def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: i
         return
     (n_marks,) = connection.execute("SELECT count(*) FROM row_marks WHERE run = ? AND name = ?", (run_id, table)).fetchone()
     if n_marks >= MAXIMUM_MARKS:
-        raise ParameterError(f"a table takes at most {MAXIMUM_MARKS:,} stars and comments. Take some away first.")
+        raise ParameterError(f"a table can have at most {MAXIMUM_MARKS:,} stars and comments. Remove some first.")
     connection.execute("INSERT INTO row_marks VALUES (?, ?, ?, ?, ?)", (run_id, table, row, int(mark.is_starred), comment))

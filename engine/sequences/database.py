@@ -225,7 +225,7 @@ def _by_length(proteins: Proteins) -> SequenceDatabase:
 
 def _write(folder: Path, database: SequenceDatabase) -> None:
     if len(database) > np.iinfo(np.uint32).max or np.max(database.lengths, initial=0) > np.iinfo(np.uint32).max:
-        raise InputError(folder, "more than 4,294,967,295 sequences or residues in one", remedy="Split the database")
+        raise InputError(folder, "has more than 4,294,967,295 sequences, or residues in a sequence", remedy="Split the database")
     columns = (
         database.residues,
         database.lengths.astype(np.uint32),
@@ -268,9 +268,9 @@ def _open(folder: Path) -> SequenceDatabase:
     checked_texts(descriptions, database.description_offsets, f"{folder}: descriptions")
     require((lengths[1:] >= lengths[:-1]).all(), f"{folder}: the sequences of the database are not in order of length")
     in_bounds = residues.min(initial=0) >= 0 and residues.max(initial=0) < len(SYMBOLS)
-    require(in_bounds, f"{folder}: the database holds residues that do not exist")
+    require(in_bounds, f"{folder}: the database contains invalid residue codes")
     is_present = true_at(n, file_index[file_index < n])
     require(is_present.all(), f"{folder}: the positions of the sequences in their files are not unique")
     counts_are_possible = max(database.n_repeated_names, database.n_nucleotides) <= n
-    require(counts_are_possible, f"{folder}: more sequences are declared than there are")
+    require(counts_are_possible, f"{folder}: the declared number of sequences exceeds their actual number")
     return database

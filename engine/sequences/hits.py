@@ -64,7 +64,7 @@ __all__ = [
 
 
 class NothingToStackError(ParameterError):
-    """Exception: there are no hits to write, and the format cannot represent an empty result."""
+    """Error about a result without hits in a format that cannot represent an empty result."""
 
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
@@ -750,7 +750,9 @@ class _Stacked(_Writer):
             self._progress.check()
             self._n_stacks += 1
             if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
-                raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; select one (--query)")
+                raise ParameterError(
+                    f"a file of {self._name} contains the hits of one query, but several queries have hits; select one (--query)"
+                )
             stack = queries.stack(position)
             self._replaced.update(name for name in stack.names if sequences.stack_formats.plain_name(name) != name)
             self._file.write(sequences.stack_formats.stack_text(stack, self._format).encode())

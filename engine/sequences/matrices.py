@@ -92,7 +92,7 @@ def matrix_name(requested: str) -> str:
     if is_there(Path(requested)):
         return requested
     close = get_close_matches(requested.strip().upper()[:_MAXIMUM_COMPARED], matrix_names(), 3, 0.7)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_families()}, or give a file"
+    hint = f"did you mean {' or '.join(close)}?" if close else f"choose one of {_families()}, or give a file"
     raise ParameterError(f"there is no matrix '{shortened(requested)}'; {hint}")
 
 
@@ -143,7 +143,7 @@ def _parse(path: Path) -> tuple[str, list[list[int]]]:
         if residue in scores:
             raise InputError(path, f"the residue {residue} occurs twice", place=f"line {number}", remedy=_REMEDY)
         if len(values) != len(columns):
-            reason = f"the row has {len(values)} scores, and the header {len(columns)} residues"
+            reason = f"the row has {len(values)} scores, but the header has {len(columns)} residues"
             raise InputError(path, reason, place=f"line {number}", remedy=_REMEDY)
         scores[residue] = [_score(path, number, value) for value in values]
     if set(scores) != set(columns):
@@ -152,7 +152,7 @@ def _parse(path: Path) -> tuple[str, list[list[int]]]:
     return "".join(columns), [scores[residue] for residue in columns]
 
 
-_REMEDY = "A matrix has a line of residues, then a line for each residue: the residue and its scores"
+_REMEDY = "A matrix has a line of residues, then a line for each residue, with the residue and its scores"
 
 
 def _residue(path: Path, number: int, word: str) -> str:
@@ -171,7 +171,7 @@ def _score(path: Path, number: int, word: str) -> int:
     try:
         value = int(word)
     except ValueError:
-        remedy = "Scores are whole numbers; multiply them by 10 or 100 and round, and the gap costs too"
+        remedy = "Scores must be whole numbers: multiply scores and gap costs by 10 or 100, and round them"
         raise InputError(path, f"'{word[:20]}' is not a whole number", place=f"line {number}", remedy=remedy) from None
     if not _MINIMUM <= value <= _MAXIMUM:
         reason = f"the score {shortened(str(value))} is not within {_MINIMUM} to {_MAXIMUM}"

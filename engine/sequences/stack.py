@@ -124,7 +124,7 @@ class Stack:
         n_columns = len(sequence) + int(opened.sum())
         if n_columns * (len(subjects.names) + 1) > MAXIMUM_CELLS:
             raise ParameterError(
-                f"the {len(subjects.names):,} hits of {name:.60} stacked have {n_columns:,} columns, which are too many; select fewer hits"
+                f"the stack of the {len(subjects.names):,} hits of {name:.60} has {n_columns:,} columns: too many; select fewer hits"
             )
         symbols = np.full((len(subjects.names) + 1, n_columns), OUTSIDE, np.uint8)
         symbols[0] = _GAP

@@ -75,7 +75,7 @@ def test_conversion_dialog_rejects_unknown_suffixes_and_input_files_as_output(di
     for name, said in (
         ("some.txt", "needs one of these extensions"),
         ("no/some.mgf", "Folder not found"),
-        ("run.mgf", "would be written over"),
+        ("run.mgf", "would be overwritten"),
     ):
         dialog.out.line.setText(str(tmp_path / name))
         assert said in dialog.stage.text() and not dialog.action_button.isEnabled()

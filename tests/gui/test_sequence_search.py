@@ -191,7 +191,7 @@ def test_damaged_matrix_file_is_reported_in_the_form(filled: MainWindow, tmp_pat
     dialog = editor.findChild(QFileDialog)
     assert dialog is not None
     dialog.fileSelected.emit(str(mine))
-    said = "mine.txt, line 3: the row has 1 scores, and the header 2 residues"
+    said = "mine.txt, line 3: the row has 1 scores, but the header has 2 residues"
     assert field.frame.is_wrong and field.message.text().startswith(said)
     qtbot.waitUntil(lambda: form.reason.text().startswith(f"{field.description.title}: {said}"))
     assert not form.run_button.isEnabled()

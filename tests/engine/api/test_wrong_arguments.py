@@ -57,7 +57,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "tolerance": (lambda: proteoscope.annotate(PEAKS, "PEPTIDEK/2", tolerance="5"), "'5' is not a tolerance"),
     "losses": (lambda: proteoscope.annotate(PEAKS, "PEPTIDEK/2", losses=["H3O"]), "losses = "),
     "models": (lambda: proteoscope.superpose("a.pdb", "b.pdb", models="some"), "models = 'some': expected first or all"),  # type: ignore[arg-type]
-    "format without a file": (lambda: proteoscope.align("MKV", "MKV", format="tsv"), "format = 'tsv': is that of a file; name it with out"),
+    "format without a file": (
+        lambda: proteoscope.align("MKV", "MKV", format="tsv"),
+        "format = 'tsv': is the format of a file; give the file with out",
+    ),
     "no sequence": (lambda: proteoscope.align({}, "MKV"), "queries = {}: no sequence is given"),
     "sequences of a generator": (
         lambda: proteoscope.align((text for text in ("MKV", "M-K")), "MKV"),  # type: ignore[arg-type]

@@ -168,7 +168,7 @@ def test_cluster_rejects_more_clusters_than_spectra(spectra, tmp_path):
 
 
 def test_cluster_rejects_overwriting_input_and_wrong_files(spectra, tmp_path):
-    with pytest.raises(ParameterError, match="would be written over"):
+    with pytest.raises(ParameterError, match="would be overwritten"):
         run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"consensus": spectra})
     with pytest.raises(InputError, match="FASTA"):
         run_search(
@@ -256,7 +256,7 @@ def test_explain_rejects_projects_without_identification(identified, spectra, tm
         run_search(EXPLAIN, inputs={"project": [tmp_path / "p"]})
     with pytest.raises(ParameterError, match="expected a finished identification"):
         run_search(EXPLAIN, inputs={"project": [tmp_path / "p"]}, run="cluster-0001")
-    with pytest.raises(ProteoscopeError, match=r"would be written over|belongs to the project"):
+    with pytest.raises(ProteoscopeError, match=r"would be overwritten|belongs to the project"):
         run_search(EXPLAIN, inputs={"project": [identified]}, out=identified / "results" / "x.tsv")
 
 

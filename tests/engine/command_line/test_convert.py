@@ -152,4 +152,4 @@ def test_convert_does_not_overwrite_its_input(tmp_path: Path, capsys: pytest.Cap
     assert converted(SPECTRA, "--out", path, "--quiet") == 0
     before = path.read_bytes()
     assert converted(path, "--out", path, "--quiet") == 2
-    assert "would be written over" in capsys.readouterr().err and path.read_bytes() == before
+    assert "would be overwritten" in capsys.readouterr().err and path.read_bytes() == before

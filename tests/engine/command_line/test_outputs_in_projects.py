@@ -87,7 +87,7 @@ def test_output_file_must_not_overwrite_the_preset(tmp_path: Path, capsys: pytes
     preset = tmp_path / "mine.toml"
     preset.write_text("gap_open = 9\n")
     assert main(["align", QUERIES, QUERIES, *CPU, "--preset", str(preset), "--out", str(preset), "--quiet"]) == 2
-    assert f"{preset} is read and would be written over; choose another name" in capsys.readouterr().err
+    assert f"{preset} is read and would be overwritten; choose another name" in capsys.readouterr().err
     assert preset.read_text() == "gap_open = 9\n"
 
 
@@ -96,7 +96,7 @@ def test_superposition_does_not_overwrite_its_input_structures(tmp_path: Path, c
     assert main(["superpose", DOMAIN, DOMAIN, "--out", str(tmp_path), "--quiet"]) == 0
     before = structure.read_bytes()
     assert main(["superpose", str(structure), DOMAIN, "--out", str(tmp_path), "--quiet"]) == 2
-    assert f"{structure} is read and would be written over; choose another name" in capsys.readouterr().err
+    assert f"{structure} is read and would be overwritten; choose another name" in capsys.readouterr().err
     assert structure.read_bytes() == before
 
 
@@ -104,7 +104,9 @@ def test_superposition_does_not_overwrite_its_input_structures(tmp_path: Path, c
     "command",
     ["identify", "cluster", "superposed hits", "evidence pages", "superpose", "structure-database", "report"],
 )
-@pytest.mark.parametrize(("name", "output"), [("results.TSV", "results.TSV looks like a file"), ("-", "not one to standard output")])
+@pytest.mark.parametrize(
+    ("name", "output"), [("results.TSV", "results.TSV looks like a file"), ("-", "which cannot go to standard output")]
+)
 def test_output_folder_is_rejected_if_named_like_a_file(command: str, name: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name if part == "OUT" else part for part in COMMANDS[command]]) == 2
     assert output in capsys.readouterr().err

@@ -50,5 +50,5 @@ def test_command_line_lists_and_writes_a_new_export(identified_sample, tmp_path,
 def test_new_export_does_not_overwrite_an_input(identified_sample, entry):
     project = Project.open(identified_sample)
     spectra = next(source.path for source in project.inputs("identify-0001") if source.kind == "spectra")
-    with pytest.raises(Exception, match="is read and would be written over"):
+    with pytest.raises(Exception, match="is read and would be overwritten"):
         entry.export(project, ExportRequest("identify-0001", "peptide-list", Path(spectra)), Progress())

@@ -205,7 +205,7 @@ def test_align_continues_when_the_cache_is_not_writable(files, tmp_path, monkeyp
 def test_align_rejects_wrong_arguments(files, tmp_path):
     with pytest.raises(ParameterError, match="expected auto, cpu, cuda"):
         align([files[0]], [files[1]], None, STANDARD, device="gpu")
-    with pytest.raises(ParameterError, match="would be written over"):
+    with pytest.raises(ParameterError, match="would be overwritten"):
         align([files[0]], [files[1]], files[1], STANDARD)
     with pytest.raises(InputError, match="does not exist"):
         align([tmp_path / "none"], [files[1]], None, STANDARD)

@@ -194,7 +194,7 @@ def test_stop_codons_in_stacks_are_written_as_x() -> None:
 def test_stack_rejects_too_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_module, "MAXIMUM_CELLS", 3 * len(QUERY) - 1)
     stacked([(0, QUERY, QUERY, 0, 0)])
-    with pytest.raises(ParameterError, match="the 2 hits of query stacked have 20 columns, which are too many; select fewer hits"):
+    with pytest.raises(ParameterError, match="the stack of the 2 hits of query has 20 columns: too many; select fewer hits"):
         stacked([(0, QUERY, QUERY, 0, 0)] * 2)
 
 
@@ -281,7 +281,7 @@ def test_stack_export_rejects_two_queries(tmp_path: Path, random_protein, fasta,
     capsys.readouterr()
     for format in ("a3m", "phylip", "clustal-stack"):
         assert main(["export", str(tmp_path / "P"), "--format", format, "--out", str(tmp_path / "o")]) == 2
-        assert "holds the hits of one query, and several have some; select one (--query)" in capsys.readouterr().err
+        assert "contains the hits of one query, but several queries have hits; select one (--query)" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "P"), "--format", "a3m", "--out", str(tmp_path / "o"), "--query", "three"]) == 2
     assert "run 'align-0001' has no query 'three'" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()
