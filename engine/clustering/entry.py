@@ -7,21 +7,22 @@ from proteoscope.engine.matches.exports import library_exports
 __all__ = ["CLUSTERING", "EXPLANATION"]
 
 _CLUSTER_EPILOG = """
-Spectra are compared by the cosine of their vectors (bins of m/z, square roots of intensities, without the precursor), within the precursor
-tolerance and among ions of the same charge and polarity; those without a charge form a class of their own. Every spectrum has a row in
-exports/clusters.tsv; one that joins none has a cluster number of its own.
+Spectra are compared by the cosine of their vectors (bins of m/z, square roots of intensities, without the precursor). Only spectra of the
+same charge and polarity whose precursors are within the tolerance are compared; spectra without a charge are compared only with each other.
+Every spectrum has a row in exports/clusters.tsv; a spectrum that joins no cluster has a separate cluster number.
 
-hierarchical: average or complete linkage up to --maximum-distance. dbscan: connected neighbours up to that distance. k-means: CLUSTERS
-centroids, which spectra of their class and within the precursor tolerance join.
+hierarchical: average or complete linkage up to --maximum-distance. dbscan: connected neighbours up to this distance. k-means: CLUSTERS
+centroids; spectra join the nearest centroid of the same charge and polarity within the precursor tolerance.
 
---labels FILE: a table (tab-separated) with the columns label and one of spectrum_id, title, accession, index; the summary then shows
-how well the clusters agree with the labels.
+--labels FILE: a tab-separated table with the column label and one of the columns spectrum_id, title, accession and index. The summary then
+shows how well the clusters agree with the labels.
 """
 
 _EXPLAIN_EPILOG = """
-Spectra that an identification left unidentified join the identified peptide they resemble: same charge, same mass within the tolerance, or,
-with --mass-difference DA, lighter or heavier by up to that, as probably modified. q-values count spectra that resemble the spectrum of a
-shuffled peptide instead, separately for equal and different masses. Results go into PROJECT; --out FILE also writes the table.
+Each unidentified spectrum of an identification is assigned to the identified peptide whose spectrum it resembles. Both must have the same
+charge and, within the tolerance, the same mass. With --mass-difference DA, masses may differ by up to DA; such spectra are probably of a
+modified form. q-values are estimated from the spectra that instead resemble the spectrum of a shuffled peptide, separately for equal and
+different masses. Results are added to PROJECT; --out FILE also writes the table.
 """
 
 
@@ -43,7 +44,7 @@ CLUSTERING = Search(
         Option(
             "consensus",
             "",
-            "write the consensus spectra of clusters of two and more into this file (MGF)",
+            "write the consensus spectra of clusters of at least two spectra into this file (MGF)",
             metavar="FILE",
             is_output_file=True,
         ),

@@ -148,7 +148,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
             raise InputError(
                 source.psms,
                 f"run '{source.run}' has no PSM up to a q-value of {parameters.peptide_fdr:g}",
-                remedy="Explain a run that identified something, or raise peptide_fdr",
+                remedy="Choose a run with identified peptides, or raise peptide_fdr",
             )
         return spectra, identified
 
@@ -182,7 +182,7 @@ def _warn_of_narrow_bins(tolerance: Tolerance, parameters: ExplanationParameters
     """Warn if bins are far narrower than the fragment tolerance of the identification."""
     if tolerance.width(_USUAL_MZ) > _MAXIMUM_BINS_OF_TOLERANCE * parameters.bin_width:
         progress.message(
-            f"The run was searched with a fragment tolerance of {tolerance}, and bins are {parameters.bin_width:g} Th"
+            f"The run was searched with a fragment tolerance of {tolerance}, but bins are {parameters.bin_width:g} Th"
             " wide: the preset low-resolution suits it better",
             "warning",
         )

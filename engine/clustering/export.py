@@ -32,7 +32,7 @@ def export_consensus(project: Project, request: ExportRequest, progress: Progres
     with stored_table(project, request.run_id, CONSENSUS, columns) as source:
         consensus = source.read(columns)
         if not np.isin(consensus["cluster"].to_numpy(), members["cluster"].to_numpy()).all():
-            raise source.damaged("holds clusters without a spectrum", "cluster")
+            raise source.damaged("contains clusters without a spectrum", "cluster")
     precursor_mz = consensus["precursor_mz"].fill_null(float("nan"))
     consensus = consensus.set_column(consensus.column_names.index("precursor_mz"), "precursor_mz", precursor_mz)
     write_consensus_file(request.target, consensus, members, progress)

@@ -256,7 +256,7 @@ class Vectors:
         self, vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
     ) -> None:
         if len(vectors.bins) and not 0 <= int(vectors.bins.min()) <= int(vectors.bins.max()) < n_bins:
-            raise ParameterError(f"n_bins = {n_bins}: there are vectors with bins beyond")
+            raise ParameterError(f"n_bins = {n_bins}: some vectors have higher bins")
         self.vectors, self.n_bins, self.low, self.high = vectors, n_bins, low, high
         self.can_move = low is None
 
@@ -277,7 +277,7 @@ class Vectors:
         """Check the centroids of the caller, and return them in the unit of the computation."""
         k = len(centroids.counts)
         if self.high is not None and len(self.high) and int(self.high.max()) > k:
-            raise ParameterError(f"ranges of centroids: expected none beyond {k}, their number")
+            raise ParameterError(f"ranges of centroids: expected none beyond {k}, the number of centroids")
         return centroids
 
     def in_data_unit(self, centroids: VectorSums) -> VectorSums:
@@ -354,7 +354,7 @@ def k_means(
     with executor.session(workload, one_gpu=source.goes_to_one_gpu) as session:
         if isinstance(start, InitialCentroids):
             if not source.can_move:
-                raise ParameterError("vectors that may not have every centroid: centroids must be given")
+                raise ParameterError("vectors with restricted centroids: initial centroids must be given")
             centroids = source.centroids_at(seed_items(session, workload, source, start, progress))
         else:
             centroids = source.given(start)

@@ -53,7 +53,7 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     with ByteSource(path) as source:
         data = source.read(_MAXIMUM_BYTES + 1)
     if len(data) > _MAXIMUM_BYTES:
-        raise InputError(path, "is larger than a table of labels can be", remedy=remedy)
+        raise InputError(path, "is too large for a table of labels", remedy=remedy)
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
@@ -68,7 +68,7 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     names = [str(i) for i in range(len(spectra))] if key == "index" else spectra.identifier
     labels = [label_of_key.get(name, "") for name in names]
     if not any(labels):
-        raise InputError(path, f"names none of the spectra in its column '{key}'", remedy=remedy)
+        raise InputError(path, f"contains none of the spectra in its column '{key}'", remedy=remedy)
     return labels
 
 

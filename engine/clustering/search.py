@@ -134,7 +134,7 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
         return MeansPlan(len(vectors), positions)
     k = parameters.clusters or max(1, n // _SPECTRA_OF_CLUSTER)
     if k > n:
-        raise ParameterError(f"clusters = {k}: there are only {n:,} spectra to group; ask for fewer")
+        raise ParameterError(f"clusters = {k}: there are only {n:,} spectra to group; request fewer clusters")
     bins, offsets = take_segments(vectors.arrays.bins, vectors.arrays.offsets, positions)
     weights, _ = take_segments(vectors.arrays.weights, vectors.arrays.offsets, positions)
     arrays = VectorArrays(offsets, bins, weights)

@@ -46,8 +46,8 @@ class ClusteringSummary(Summary):
         if self.quality is not None:
             result = self.quality
             lines.append(
-                f"Of {result.labelled:,} labelled spectra {result.clustered * 100:.1f} % are clustered, {result.incorrect * 100:.2f} % of"
-                f" these with other labels; completeness {result.completeness:.3f}, homogeneity {result.homogeneity:.3f}"
+                f"Of {result.labelled:,} labelled spectra, {result.clustered * 100:.1f} % are clustered; {result.incorrect * 100:.2f} % of"
+                f" these differ from their cluster's label; completeness {result.completeness:.3f}, homogeneity {result.homogeneity:.3f}"
             )
         return lines
 
@@ -105,15 +105,15 @@ _ESTER = "Ester M et al. A density-based algorithm for discovering clusters. KDD
 _LLOYD = "Lloyd SP. Least squares quantization in PCM. IEEE Trans Inf Theory 1982, 28:129."
 _WAYS = {
     "hierarchical": ("hierarchical clustering ({linkage} linkage)", _MURTAGH),
-    "dbscan": ("DBSCAN, a core having {minimum_neighbours} neighbours", _ESTER),
-    "k-means": ("k-means ({seeding} first centroids, at most {maximum_iterations} iterations)", _LLOYD),
+    "dbscan": ("DBSCAN with at least {minimum_neighbours} neighbours of a core spectrum", _ESTER),
+    "k-means": ("k-means (initial centroids: {seeding}; at most {maximum_iterations} iterations)", _LLOYD),
 }
 _SHUFFLED = "Lam H, Deutsch EW, Aebersold R. Artificial decoy spectral libraries. J Proteome Res 2010, 9:605."
 
 
 def _vectors(facts: RunFacts) -> str:
     return (
-        f"Spectra became unit vectors of bins of {facts.text('bin_width')} Th from {facts.text('minimum_mz')} to "
+        f"Spectra were converted to unit vectors with bins of {facts.text('bin_width')} Th from {facts.text('minimum_mz')} to "
         f"{facts.text('maximum_mz')} Th (intensities: {facts.text('intensity_transform')}; peaks within "
         f"{facts.text('precursor_removal')} Th of the precursor left out; at most {facts.text('maximum_peaks')} peaks)."
     )
@@ -125,11 +125,11 @@ def clustering_methods(facts: RunFacts) -> Methods:
     way, source = _WAYS.get(facts.text("method"), (facts.text("method"), ""))
     named = way.format(**{name: facts.text(name) for name in ("linkage", "minimum_neighbours", "seeding", "maximum_iterations")})
     size = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
-    bound = "" if facts.text("method") == "k-means" else f", up to a distance (1 less the cosine) of {facts.text('maximum_distance')}"
+    bound = "" if facts.text("method") == "k-means" else f", up to a distance (1 minus the cosine) of {facts.text('maximum_distance')}"
     result = (
         ""
         if n_clusters is None or n_clustered is None
-        else f"{counted(n_clustered, 'spectrum', 'spectra')} joined {counted(n_clusters, 'cluster')} of two or more."
+        else f"{counted(n_clustered, 'spectrum', 'spectra')} joined {counted(n_clusters, 'cluster')} of at least two spectra."
     )
     sentences = [
         f"The MS/MS spectra of {listed(facts.names('spectra'))}{size} were grouped by {named}{bound}, among precursors of the "

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["EVIDENCE"]
 
 _EPILOG = """
-Peptides of an identification (also an imported one, one of modified peptides, or an explanation of unidentified spectra) are placed on
-their proteins, these are aligned with every chain of the structures (Smith-Waterman, BLOSUM62, 11/1), and properties of residues of
-the nearest chains are transferred to the protein: coverage, stretches never observed and the enzymes that would reveal them, modified
-residues with their exposure and what lies near them, lysines and modified residues near enough to touch, proteins that share peptides.
---homologues adds the conservation of residues, --remote-chains also chains that are similar only in fold.
+The peptides of an identification are mapped onto their proteins. The run may also be an import, a search for modified peptides, or an
+explanation of unidentified spectra. The proteins are aligned with every chain of the structures (Smith-Waterman, BLOSUM62, gap costs 11/1),
+and properties of the residues of the most similar chains are transferred to the proteins. The results are coverage; uncovered regions, with
+enzymes that would cover them; modified residues, with their exposure and their neighbours; pairs of lysines and modified residues that are
+close enough for contact; and proteins that share peptides. --homologues adds the conservation of residues, and --remote-chains adds chains
+that are similar only in fold.
 
-Exposure is computed for the isolated chain, from all of its atoms (Shrake & Rupley); files of Cα have none.
+Exposure is computed for the isolated chain, from all of its atoms (Shrake & Rupley); it is not available for files with only Cα atoms.
 """
 
 

@@ -43,7 +43,7 @@ __all__ = ["NamedStructures", "export_gff3", "export_structures", "export_tables
 
 _IN_NAMES, _IN_ATTRIBUTES = "!$*+-.:?@^_|~", " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _UNKNOWN_B = -1.0
-_GONE = "Put the file back as it was, or search again"
+_GONE = "Restore the original file, or search again"
 _MAXIMUM_CHARACTERS = 40
 _REASONS_SHOWN, _NAMES_SHOWN, _FOLDERS_SHOWN = 10, 10, 3
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
@@ -138,7 +138,9 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
     evidence = _Evidence(residues, mapped)
     nearest = [(number, chain) for number, chain in enumerate(chains) if chain["rank"] == 1]
     if not nearest:
-        raise InputError(project.folder, f"{request.run_id} has no structure near any protein", remedy="Run evidence with other structures")
+        raise InputError(
+            project.folder, f"{request.run_id} has no structure similar to a protein", remedy="Run evidence with other structures"
+        )
     if not request.structures:
         raise ParameterError(_name_them(request.run_id, recorded_folders(project, request.run_id)))
     named = NamedStructures(request.structures, progress)
@@ -165,7 +167,7 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
         listed = ", ".join(left_out[:_NAMES_SHOWN]) + (", …" if len(left_out) > _NAMES_SHOWN else "")
         summary = f"{len(left_out):,} of {counted(len(nearest), 'protein')} left out of the structures ({listed})"
         if not written:
-            raise InputError(project.folder, summary, remedy="Name the files that the run read with --structures")
+            raise InputError(project.folder, summary, remedy="Give the files that the run read with --structures")
         progress.message(summary, "warning")
     return written
 
@@ -248,7 +250,7 @@ def _chain(path: Path, name: str, rows: NDArray[np.int64], residues: NDArray[np.
     chain = file.chains.taken([file.chains.names.index(name)])
     sequence = np.frombuffer(chain.sequence(ChainRow(0)).encode(), np.uint8)
     if len(rows) and (rows.max() >= len(sequence) or not np.array_equal(sequence[rows], residues)):
-        raise InputError(path, f"no longer holds {name} as the run read it", remedy="Put the file back as it was, or run evidence again")
+        raise InputError(path, f"no longer holds {name} as the run read it", remedy="Restore the original file, or run evidence again")
     return chain, chain_atoms(path, chain)
 
 
@@ -341,8 +343,8 @@ class NamedStructures:
         if len(result := ending or files) == 1:
             return result[0]
         if files:
-            raise InputError(recorded, f"{len(files)} of the named files have this name", remedy="Name one of them")
-        raise InputError(recorded, "is not among the named files", remedy="Name it, or the folder that it is in")
+            raise InputError(recorded, f"{len(files)} of the named files have this name", remedy="Give only one of them")
+        raise InputError(recorded, "is not among the named files", remedy="Give this file, or its folder")
 
 
 def _pure(path: str) -> PurePath:

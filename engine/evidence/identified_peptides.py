@@ -196,7 +196,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     run, explained = explained_run(project, run)
     result = identified_run(folder, run, SHOWN_TOO)
     if result.proteins is None:
-        raise InputError(folder, f"run '{result.run}' has no table of proteins", remedy=_REMEDY)
+        raise InputError(folder, f"run '{result.run}' has no protein table", remedy=_REMEDY)
     has_sites = any(stored.name == PSM_SITES.name for stored in project.results(result.run))
     sites = project.table(PSM_SITES.name, result.run) if has_sites else None
     return SourceTables(result.run, result.psms, result.proteins, result.spectra, fixed_of_parameters(result.parameters), explained, sites)
@@ -259,7 +259,9 @@ def fixed_modifications(
     result = tables.fixed or peptides.carried_by_all()
     if result and not tables.fixed:
         names = ", ".join(f"{name} ({where})" for name, where in sorted(result))
-        progress.message(f"All residues of their kind carry {names}, which therefore makes no site; fixed_sites shows it")
+        progress.message(
+            f"All residues of a type carry {names}, which therefore does not count as a site; fixed_sites shows such modifications"
+        )
     return result
 
 
@@ -389,7 +391,7 @@ def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
     if result is not None:
         raise InputError(
             path,
-            f"{len(result):,} of {len(proteins):,} protein groups are decoys that the run took as proteins "
+            f"{len(result):,} of {len(proteins):,} protein groups are decoys that the run searched as target proteins "
             f"(the first is {proteins[result.example][0]}), so that its error rates are wrong",
             remedy="Search the spectra again, with decoys=existing or decoys_in_database=leave-out",
         )
@@ -419,7 +421,7 @@ def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinE
                 continue
             names = [name for name in row["accessions"] if name]
             if not names:
-                raise source.damaged("holds a protein without a name", "accessions")
+                raise source.damaged("contains a protein without a name", "accessions")
             seen.update(names)
             if any(name in wanted for name in names) if wanted else q_value <= parameters.protein_fdr or not have_error_rates:
                 symbols = re.sub("[^A-Z]", "X", row["sequence"])

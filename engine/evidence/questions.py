@@ -144,7 +144,7 @@ def mapped_sites(
     is_site = true_at(len(residues.residue), sites.residues_in(residues.offsets))
     placed = np.flatnonzero(row >= 0)
     chain = rows.chain[row[placed]]
-    progress.stage("Measuring what lies near sites", len(np.unique(chain)))
+    progress.stage("Measuring distances of sites", len(np.unique(chain)))
     for number, members in _groups(chain):
         some = placed[members]
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
@@ -250,7 +250,7 @@ def near_pairs(
     is_wanted = (residues.residue == ord("K")) | is_site
     nearest = [number for number, chain in enumerate(mapped) if chain.near.rank == 1]
     parts, n_cut = [], 0
-    progress.stage("Measuring what could touch", len(nearest))
+    progress.stage("Measuring possible contacts", len(nearest))
     for number in nearest:
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
         every = first + np.flatnonzero(is_wanted[rows.protein_residue[first:last]])
@@ -316,7 +316,7 @@ def uncovered_ranges(
     text = "*".join(protein.sequence for protein in proteins)
     masses = np.append(RESIDUE_MASS, np.nan)[np.minimum(np.frombuffer(text.encode(), np.uint8) - ord("A"), 26)]
     in_text = np.arange(len(is_missed)) + residues.protein
-    progress.stage("Digesting unobserved stretches", len(names))
+    progress.stage("Digesting uncovered regions", len(names))
     n_seen = np.zeros((len(first), len(names)), np.int64)
     for k, name in enumerate(names):
         seen = _are_visible(text, masses, name)[in_text]

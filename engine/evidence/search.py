@@ -116,7 +116,7 @@ def _check_identification(peptides: IdentifiedPeptides, proteins: list[ProteinEn
         raise InputError(
             project,
             f"run '{tables.run}' has no {'protein with a sequence' if len(peptides) else 'peptide'} up to the false discovery rate",
-            remedy="Take another run, or raise psm_fdr or protein_fdr",
+            remedy="Choose another run, or raise psm_fdr or protein_fdr",
         )
 
 

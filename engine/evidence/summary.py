@@ -65,23 +65,23 @@ def methods(facts: RunFacts) -> Methods:
     source = facts.record.get("source_run")
     of_run = f" of run {source:.60}" if isinstance(source, str) else ""
     sentences = [
-        f"Peptides{of_run} up to a q-value of {facts.text('psm_fdr')} were placed at every position of the proteins of groups up to"
-        f" {facts.text('protein_fdr')} where their residues, leucine and isoleucine taken as equal, occur.",
+        f"Peptides{of_run} up to a q-value of {facts.text('psm_fdr')} were mapped to all their positions in the proteins of groups up to a"
+        f" q-value of {facts.text('protein_fdr')}; leucine and isoleucine were treated as equal.",
         "Each protein was aligned with the observed residues of every chain by exhaustive Smith-Waterman search (BLOSUM62, gaps 11/1), and"
-        f" the {facts.text('chains_per_protein')} best chains with an E-value of at most {facts.text('maximum_e_value')} were near.",
-        "Solvent exposure was computed for the isolated chain, as the fraction of each residue's maximum area (Shrake and Rupley); from"
-        f" {facts.text('surface_exposure')} on a residue was taken to lie on the surface. Distances are of the deposited coordinates.",
+        f" the {facts.text('chains_per_protein')} best chains with an E-value of at most {facts.text('maximum_e_value')} were used.",
+        "Solvent exposure was computed for the isolated chain, as the fraction of each residue's maximum area (Shrake and Rupley); residues"
+        f" with at least {facts.text('surface_exposure')} count as surface. Distances are those of the deposited coordinates.",
     ]
     remote, homologues = facts.count("remote_chains"), facts.count("homologues")
     if remote:
         sentences.append(
             f"A further {counted(remote, 'chain')} had the fold of a protein's nearest chain (TM-score of at least"
-            f" {facts.text('minimum_tm_score')} by its length) and were mapped through their superposition with it."
+            f" {facts.text('minimum_tm_score')} by the length of the nearest chain) and were mapped through the superposition with it."
         )
     if homologues:
         sentences.append(
             f"The conservation of residues among {counted(homologues, 'homologue')}, up to"
-            f" {facts.text('homologues_per_protein')} of a protein, is the Jensen-Shannon divergence of their columns."
+            f" {facts.text('homologues_per_protein')} per protein, is the Jensen-Shannon divergence of the columns of their alignment."
         )
     proteins, on = facts.count("proteins"), facts.count("on_structures")
     chains, sites, placed = facts.count("chains"), facts.count("sites"), facts.count("placed_sites")

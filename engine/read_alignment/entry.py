@@ -6,30 +6,31 @@ from proteoscope.engine.entry import Demo, Export, Input, Option, Search
 __all__ = ["READ_ALIGNMENT"]
 
 _EPILOG = """
-Gaps: a gap of k bases costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAXIMUM_GAPS of them; a gap in the reference and one
-in the read that follow each other are two. The best alignment is found, exactly; a pair that has none gets a row with the score -inf.
+Gaps: a gap of k bases costs GAP_OPEN + k * GAP_EXTEND. An alignment has at most MAXIMUM_GAPS gaps; a gap in the reference directly
+followed by a gap in the read counts as two. The alignment found is always optimal. A pair without an alignment gets a row with the score
+-inf.
 
-Modes: prefix, the whole read with a prefix of the reference; within, the whole read with any part of it; local, the best part of the read
-with any part of it, where that scores above 0. With --seed-length K, the first K bases of the read are paired with the first K bases of
-the reference.
+Modes: prefix aligns the whole read with a prefix of the reference; within, the whole read with any part of the reference; local, the best
+part of the read with any part of the reference, if the score is above 0. With --seed-length K, the first K bases of the read are paired
+with the first K bases of the reference.
 
-Presets: reads with qualities (FASTQ) or mates, and those far shorter than the references, are mapped (--preset map-to-genome), unless a
-preset, a mode, strands, places, pairs or a seed is given.
+Presets: reads with qualities (FASTQ) or mates, and reads far shorter than the references, are mapped (--preset map-to-genome), unless a
+preset, mode, strands, mapping, pairs or a seed is given.
 
-Mapping: where the references are nucleotides, 20,000 bases or more, and a hundred times as long as the longest read, the modes within and
-local map each read by minimisers on both strands: one row per read, at the best place. --mapping every or seeds
-overrides this. --mates R2.fastq gives the other read of each fragment; fragment lengths are learnt, or set by --set maximum_insert=600.
-Mates are paired in the order of the files, or by name with --set mate_pairing=name. Mates that follow each other in one FASTQ file are
-found by their names; --set interleaved=no aligns each read on its own.
+Mapping: if the references are nucleotides, have at least 20,000 bases, and are a hundred times as long as the longest read, the modes
+within and local map each read by minimisers on both strands, with one row per read at its best position. --mapping every or seeds overrides
+this. --mates R2.fastq gives the other read of each fragment. Fragment lengths are estimated, or set by --set maximum_insert=600. Mates are
+paired in the order of the files, or by name with --set mate_pairing=name. Mates that follow each other in one FASTQ file are recognised by
+their names; with --set interleaved=no, each read is aligned separately.
 
-Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam, FILE.bam, FILE.sorted.bam or FILE.paf, or --format. SAM and BAM hold every read, with
-mapping qualities for mapped reads. BAM needs pysam (pip install pysam); a sorted one gets an index next to it.
+Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam, FILE.bam, FILE.sorted.bam or FILE.paf, or --format. SAM and BAM contain every read, with
+mapping qualities for mapped reads. BAM needs pysam (pip install pysam); a sorted BAM file gets an index in the same folder.
 
 Bases: U counts as T. An ambiguous IUPAC code scores the mean of its nucleotides, rounded down.
-Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
+Proteins: give a matrix, such as --matrix BLOSUM62 (whole numbers, NCBI's format), which also sets the gap costs.
 
---published: Carroll's recurrence as printed, where a gap cannot lead back to the main diagonal: it misses alignments with a gap in the
-reference and a later one in the read.
+--published: Carroll's recurrence as printed, in which a gap cannot lead back to the main diagonal. It misses alignments with a gap in the
+reference and a later gap in the read.
 
 Positions count from 1; read positions refer to the read as given, even if its reverse complement is aligned (strand -).
 """

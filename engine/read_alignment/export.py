@@ -42,7 +42,7 @@ def check_bam() -> None:
         If pysam is not installed. The message contains the command that installs it.
     """
     if find_spec("pysam") is None:
-        raise ParameterError("BAM is written with pysam, which is not installed; pip install pysam does, or write SAM")
+        raise ParameterError("BAM needs pysam, which is not installed; run pip install pysam, or write SAM")
 
 
 def write_bam(
@@ -122,7 +122,7 @@ def check_format(name: str, *, is_sorted: bool = False) -> None:
     if name not in _FORMATS:
         raise ParameterError(f"there is no format '{name:.40}'; expected {', '.join(_FORMATS)}")
     if is_sorted and name.removeprefix(_SORTED) not in ("sam", "bam"):
-        raise ParameterError(f"--sorted is of SAM and BAM, not of {name}; give --out a name that ends with .sam or .bam")
+        raise ParameterError(f"--sorted is for SAM and BAM, not for {name}; give --out a name that ends with .sam or .bam")
     if name.removeprefix(_SORTED) == "bam":
         check_bam()
 
@@ -234,13 +234,13 @@ def _check_rows(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile)
         if len(table):
             rows = table["pattern_row"].to_numpy()
             if rows[0] < before or (np.diff(rows) < 0).any():
-                raise source.damaged("holds rows that do not come read by read", "pattern_row")
+                raise source.damaged("has rows that are not in the order of the reads", "pattern_row")
             before = rows[-1]
             if not np.array_equal(aligned.offsets[rows + 1] - aligned.offsets[rows], table["pattern_length"].to_numpy()):
-                raise source.damaged("says other lengths than the reads have", "pattern_length")
+                raise source.damaged("has lengths that differ from those of the reads", "pattern_length")
             placed = table.filter(pa.compute.is_valid(table["text_start"]))
             if placed["text_row"].null_count or placed["md"].null_count:
                 raise source.damaged("lacks the reference of an alignment", "text_row")
             if not np.array_equal(aligned.reference_lengths[placed["text_row"].to_numpy()], placed["text_length"].to_numpy()):
-                raise source.damaged("says other lengths than the references have", "text_length")
+                raise source.damaged("has lengths that differ from those of the references", "text_length")
         yield table

@@ -100,14 +100,14 @@ def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, A
         texts_have_qualities=references.has_qualities,
         reads_do=reads.has_qualities,
     ):
-        return "The references resemble reads, and the reads resemble references: exchange the two"
+        return "The references look like reads, and the reads like references: exchange them"
     if are_pairs and references.count.is_whole and reads.count.is_whole and references.count.n_sequences != reads.count.n_sequences:
         n_texts, n_reads = references.count.n_sequences, reads.count.n_sequences
         return f"Align pair by pair needs as many references as reads; there are {n_texts:,} and {n_reads:,}"
     if _are_nucleotides(references) and _are_proteins(reads):
-        return "The reads are proteins, and the reference is of nucleotides: translate one of them"
+        return "The reads are proteins, but the reference contains nucleotides: translate one of them"
     if _are_proteins(references) and _are_nucleotides(reads):
-        return "The reference is of proteins, and the reads are nucleotides: translate one of them"
+        return "The reference contains proteins, but the reads are nucleotides: translate one of them"
     return ""
 
 

@@ -38,8 +38,8 @@ class InsertRange(NamedTuple):
     @property
     def sentence(self) -> str:
         """Sentence that describes the range."""
-        learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_MINIMUM_PAIRS} pairs are placed well"
-        return f"Mates belong together from {self.least:,} to {self.most:,} bases, {learnt}"
+        learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_MINIMUM_PAIRS} pairs are well mapped"
+        return f"Mates are paired at distances from {self.least:,} to {self.most:,} bases, {learnt}"
 
     def contain(self, lengths: NDArray[np.int64], tolerance: int = 0) -> NDArray[np.bool_]:
         """Return True for each fragment length within the range, extended by `tolerance` bases on both sides."""

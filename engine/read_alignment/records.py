@@ -130,7 +130,9 @@ def _warn_names(progress: Progress, n_escaped: int, n_cut: int) -> None:
     if n_escaped:
         progress.message(f"{_count_names(n_escaped)} with characters that SAM does not allow; they are {ESCAPES}", "warning")
     if n_cut:
-        cut = f"SAM allows no more: {'it ends' if n_cut == 1 else 'they end'} there with the number of the read in its file"
+        cut = (
+            f"SAM allows no more: {'it is cut and ends' if n_cut == 1 else 'they are cut and end'} with the number of the read in its file"
+        )
         progress.message(f"{_count_names(n_cut)} of more than {LONGEST_READ_NAME} characters. {cut}", "warning")
 
 

@@ -171,11 +171,11 @@ def load_reads(
     if len(ones) != len(others):
         longer, shorter = (ones, others) if len(ones) > len(others) else (others, ones)
         n = len(shorter)
-        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {_get_name(longer, n)} (record {n + 1:,}) has no mate"
+        reason = f"holds {len(longer):,} reads, but {shorter.path.name} {n:,}: {_get_name(longer, n)} (record {n + 1:,}) has no mate"
         raise InputError(longer.path, reason, remedy="Give both files of one run, with the reads in the same order")
     if (ones.qualities is None) != (others.qualities is None):
         plain, other = (ones, others) if ones.qualities is None else (others, ones)
-        raise InputError(plain.path, f"has no qualities, and {other.path.name} has", remedy="Give two FASTQ files, or two of FASTA")
+        raise InputError(plain.path, f"has no qualities, but {other.path.name} has", remedy="Give two FASTQ files, or two FASTA files")
     check_sequence_types(ones, others)
     _warn_other_names(ones, others, progress)
     both = ones.sequences, others.sequences
@@ -219,7 +219,9 @@ def with_interleaved_mates(
     if wanted == "yes":
         if len(reads) % 2:
             reason = f"holds {len(reads):,} reads, an odd number: {_get_name(reads, len(reads) - 1)}, the last, has no mate"
-            raise InputError(reads.path, reason, remedy="Interleaved files hold both mates of each fragment; or give interleaved=no")
+            raise InputError(
+                reads.path, reason, remedy="An interleaved file needs both mates of each fragment; for other files, give interleaved=no"
+            )
         ones, others = (replace(reads, names=reads.names.take(np.arange(end, len(reads), 2))) for end in (0, 1))
         _warn_other_names(ones, others, progress)
         return replace(reads, are_mates=True)
@@ -229,7 +231,7 @@ def with_interleaved_mates(
     if result.are_pairs:
         progress.message(
             f"{reads.path.name}: {len(reads) // 2:,} pairs of mates follow each other (interleaved) and are aligned as pairs;"
-            " interleaved=no aligns each read on its own"
+            " interleaved=no aligns each read separately"
         )
     elif result.looks_so:
         n, k = result.n_alone, result.first_alone
@@ -269,8 +271,8 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
         repeated = np.flatnonzero(rows[targets] != np.arange(len(targets)))
         if len(repeated):
             n, k = len(repeated), int(repeated[0])
-            reason = f"{n:,} {'read has a name' if n == 1 else 'reads have names'} that another has, the first in record {k + 1:,}"
-            remedy = "Pair in the order of the files with mate_pairing=order, or give each read a name of its own"
+            reason = f"{n:,} {'read has a name' if n == 1 else 'reads have names'} that another read has, the first in record {k + 1:,}"
+            remedy = "Pair in the order of the files with mate_pairing=order, or give each read a different name"
             raise InputError(reads.path, f"{reason}: {_get_name(reads, k)}", remedy=remedy)
     codes, offsets = _reordered(others.sequences.codes, others.sequences.offsets, order, spool)
     qualities = None if others.qualities is None else _reordered(others.qualities, others.sequences.offsets, order, spool)[0]
@@ -311,7 +313,7 @@ def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Pr
         n = int(rows[0])
         has = "mate has another name than its read" if len(rows) == 1 else "mates have other names than their reads"
         message = f"{len(rows):,} {has}, the first in record {n + 1:,}: {_get_name(ones, n)} and {_get_name(others, n)}"
-        paired = "SAM has the read's name for both. If the order differs, give --set mate_pairing=name"
+        paired = "SAM contains the read's name for both. If the order of the files differs, give --set mate_pairing=name"
         progress.message(f"{others.path.name}: {message}. {paired}", "warning")
 
 
@@ -342,8 +344,8 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
         reads = read_fastq(path, progress=progress, spool=spool)
         if reads.is_phred_64:
             progress.message(
-                f"{path.name}: the qualities seem to begin at 64, as in Illumina files before 2011; scores do not use them, and"
-                " SAM has them from 33 on"
+                f"{path.name}: the qualities seem to begin at 64, as in Illumina files before 2011. Scores do not use them; in"
+                " SAM they begin at 33"
             )
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
@@ -410,7 +412,7 @@ def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int
         if result.any():
             return first + int(result.argmax())
         first += len(chunk)
-    raise ValueError("none of these characters occurs")
+    raise ValueError("none of the characters occurs")
 
 
 def check_sequence_types(references: NamedSequences, reads: NamedSequences) -> None:
@@ -423,8 +425,8 @@ def check_sequence_types(references: NamedSequences, reads: NamedSequences) -> N
     """
     if references.are_nucleotides != reads.are_nucleotides and len(references.sequences.codes) and len(reads.sequences.codes):
         proteins, others = (reads, references) if references.are_nucleotides else (references, reads)
-        reason = f"holds proteins, and {others.path.name} nucleotides"
-        raise InputError(proteins.path, reason, remedy="Translate one of them: both must be of one sort")
+        reason = f"contains proteins, but {others.path.name} nucleotides"
+        raise InputError(proteins.path, reason, remedy="Translate one of them: both must be of the same type")
 
 
 def nucleotide_matrix(match: int, mismatch: int) -> Matrix:

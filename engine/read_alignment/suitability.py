@@ -33,7 +33,7 @@ def check_roles(references: NamedSequences, reads: NamedSequences) -> None:
     """
     counts = len(references.sequences.codes), len(references), len(reads.sequences.codes), len(reads)
     if are_exchanged(*counts, texts_have_qualities=references.qualities is not None, reads_do=reads.qualities is not None):
-        reason = f"resembles reads, and {reads.path.name} their references"
+        reason = f"resembles reads, and {reads.path.name} resembles references"
         raise InputError(references.path, reason, remedy="Exchange the two: the reference comes first")
 
 
@@ -70,7 +70,7 @@ def check_sequences(
     """
     longest = int(reads.lengths.max(initial=0))
     if not score_bits(rules, longest):
-        raise ParameterError(f"scores of reads of {longest:,} bases could exceed 32 bits; scale the scores and the gap costs down")
+        raise ParameterError(f"scores of reads of {longest:,} bases could exceed 32 bits; reduce the scores and the gap costs")
     if pairs and len(references) != len(reads):
         raise ParameterError(
             f"--pairs: {references.path.name} has {len(references):,} sequences and {reads.path.name} {len(reads):,}; "
@@ -81,15 +81,15 @@ def check_sequences(
     if has_places and pairs:
         raise ParameterError("--pairs assigns a reference to each read; leave out --pairs or --mapping seeds")
     if has_places and len(references.sequences.codes) and not references.are_nucleotides:
-        raise InputError(references.path, "contains proteins, which are not mapped", remedy="Give places = every")
+        raise InputError(references.path, "contains proteins, which are not mapped", remedy="Give mapping = every")
     if has_places and len(references) > kernels.cpu.minimisers.MAXIMUM_TEXTS:
-        reason = f"holds {len(references):,} sequences; reads are mapped to up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
-        raise InputError(references.path, reason, remedy="Give fewer, or places = every")
+        reason = f"has {len(references):,} sequences; reads can be mapped to at most {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
+        raise InputError(references.path, reason, remedy="Give fewer sequences, or mapping = every")
     if has_places and longest > kernels.cpu.minimisers.LONGEST_READ:
         raise InputError(
             reads.path,
-            f"a read has {longest:,} bases; reads are mapped up to {kernels.cpu.minimisers.LONGEST_READ:,}",
-            remedy="Give places = every",
+            f"a read has {longest:,} bases; reads can be mapped up to {kernels.cpu.minimisers.LONGEST_READ:,} bases",
+            remedy="Give mapping = every",
         )
 
 
@@ -110,7 +110,7 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
         reason = f"{reason}: mode prefix puts each at the beginning of a reference"
         raise InputError(sequences.reads.path, reason, remedy=f"To map them, {remedy}, or give another reference")
     progress.message(
-        f"{reason.capitalize()}: they do not belong where they are aligned. To map them, {remedy}, or give another reference",
+        f"{reason.capitalize()}: they are probably aligned at wrong positions. To map them, {remedy}, or give another reference",
         "warning",
     )
 

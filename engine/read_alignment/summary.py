@@ -58,9 +58,9 @@ class ReadAlignmentSummary(Summary):
 _GOTOH = "Gotoh O. An improved algorithm for matching biological sequences. J Mol Biol 1982, 162:705."
 _GAPSMIS = "Barton C et al. GapsMis: flexible sequence alignment with a bounded number of gaps. ACM-BCB 2013."
 _PARTS = {
-    "prefix": "all of a read with a beginning of the reference",
-    "within": "all of a read with any part of the reference",
-    "local": "the best part of a read with any part of the reference",
+    "prefix": "the whole read with the beginning of the reference",
+    "within": "the whole read with any part of the reference",
+    "local": "the best part of the read with any part of the reference",
 }
 
 
@@ -71,7 +71,7 @@ def methods(facts: RunFacts) -> Methods:
     against = "" if n_texts is None else f" ({counted(n_texts, 'sequence')})"
     mates = facts.names("mates")
     matrix, strands, mode = facts.text("matrix"), facts.text("strands"), facts.text("mode")
-    pairs = f"by {matrix}" if matrix else f"{facts.text('match')} where equal and {facts.text('mismatch')} where not"
+    pairs = f"by {matrix}" if matrix else f"{facts.text('match')} if equal and {facts.text('mismatch')} if not"
     has_places = facts.record.get("has_places") is True
     sentences = [
         f"The reads of {listed(facts.names('patterns'))}{size} were aligned with {listed(facts.names('texts'))}{against}, with at most "

@@ -162,7 +162,7 @@ ALIGNMENTS = Table.from_columns(
     rules=(
         Rule(("text_start", "text_end", "text_length"), "has positions outside their references", _are_within),
         Rule(("pattern_start", "pattern_end", "pattern_length"), "has positions outside their reads", _are_within),
-        Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "is of alignments that lack a part", _belong_together),
+        Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "has alignments with missing values", _belong_together),
         Rule(
             ("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "does not have the length of the aligned parts", _are_drawn
         ),

@@ -289,7 +289,7 @@ def _superpose_by_structure(comparison: Comparison, targets: Sequence[tuple[Chai
     sizes = [len(some) for _, some in targets]
     all_positions = np.concatenate([query_positions, positions]).astype(np.float64)
     if not np.isfinite(all_positions).all():  # the kernels compute indices from coordinates
-        raise ValueError("a chain has coordinates that are no numbers")
+        raise ValueError("a chain has coordinates that are not numbers")
     pairs = ChainPairs(
         all_positions,
         np.concatenate([query_offsets, query_offsets[-1] + offsets[1:]]),

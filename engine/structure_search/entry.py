@@ -10,33 +10,36 @@ __all__ = ["STRUCTURE_SEARCH"]
 
 _EPILOG = f"""
 Queries and database: files ({format_names("structures")}, also gzipped), folders with all files in them, or a
-list of files (.txt, one path per line). A chain is named by its file's stem, or stem:chain if the file has several; QUERY.cif:B
-means only chain B, QUERY.cif all chains.
-With --complexes FILE, the chains of a query's file are also searched together: each is matched to another chain of the same target file,
-and files are ranked by the sum over the matched chains, each superposed separately.
+list of files (.txt, one path per line). The name of a chain is the stem of its file, or stem:chain if the file has several chains;
+QUERY.cif:B means only chain B, QUERY.cif all chains.
+With --complexes FILE, the chains of a query's file are also searched together: each is matched to a different chain of the same target
+file, and files are ranked by the sum over the matched chains, each superposed separately.
 
-With --all, each chain of the database is compared with those after it, in the order of the files. --clusters FILE groups them: from the
-longest chain on, each joins the representative with the highest TM-score by the longer chain if that is 0.5 or more, or represents itself.
-With --project DIR, "export DIR --format figures" draws a map of all chains, ordered by TM-score.
-Pairs beyond the hits per query (at least a hundred superposed) are not known to it: raise --hits-per-query.
+With --all, each chain of the database is compared with the following chains, in the order of the files. --clusters FILE groups the chains,
+starting with the longest: each chain joins the representative with the highest TM-score, normalised by the longer chain, if this is at
+least 0.5; otherwise it becomes a representative. With --project DIR, "export DIR --format figures" draws a map of all chains, ordered by
+TM-score. The clusters and the map contain only pairs among the hits per query (at least a hundred are superposed); for more, raise
+--hits-per-query.
 
 Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of the query's score with itself
 are rejected. Phase 2 aligns residues by their descriptors; a gap of k residues costs GAP_FIRST + (k - 1) * GAP_NEXT.
 
-Sensitive mode: a pair of residues scores log-odds, in bits, of local conformation, nearest neighbour in space with its place along the
-chain, burial and residue, as superposed relatives have them, less a constant. Of the bits of aligned relatives of a superfamily, 3 % are
-sequence; --weights 1,1,1,0 leaves it out. Secondary structure has no weight here: the conformation already contains it. The best hundred
-candidates of a query (more with --hits-per-query) are superposed, and ranked by their TM-scores and z-scores.
+Sensitive mode: the score of two residues is the sum of log-odds, in bits, minus a constant. The log-odds of local conformation, of the
+nearest neighbour in space with its position along the chain, of burial and of residue type are derived from superposed related chains. In
+aligned related chains of a superfamily, 3 % of the bits come from the residue types; --weights 1,1,1,0 omits these. Secondary structure has
+no weight here, since the conformation already contains it. The best hundred candidates of a query (more with --hits-per-query) are
+superposed, and ranked by their TM-scores and z-scores.
 
-Published mode: the sum of exp(-(difference of Cα distances)^2), exp(-(difference of angles)^2), secondary structure (1, 1/2, 0) and
-BLOSUM62 from 0 to 1, as Mrozek et al. (2014) print it; ranked by the score. A quarter of a pair's maximum score is sequence.
+Published mode: the score of two residues is the sum of exp(-(difference of Cα distances)^2), exp(-(difference of angles)^2), secondary
+structure (1, 1/2, 0) and BLOSUM62 scaled to 0 to 1, as in Mrozek et al. (2014). Hits are ranked by the score. A quarter of the maximum
+score of a pair comes from the sequence.
 
-same_fold_probability is that of SCOPe's fold, by both TM-scores and length, where one chain in 76 of a database has it; it is empty for
-chains under 30 residues. e_value is how many unrelated chains a database of this size has with such a score; it is empty in the published
-mode and with other weights or gap costs.
-The z-score says by how many standard deviations a score is above the scores of the database's chains of that length with this query, and is
-not a probability: of pairs at 4 to 5, seven in eight have different folds. RMSD is that of the aligned pairs. x' = R x + t (rotation row by
-row, translation) moves the target onto the query. The CIGAR spans both chains.
+same_fold_probability is the probability that both chains have the same fold in SCOPe, from both TM-scores and the length, if one chain in
+76 of the database has this fold; it is empty for chains under 30 residues. e_value is the expected number of unrelated chains with at least
+this score in a database of this size; it is empty in the published mode and with other weights or gap costs.
+The z-score is the number of standard deviations by which a score exceeds the scores of database chains of the same length with this query.
+It is not a probability: of pairs with z-scores of 4 to 5, seven in eight have different folds. RMSD is computed over the aligned pairs.
+x' = R x + t (rotation row by row, translation) moves the target onto the query. The CIGAR spans both chains.
 """
 
 
@@ -87,7 +90,7 @@ STRUCTURE_SEARCH: Search = Search(
         Option(
             "superpose",
             "Write superposed hits into",
-            "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts",
+            "write the superposition of each hit: coordinates, alignment, PyMOL and ChimeraX scripts",
             metavar="DIR",
         ),
         Option(

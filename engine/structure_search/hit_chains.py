@@ -30,7 +30,7 @@ __all__ = ["ChainInFile", "HitChains", "parse_cigar_pairs", "parse_transformatio
 _RUNS = re.compile(r"(\d+)([MID])")
 _MAXIMUM_FILES = 8  # maximum number of files in memory: the file of the query and the files of the last viewed targets
 _OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that only the search fills
-_REMEDY = "Put the file back where it was, or search again"
+_REMEDY = "Restore the file, or search again"
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def prepared_chains(
             progress,
         )
     except StorageError as error:
-        progress.message(f"The chains could not be cached, and were read into memory: {error}", "warning")
+        progress.message(f"The chains could not be cached and were read into memory: {error}", "warning")
         return read_chains(sources, progress, threads, models=models)
 
 
@@ -108,7 +108,7 @@ def _open(folder: Path) -> DescribedChains:
     content = open_collection(folder / "columns")
     n = len(content.chains)
     file_order = open_column(folder / "file_order.npy", np.int64)
-    require(len(file_order) == n and (np.sort(file_order) == np.arange(n)).all(), f"{folder}: chains are in no order of files")
+    require(len(file_order) == n and (np.sort(file_order) == np.arange(n)).all(), f"{folder}: chains are not in the order of the files")
     # Chains of equal length are in the order of the files, as in the result of `described`.
     order = np.lexsort((file_order, content.chains.lengths))
     paths = tuple(Path(source.path) for source in content.sources)

@@ -123,7 +123,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             n_pairs = len(chains) * (len(chains) - 1) // 2
             if is_all and totals.n_hits < n_pairs:
                 run.progress.message(
-                    f"{totals.n_hits:,} of {n_pairs:,} pairs of chains are reported, and can join clusters: the others were not aligned, or"
+                    f"{totals.n_hits:,} of {n_pairs:,} pairs of chains are reported and used for clusters: the others were not aligned, or"
                     " exceed the maximum hits per query"
                 )
             run.device = "+".join([share.device for share in session.shares()] or session.devices)
@@ -134,7 +134,7 @@ def _check_options(request: SearchRequest, parameters: StructureSearchParameters
     """Raise an error if options contradict each other."""
     if not request.flag("all"):
         if request.path("clusters") is not None:
-            raise ParameterError("clusters are those of all chains of a database: give --all with --clusters")
+            raise ParameterError("clusters contain all chains of a database: give --all with --clusters")
         return
     if request.inputs.get("queries"):
         raise ParameterError("--all compares the chains of the database with each other: leave out the queries")
@@ -156,7 +156,7 @@ def _warn_of_input(
 ) -> None:
     """Warn about unusual input."""
     for name in [] if queries is None else without_structure(queries):
-        progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
+        progress.message(f"{name} has neither a helix nor a strand: its hits are hardly meaningful", "warning")
     if parameters.has_idle_weight:
         progress.message("Secondary structure has no weight in the sensitive mode: the conformation already contains it", "warning")
     for text in (*(() if queries is None else queries.messages), *chains.messages):

@@ -112,8 +112,8 @@ def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
     """
     state, length, angle = (open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items())
     n = int(chains.offsets[-1])
-    require(all(len(column) == n for column in (state, length, angle)), f"{folder}: descriptors of another number of residues")
-    require(int(angle.max(initial=0)) < ANGLE_STEPS, f"{folder}: an angle of more than half a turn")
+    require(all(len(column) == n for column in (state, length, angle)), f"{folder}: the descriptors have another number of residues")
+    require(int(angle.max(initial=0)) < ANGLE_STEPS, f"{folder}: an angle exceeds 180°")
     elements = find_elements(chains.secondary, chains.offsets)
     return StructureArrays(read_only(chains.offsets), state, length, angle, elements.offsets, elements.type, elements.length)
 

@@ -73,17 +73,17 @@ def methods(facts: RunFacts) -> Methods:
     against = "" if n_chains is None else f" ({counted(n_chains, 'chain')})"
     confidence = facts.parameters.get("minimum_plddt")
     rewards = (
-        "the rewards of GPU-CASSERT, and ranked by score"
+        "the rewards of GPU-CASSERT, and hits ranked by score"
         if is_published
-        else "log-odds of conformation, spatial neighbours, burial and residue type, and ranked by mean TM-score and z-score"
+        else "log-odds of conformation, spatial neighbours, burial and residue type, and hits ranked by mean TM-score and z-score"
     )
     left_out = isinstance(confidence, int | float) and confidence > 0
     queries, database = listed(facts.names("queries")), listed(facts.names("database"))
     compared = f"{queries}{size} were compared with every chain of {database}" if queries else f"{database} were compared with each other"
     sentences = [
-        f"The chains of {compared}{against} in the phases of GPU-CASSERT: elements of secondary structure, then residues, both by local "
-        "alignment with affine gaps, then superposition by least squares.",
-        f"Chains whose elements scored less than {facts.text('qualification_threshold')} of the query with itself were left out.",
+        f"The chains of {compared}{against} in the phases of GPU-CASSERT: local alignment with affine gaps of secondary structure "
+        "elements, then of residues, and superposition by least squares.",
+        f"Chains whose elements scored below {facts.text('qualification_threshold')} of the query's score with itself were left out.",
         f"Residues were scored by {rewards}.",
         f"Residues with a pLDDT below {confidence:g} were left out." if left_out else "",
         f"At most {facts.text('hits_per_query')} hits were reported for a query"

@@ -68,7 +68,7 @@ QUERIES = Table.from_columns(
     ),
     shown="query n_hits best_tm_score length n_aligned description",
     links="query_index query sequence states",
-    rules=(Rule(("sequence", "states", "length"), "has other numbers of residues and states than it says", _are_as_long),),
+    rules=(Rule(("sequence", "states", "length"), "has numbers of residues and states that differ from the declared ones", _are_as_long),),
 )
 
 HITS = Table.from_columns(
@@ -193,7 +193,11 @@ HITS = Table.from_columns(
     links="query_index target_index target_sequence target_states",
     saved=" ".join((*ROW_COLUMNS, *(column.name for column in NAMES))),
     rules=(
-        Rule(("target_sequence", "target_states", "target_length"), "has other numbers of residues and states than it says", _are_as_long),
+        Rule(
+            ("target_sequence", "target_states", "target_length"),
+            "has numbers of residues and states that differ from the declared ones",
+            _are_as_long,
+        ),
         Rule(("cigar", "target_length"), "does not span its target", _spans),
     ),
 )

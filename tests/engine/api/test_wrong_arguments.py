@@ -88,7 +88,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "skip without a name": (
         lambda: proteoscope.identify(SPECTRA, PROTEINS, out="p", skip_existing=True),
-        "skip_existing finds a run of a project by its name; give run_name, too",
+        "skip_existing finds the run of a project by its name; give run_name, too",
     ),
     "skip without a project": (lambda: proteoscope.align("MKV", "MKV", skip_existing=True), "skip_existing is about a run in a project"),
     "overwrite and skip": (

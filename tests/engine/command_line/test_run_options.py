@@ -113,7 +113,7 @@ def test_standard_input_is_read_once_if_a_missing_file_is_computed_again(folder:
     ("options", "sentence"),
     [
         (("--overwrite",), "--overwrite replaces a run by its name; give --run-name, too"),
-        (("--skip-existing",), "--skip-existing finds a run of a project by its name; give --run-name, too"),
+        (("--skip-existing",), "--skip-existing finds the run of a project by its name; give --run-name, too"),
         (("--run-name", "a/b"), "'a/b' cannot name a run"),
         (("--run-name", "a", "--overwrite", "--skip-existing"), "not allowed with argument"),
         (("--if-busy", "no"), "invalid choice"),

@@ -183,7 +183,7 @@ def test_structure_export_omits_other_structure_of_same_file_name(
     (tmp_path / albumin.name).write_text(atoms.make_pdb_string())
     assert export_structures(original.folder, tmp_path / "out", tmp_path / albumin.name) == 2
     errors = capsys.readouterr().err
-    assert "no longer holds 1ao6_A as the run read it. Put the file back as it was, or run evidence again." in errors
+    assert "no longer holds 1ao6_A as the run read it. Restore the original file, or run evidence again." in errors
     assert "2 of 2 proteins left out" in errors and not (tmp_path / "out").exists()
 
 

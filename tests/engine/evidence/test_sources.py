@@ -344,5 +344,5 @@ def test_evidence_rejects_decoys_imported_as_proteins(name: str, tmp_path: Path,
     targets = {f"P{first}": sequence[first : first + 100] for first in range(0, 500, 100)}
     mirrors = {name.format(target): residues[::-1] for target, residues in targets.items()}
     project = write_identification(tmp_path, targets | mirrors)
-    with pytest.raises(InputError, match="protein groups are decoys that the run took as proteins"):
+    with pytest.raises(InputError, match="protein groups are decoys that the run searched as target proteins"):
         run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu")

@@ -223,7 +223,7 @@ def test_unrelated_structure_does_not_change_sequence_evidence(hostile_run: tupl
     done = run_search("evidence", given, device="cpu", threads=2, proteins=NAMES[3:5])
     assert done.run_id is not None
     assert [len(rows(project.folder, done.run_id, table)) for table in (PROTEINS, CHAINS)] == [2, 0]
-    with pytest.raises(InputError, match=f"{done.run_id} has no structure near any protein"):
+    with pytest.raises(InputError, match=f"{done.run_id} has no structure similar to a protein"):
         export_structures(project, done.run_id, tmp_path / "structures")
     pages = EVIDENCE.write_pages(project, done.run_id, tmp_path / "pages", Progress())
     assert "No structure" in pages[0].read_text()

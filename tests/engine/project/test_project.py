@@ -466,7 +466,7 @@ def test_project_table_rejects_changed_result_file(project, harm, message):
     run = do_run(project)
     path = project.table("psms")
     harm(path)
-    with pytest.raises(StorageError, match=rf"{message}.*do run '{run}' again"):
+    with pytest.raises(StorageError, match=rf"{message}.*repeat run '{run}'"):
         project.table("psms")
     assert len(project.verify()) == 1
 
@@ -479,7 +479,7 @@ def test_project_table_rejects_paths_outside_the_project(project, tmp_path):
         (project.folder / "results" / "link").symlink_to(tmp_path)
         with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
             connection.execute("UPDATE results SET path = ?", (path,))
-        with pytest.raises(StorageError, match="is not that of a result"):
+        with pytest.raises(StorageError, match="is not the path of a result"):
             project.table("psms")
 
 

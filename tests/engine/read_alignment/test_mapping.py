@@ -195,7 +195,7 @@ def test_mates_map_to_the_ends_of_the_fragment(genome, tmp_path):
     one_file, other_file = (fastq(tmp_path / f"{k}.fq", reads, [f"{name}/{k}" for name in names]) for k, reads in ((1, ones), (2, others)))
     texts = fasta(tmp_path / "t.fa", [genome], "t")
     summary = align_reads(texts, one_file, tmp_path / "o.sam", WITHIN, mates=other_file, format="sam", device="cpu")
-    assert any(text.startswith("Mates belong together from ") for text in summary.messages)
+    assert any(text.startswith("Mates are paired at distances from ") for text in summary.messages)
     header, records = sam_check.read(tmp_path / "o.sam")
     sam_check.check(header, records, {"t0": genome})
     assert [record.name for record in records] == [name for name in names for _ in range(2)]
@@ -251,7 +251,7 @@ def test_insert_size_can_be_set_and_is_assumed_for_few_pairs(genome, tmp_path):
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", ones)
     more = {"mates": fastq(tmp_path / "2.fq", others), "format": "sam", "device": "cpu"}
     summary = align_reads(*files, tmp_path / "o.sam", WITHIN, **more)
-    assert "Mates belong together from 0 to 1,000 bases, assumed: fewer than 20 pairs are placed well" in summary.messages
+    assert "Mates are paired at distances from 0 to 1,000 bases, assumed: fewer than 20 pairs are well mapped" in summary.messages
     assert all(record.flag & 2 for record in sam_check.read(tmp_path / "o.sam")[1])
     align_reads(*files, tmp_path / "o.sam", WITHIN.changed(minimum_insert=100, maximum_insert=300), **more)
     assert not any(record.flag & 2 for record in sam_check.read(tmp_path / "o.sam")[1])
@@ -264,9 +264,9 @@ def test_unpaired_mates_are_reported_by_record(genome, tmp_path):
         align_reads(texts, first, None, WITHIN, mates=second, device="cpu")
     with pytest.raises(InputError, match=r"1\.fq: holds 3 reads"):
         align_reads(texts, second, None, WITHIN, mates=first, device="cpu")
-    with pytest.raises(InputError, match=r"3\.fa: has no qualities, and 1\.fq has"):
+    with pytest.raises(InputError, match=r"3\.fa: has no qualities, but 1\.fq has"):
         align_reads(texts, first, None, WITHIN, mates=fasta(tmp_path / "3.fa", [genome[:90]] * 3), device="cpu")
-    with pytest.raises(InputError, match=r"4\.fq: holds proteins, and 1\.fq nucleotides"):
+    with pytest.raises(InputError, match=r"4\.fq: contains proteins, but 1\.fq nucleotides"):
         align_reads(texts, first, None, WITHIN, mates=fastq(tmp_path / "4.fq", ["MKVLAAGILWYQ"] * 3), device="cpu")
     named = fastq(tmp_path / "5.fq", [genome[:100]] * 3, ["a/2", "z/2", "c/2"])
     summary = align_reads(texts, first, None, WITHIN, mates=named, device="cpu")
@@ -283,7 +283,7 @@ def test_mapping_rejects_proteins_pair_mode_and_prefix_mode(tmp_path):
         align_reads(text, text, None, SEEDS, pairs=True, device="cpu")
     with pytest.raises(ParameterError, match="mode prefix aligns with the beginning of each reference"):
         ReadAlignmentParameters().changed(mapping="seeds")
-    with pytest.raises(InputError, match=r"holds proteins, and t\.fa nucleotides"):
+    with pytest.raises(InputError, match=r"contains proteins, but t\.fa nucleotides"):
         align_reads(text, proteins, None, SEEDS, device="cpu")
 
 

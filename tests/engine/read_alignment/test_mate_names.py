@@ -112,8 +112,8 @@ def test_warning_counts_all_reordered_mates(fragments, tmp_path: Path) -> None:
         (["a", "b", "c"], ["a", "b"], r"1\.fq: 1 read has no mate of this name in 2\.fq, the first in record 3: c"),
         (["a", "b"], ["b", "x", "y"], r"1\.fq: 1 read has no mate of this name in 2\.fq, the first in record 1: a"),
         (["a", "b"], ["b", "a", "y", "z"], r"2\.fq: 2 reads have no mate of this name in 1\.fq, the first in record 3: y"),
-        (["a", "a", "b"], ["b", "a", "a"], r"1\.fq: 1 read has a name that another has, the first in record 2: a"),
-        (["a", "b"], ["b", "a", "b"], r"2\.fq: 1 read has a name that another has, the first in record 3: b"),
+        (["a", "a", "b"], ["b", "a", "a"], r"1\.fq: 1 read has a name that another read has, the first in record 2: a"),
+        (["a", "b"], ["b", "a", "b"], r"2\.fq: 1 read has a name that another read has, the first in record 3: b"),
     ],
 )
 def test_pairing_by_name_rejects_read_without_unique_mate(fragments, tmp_path: Path, names, mates, reason) -> None:

@@ -228,7 +228,7 @@ def test_long_sam_names_stay_distinct_and_are_reported(tmp_path, format):
     reads.write_text("".join(f">{name}\n{text[:60]}\n" for name in names), encoding="utf-8")
     summary = align_reads(texts, reads, out, ReadAlignmentParameters(), format=format, device="cpu")
     assert [message for message in summary.messages if "254" in message] == [
-        "3 reads have names of more than 254 characters. SAM allows no more: they end there with the number of the read in its file"
+        "3 reads have names of more than 254 characters. SAM allows no more: they are cut and end with the number of the read in its file"
     ]
     if format == "sam":
         names_in_sam = [record.name for record in sam_check.read(out)[1]]
@@ -252,7 +252,7 @@ def test_read_alignment_rejects_unknown_format_and_sorted_paf(tmp_path):
     texts, reads, _, _ = simulated(tmp_path, n=3)
     with pytest.raises(ParameterError, match="there is no format 'cram'"):
         align_reads(texts, reads, tmp_path / "o.bam", ReadAlignmentParameters(), format="cram", device="cpu")
-    with pytest.raises(ParameterError, match="--sorted is of SAM and BAM, not of paf"):
+    with pytest.raises(ParameterError, match="--sorted is for SAM and BAM, not for paf"):
         align_reads(texts, reads, tmp_path / "o.paf", ReadAlignmentParameters(), format="paf", is_sorted=True, device="cpu")
 
 

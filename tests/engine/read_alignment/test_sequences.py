@@ -54,7 +54,7 @@ def test_read_alignment_rejects_proteins_against_nucleotides(tmp_path):
     proteins, bases = read(tmp_path, ">p\nMKVLAWWYRND\n"), read(tmp_path, ">b\nACGTTGCA\n", "bases.fasta")
     assert not proteins.are_nucleotides
     for pair in ((proteins, bases), (bases, proteins)):
-        with pytest.raises(InputError, match=r"holds proteins, and bases\.fasta nucleotides"):
+        with pytest.raises(InputError, match=r"contains proteins, but bases\.fasta nucleotides"):
             check_sequence_types(*pair)
     check_sequence_types(bases, bases)
 

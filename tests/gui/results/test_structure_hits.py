@@ -230,7 +230,7 @@ def test_structure_view_without_files_shows_alignments_and_reports_the_files(
         assert "Without distances and author residue numbers" in pair.facts[-1]
         task = widget.superposition(tmp_path / "out", pair)
         assert task is not None
-        with pytest.raises(InputError, match="Put the file back where it was"):
+        with pytest.raises(InputError, match="Restore the file"):
             task.run(Progress())
     finally:
         widget.clear()
