@@ -127,7 +127,7 @@ _PARTS = "If you trust the file, divide it into several files"
 _TEXT = "Copy or download it again, or use it as mmCIF"
 
 PACKED_BYTES = Bound("gzip files", "bytes", 100, 16 << 20, _UNPACK)
-TABLE_BYTES = Bound("Parquet tables", "bytes", 100, 64 << 20, "Run the search again")
+TABLE_BYTES = Bound("Parquet tables", "bytes", 100, 64 << 20, "Do the search again")
 SPECTRA = Bound("files of spectra", "spectra", 1 / 8, 1 << 17, _UNPACK)
 LINES = Bound("files of spectra", "lines that are not peaks", 1, 1 << 17, _UNPACK)
 PEAKS = Bound("files of spectra", "peaks", 10, 10 << 17, f"{_UNPACK}, without zlib compression")

@@ -267,10 +267,12 @@ def _position_masses(sequence: str, modifications: Mapping[int, float]) -> NDArr
     masses = np.zeros(len(sequence) + 2)
     masses[1:-1] = residue_masses(sequence)
     if not sequence or np.isnan(masses).any():
-        raise ParameterError(f"{sequence!r} has no mass, hence no fragments: B, X and Z mean several residues")
+        raise ParameterError(f"{sequence!r} has no mass and no fragments: B, X and Z are ambiguous residues")
     for position, mass in modifications.items():
         if not 0 <= position <= len(sequence) + 1:
-            raise ParameterError(f"position {position} of a modification lies outside {sequence}, 0 to {len(sequence) + 1}")
+            raise ParameterError(
+                f"position {position} of a modification lies outside {sequence}: its positions are 0 to {len(sequence) + 1}"
+            )
         masses[position] += mass
     return masses
 

@@ -278,7 +278,7 @@ class _Reader:
         kind = prefix.lower() if colon else ""
         if kind in _OTHER_VOCABULARIES:
             raise self.error(
-                f"{shortened(name)} is of a vocabulary other than Unimod; expected a name, as [Oxidation], or a mass, as [+15.9949]"
+                f"{shortened(name)} belongs to a vocabulary other than Unimod; expected a name, as [Oxidation], or a mass, as [+15.9949]"
             )
         if kind == "formula":
             return FloatingModification(f"Formula:{value}", formula_mass(value))

@@ -19,10 +19,10 @@ _EPILOG = f"""
 Results of other search engines become a run, with annotated spectra, tables, filters and exports. Formats:
 {format_names("identifications")}.
 
-Spectra are found by native id, scan number or title, in that order; in a file without these by index, or by retention time and m/z.
-Matches without a spectrum are counted, and listed in exports/left_out.tsv. q-values are those of the file, or else are computed from its
-decoys; without decoys there are none. The summary shows their source. With --database, peptides are placed in their sequences.
-Several files of one format are one run.
+Spectra are found by native id, scan number or title, in this order; if a file has none of these, by index, or by retention time and m/z.
+Matches without a spectrum are counted, and listed in exports/left_out.tsv. q-values are taken from the file, or else are computed from its
+decoys; without decoys there are none. The summary shows the source of the q-values. With --database, peptides are mapped to the sequences.
+Several files of one format form one run.
 """
 
 
@@ -36,7 +36,7 @@ IMPORT = Search(
     question="What did another search engine find?",
     manual="imported",
     purpose="Import the results of another search engine",
-    description="Import results of another search engine. They go into a project folder: exports/*.tsv for people, run.json for scripts.",
+    description="Import results of another search engine into a project folder: exports/*.tsv for people, run.json for scripts.",
     epilog=_EPILOG,
     job="Import {results}",
     icon="results",
@@ -49,7 +49,7 @@ IMPORT = Search(
             "Spectra",
             "spectra",
             "RUN",
-            "searched spectrum files, one or several; RESULTS come before this option",
+            "searched spectrum files, one or several; RESULTS must precede this option",
             option="--spectra",
             singular="spectrum file",
             in_a_row=True,

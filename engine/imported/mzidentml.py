@@ -128,7 +128,7 @@ class _Reader:
         try:
             return self._modified(element, written)
         except UnreadableValueError as error:
-            return written._replace(reason=f"of a modification of its peptide, {error.reason}", value=error.value)
+            return written._replace(reason=f"in a modification of its peptide, {error.reason}", value=error.value)
 
     def _modified(self, element: Any, written: _WrittenPeptide) -> _WrittenPeptide:
         for part in element.iter("{*}Modification"):
@@ -141,7 +141,7 @@ class _Reader:
             elif 0 <= position <= len(written.sequence) + 1:
                 written.placed.append(noted)
             else:
-                written = written._replace(reason="a modification of it is located outside its sequence")
+                written = written._replace(reason="one of its modifications is outside its sequence")
         for part in element.iter("{*}SubstitutionModification"):
             written = _substituted(written, part, self.numbers.whole(part, "location", -1))
         return written
@@ -159,7 +159,7 @@ class _Reader:
             for noted, residues in written.unplaced:
                 position = locate_modification(noted, residues, written.sequence, occupied, self.searched)
                 if position is None:
-                    reason = reason or "a modification of it has no location, and several places or none can carry it"
+                    reason = reason or "one of its modifications has no location, and several sites or none are possible"
                     continue
                 occupied.add(position)
                 placed.append(noted._replace(position=position))
@@ -173,13 +173,13 @@ class _Reader:
         if self.unread_rules:
             progress.message(
                 f"{self.path}: {len(self.unread_rules):,} searched modifications have a mass that is not a number"
-                f" ({', '.join(self.unread_rules[:3])}), and locate none of those without a location",
+                f" ({', '.join(self.unread_rules[:3])}), and cannot be used to locate modifications",
                 "warning",
             )
         if self.n_placed:
             progress.message(
-                f"{self.path.name}: {self.n_placed:,} peptides have a modification without a location; it is placed at the terminus"
-                " that the search or Unimod names for it, or at the only residue that can carry it",
+                f"{self.path.name}: {self.n_placed:,} peptides have a modification without a location; it is assigned to the"
+                " terminus that the search or Unimod gives for it, or to the only possible residue",
                 "warning",
             )
 
@@ -293,7 +293,7 @@ def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _Written
     is_residue = len(replacement) == 1 and replacement.isascii() and replacement.isalpha()
     if is_residue and residue and residue in (original, replacement):
         return written._replace(sequence=f"{sequence[: position - 1]}{replacement}{sequence[position:]}")
-    return written._replace(reason=written.reason or "a residue that a substitution replaces is not at that place of its sequence")
+    return written._replace(reason=written.reason or "a residue that a substitution replaces is not at this position of its sequence")
 
 
 def _searched_modification(numbers: NumberReader, element: Any) -> SearchedModification:

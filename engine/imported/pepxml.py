@@ -150,7 +150,7 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
         said = shortened(" ".join(str(getattr(error, "message", error)).split("\n", 1)[0].split()), 120)
         raise InputError(
             source.path,
-            f"a match holds what pepXML does not allow ({type(error).__name__}: {said})",
+            f"a match has content that pepXML does not allow ({type(error).__name__}: {said})",
             place=place,
             remedy="Write the file again",
         ) from None
@@ -262,7 +262,7 @@ def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: i
     for modification in noted:
         position = numbers.whole(modification, "position", -1)
         if not 0 <= position <= length + 1:
-            raise UnreadableValueError("a modification of it is located outside its sequence", str(position))
+            raise UnreadableValueError("one of its modifications is outside its sequence", str(position))
         added = [numbers.number(modification, name) for name in ("static", "variable") if modification.get(name) not in (None, "")]
         mass = sum(added) if added else numbers.number(modification, "mass")
         bare = {0: _HYDROGEN, length + 1: _HYDROXYL}.get(position)

@@ -60,8 +60,8 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
             if parts and parts[0].format != written_as.name:
                 raise InputError(
                     path,
-                    f"is {written_as.name}, and {parts[0].files[0].name} is {parts[0].format}: their scores cannot be compared",
-                    remedy="Import each separately; both can go into one project",
+                    f"is {written_as.name}, but {parts[0].files[0].name} is {parts[0].format}: their scores cannot be compared",
+                    remedy="Import each file separately; one project can contain both",
                 )
             progress.stage(f"Reading {Path(path).name}", source.size)
             result = READERS[written_as.name]()(source, progress)
@@ -86,7 +86,7 @@ def _escape_names(identifications: Identifications, progress: Progress) -> Ident
         return identifications
     if len(set(accessions)) < len(accessions):
         repeated = next(name for name, times in Counter(accessions).items() if times > 1)
-        reason = f"two accessions are {shortened(repeated)}, once control characters are {ESCAPES}"
+        reason = f"two accessions become {shortened(repeated)} when control characters are {ESCAPES}"
         raise InputError(identifications.files[0], reason, remedy="Rename one of the two")
     warn_escaped_names(progress, identifications.files[0], n_escaped)
     return replace(identifications, accessions=tuple(accessions), **{name: column for name, (column, _) in texts.items()})

@@ -228,7 +228,7 @@ def _matches(
     if not len(matches):
         raise InputError(
             identifications.files[0],
-            f"none of its {len(identifications):,} matches can be taken; of the first, {matches.reason[0]}",
+            f"none of its {len(identifications):,} matches can be imported; of the first, {matches.reason[0]}",
             remedy="Give the spectra that were searched" + ("" if database else ", and the database"),
         )
     return matches
@@ -311,8 +311,8 @@ def warn_of_import(
     progress.message(f"{rate_sources(written.source_of, score)}. Matched ions, mass errors, ranks and protein groups are computed here.")
     if identifications.format == "Percolator or mokapot" and written.source_of["psms"] == "decoys":
         progress.message(
-            f"Features for Percolator or mokapot (.pin) carry no q-values. Those here rest on one of them, {score}, and accept "
-            "fewer than rescoring does: for its q-values import the table of PSMs, mzIdentML or pepXML",
+            f"Features for Percolator or mokapot (.pin) have no q-values. The q-values computed here use only {score}, and accept "
+            "fewer matches than rescoring. To use the q-values of rescoring, import the table of PSMs, mzIdentML or pepXML",
             "warning",
         )
     positions = describe_unread(identifications)
@@ -324,7 +324,7 @@ def warn_of_import(
         progress.message(f"The results name another spectrum file; {Path(spectra[0]).name} is used instead", "warning")
     if matches.unknown:
         names = ", ".join(list(matches.unknown)[:_MAXIMUM_SHOWN])
-        progress.message(f"Modifications that are not known: {names:.300}", "warning")
+        progress.message(f"Unknown modifications: {names:.300}", "warning")
     _warn_of_database(matches, database, progress)
     _warn_of_masses(identifications, matches, progress)
     for warning in [] if database is None else cut_off_proteins(identifications, database):
@@ -341,7 +341,7 @@ def _warn_of_database(matches: ListedMatches, database: Proteins | None, progres
         )
     if matches.protein_positions.from_database:
         progress.message(
-            f"The results name no protein of {matches.protein_positions.from_database:,} peptides, which are found in the database"
+            f"The results name no protein of {matches.protein_positions.from_database:,} peptides; their proteins are those of the database"
         )
 
 
@@ -353,13 +353,13 @@ def _warn_of_masses(identifications: Identifications, matches: ListedMatches, pr
     differs = np.isfinite(apart) & (apart > 0.02)
     if differs.any():
         progress.message(
-            f"{int(differs.sum()):,} peptides weigh another mass in the results than their residues and modifications do (most "
-            f"{float(np.median(difference[differs])):+.4f} Da): a modification that the file leaves unsaid goes into fixed_modifications",
+            f"{int(differs.sum()):,} peptides have another mass in the results than by their residues and modifications (mostly by "
+            f"{float(np.median(difference[differs])):+.4f} Da): set modifications that the file does not list in fixed_modifications",
             "warning",
         )
     is_far = np.abs(matches.observed_mass - matches.calculated_mass) > _FAR
     if is_far.mean() > 0.5:
         progress.message(
-            f"{int(is_far.sum()):,} precursors are more than {_FAR:g} Da from their peptides: are these the spectra that were searched?",
+            f"{int(is_far.sum()):,} precursors differ by more than {_FAR:g} Da from their peptides: check that these spectra were searched",
             "warning",
         )

@@ -120,9 +120,9 @@ def methods(facts: RunFacts) -> Methods:
     spectra, databases = facts.names("spectra"), facts.names("database")
     sentences = [
         f"The results of {engine} in {listed(facts.names('results', 'identifications'))}{size} were imported; "
-        "the search was that engine's.",
+        "that engine had searched the spectra.",
         f"Matched ions were computed from the spectra of {listed(spectra)} within {facts.text('fragment_tolerance')}." if spectra else "",
-        f"Peptides were placed in the proteins of {listed(databases)}." if databases else "",
+        f"Peptides were mapped to the proteins of {listed(databases)}." if databases else "",
         _rates(facts),
         accepted_sentence(facts),
     ]

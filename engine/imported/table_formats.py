@@ -339,7 +339,7 @@ def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identificatio
             for name in ("PEP", "MS2.Scan", "Decoy", "Precursor.Mz", "RT", *_DIA_NN_SCORES)
         ),
     )
-    remedy = "Give DIA-NN's report.parquet as it wrote it; of other programs, results as text, as Sage's results.sage.tsv"
+    remedy = "Give DIA-NN's original report.parquet; for other programs, give results as text, such as Sage's results.sage.tsv"
     table = Table("report", "DIA-NN report", (), stored=described)
     return _dia_nn("DIA-NN Parquet report", _read_parquet(source, table, remedy, progress))
 
@@ -514,7 +514,7 @@ def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
         If a part of the list is not a modification and would be lost.
     """
     if rest := pattern.sub("", text).strip(" ,;-"):
-        raise ValueError(f"{shortened(rest, 40)!r} in it is not a modification with its place and mass or name")
+        raise ValueError(f"{shortened(rest, 40)!r} in it is not a modification with a position and a mass or name")
     return list(pattern.finditer(text))
 
 
@@ -671,7 +671,7 @@ def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progr
             raise InputError(
                 source.path,
                 f"the table has {file.n_rows:,} rows, more than {_MAXIMUM_ROWS:,}",
-                remedy="Give the report of fewer runs, or one that is filtered",
+                remedy="Give the report of fewer runs, or a filtered report",
             )
         names = list(file.columns)
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}

@@ -149,7 +149,7 @@ def _modifications(domain: Any, numbers: NumberReader, length: int) -> tuple[Not
         position = numbers.whole(part, "at", start) - start + 1
         mass = numbers.number(part, "modified")
         if not 1 <= position <= length:
-            raise UnreadableValueError("a modification of it is located outside its sequence", part.get("at", ""))
+            raise UnreadableValueError("one of its modifications is outside its sequence", part.get("at", ""))
         if mass == mass and not part.get("pm"):
             result.append(NotedModification(position, "", mass))
     return tuple(sorted(result, key=lambda modification: modification.position))

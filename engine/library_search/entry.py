@@ -9,12 +9,13 @@ from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, S
 __all__ = ["LIBRARY_SEARCH"]
 
 _EPILOG = """
-Each spectrum is compared with the entries of spectral libraries whose mass agrees (--precursor-tolerance "10 ppm"), by the entropy of their
-peaks or by their cosine (--similarity). A tolerance wider than 3 Da ("200 Da") finds modified peptides and related compounds too: their
-fragments may be where the entry has them, or moved by the difference of the masses, which gets a name where one fits.
+Each spectrum is compared with the library entries of the same mass (--precursor-tolerance "10 ppm"), by the spectral entropy or the cosine
+of their peaks (--similarity). With a tolerance wider than 3 Da ("200 Da"), modified peptides and related compounds are found too: fragments
+may be at the m/z of the entry, or shifted by the mass difference. If a modification has this mass difference, its name is given.
 
-Error rates come from the library's own decoys, or from shuffled peptides, separately for matches of the same mass and of another. A library
-of small molecules without decoys has no error rates, and the summary says so. With --database, peptides are placed in proteins.
+Error rates are estimated with the library's own decoys or with shuffled peptides, separately for matches of the same mass and of another
+mass. For a library of small molecules without decoys, the summary reports that error rates are unknown. With --database, peptides are
+mapped to proteins.
 """
 
 
@@ -24,7 +25,7 @@ LIBRARY_SEARCH = Search(
     question="Which spectra match a library?",
     manual="library_search",
     purpose="Search spectral libraries of peptides or small molecules",
-    description="Search spectral libraries. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
+    description="Search spectral libraries. Results are written into a project folder: exports/*.tsv for people, run.json for scripts.",
     epilog=_EPILOG,
     job="Search {spectra} in {library}",
     icon="spectrum",

@@ -243,9 +243,9 @@ class PredictedLibrary:
 
 
 LIMITS = (
-    "Intensities are those of b and y ions in beam-type collisions (HCD) of tryptic peptides, whatever the collision energy; a modified "
-    "residue is predicted as the residue without it, with its mass. Not predicted are neutral losses and retention times; ion traps break "
-    "peptides otherwise."
+    "Intensities are those of b and y ions in beam-type collisions (HCD) of tryptic peptides, for all collision energies; spectra of ion "
+    "traps differ. Modifications change only the predicted masses, not the intensities. Neutral losses and retention times are not "
+    "predicted."
 )
 """Limitations of predicted spectra, shown to users."""
 

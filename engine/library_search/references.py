@@ -419,7 +419,7 @@ def load_references(folder: Path) -> References:
         If the folder does not contain a valid index.
     """
     numbers = read_numbers(folder / "numbers.json", ("left_out",), ("decoys",))
-    require(numbers["decoys"] in ("existing", "shuffle", "none"), "numbers.json holds other decoys than there are")
+    require(numbers["decoys"] in ("existing", "shuffle", "none"), "numbers.json names an unknown type of decoys")
 
     def column(name: str, kind: type[Scalar]) -> NDArray[Scalar]:
         return open_column(folder / f"{name}.npy", kind)
@@ -440,11 +440,11 @@ def load_references(folder: Path) -> References:
     require(len(peaks.mz) == len(peaks.weight), "peaks of references have no weights")
     checked_offsets(peaks.offsets, len(peaks.mz), "references")
     require(np.diff(peaks.offsets).max() <= MOST_PEAKS, "references have too many peaks")
-    require(entry.min() >= 0 and entry.max() < n and is_decoy.max(initial=0) <= 1, "references are of no entry")
+    require(entry.min() >= 0 and entry.max() < n and is_decoy.max(initial=0) <= 1, "references belong to no entry")
     own_charge, own_mz = charge[entry], of_entries["precursor_mz"][entry]
-    require((np.abs(of_entries["polarities"]) <= 1).all(), "entries have other polarities than there are")
+    require((np.abs(of_entries["polarities"]) <= 1).all(), "entries have invalid polarities")
     slot = _slots(charge, of_entries["polarities"])[entry]
-    require((np.abs(own_charge) <= HIGHEST_CHARGE).all() and np.isfinite(own_mz).all(), "references have other charges than there are")
+    require((np.abs(own_charge) <= HIGHEST_CHARGE).all() and np.isfinite(own_mz).all(), "references have invalid charges")
     is_ordered = (slot[1:] > slot[:-1]) | ((slot[1:] == slot[:-1]) & (own_mz[1:] >= own_mz[:-1]))
     require(is_ordered.all(), "references are not in order")
     starts = np.searchsorted(slot, np.arange(-UNKNOWN_CHARGE, UNKNOWN_CHARGE + 2))

@@ -107,15 +107,15 @@ def methods(facts: RunFacts) -> Methods:
     decoys, shifted = facts.record.get("decoys_made"), facts.record.get("shifted")
     is_open = isinstance(shifted, int) and _is_wide(tolerance)
     rates = {
-        "shuffle": "False matches were counted by spectra of shuffled peptides, several for each peptide of a small library, with which "
-        "it competed.",
-        "existing": "False matches were counted by the library's own decoys.",
+        "shuffle": "False matches were estimated with spectra of shuffled peptides, which competed with the library's peptides (several "
+        "for each peptide of a small library).",
+        "existing": "False matches were estimated with the library's own decoys.",
     }.get(decoys if isinstance(decoys, str) else "", "No error rate was estimated.")
     sentences = [
         f"The MS/MS spectra of {listed(facts.names('spectra'))}{of_spectra} were compared with the entries of "
         f"{listed(facts.names('library'))}{of_entries} within {tolerance} of the precursor, by "
         f"{'spectral entropy' if is_entropy else 'the cosine'}; peaks matched within {facts.text('fragment_tolerance')}.",
-        "Fragments were compared where they are and moved by the difference of the precursor masses; matches of the same and of another "
+        "Fragments were compared both unshifted and shifted by the difference of the precursor masses; matches of the same and of another "
         "mass had separate error rates, in a cascade."
         if is_open
         else "",

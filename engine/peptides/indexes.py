@@ -174,7 +174,7 @@ def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progr
         raise InputError(
             databases.proteins[0],
             f"{counts}, too few decoys for error rates (a fifth is needed)",
-            remedy="Give a database with a decoy of each protein, or one without decoys and generate them (decoys=reverse)",
+            remedy="Give a database with a decoy of each protein, or a database without decoys, and generate them (decoys=reverse)",
         )
     if abs(ratio - 1.0) <= _COMPLETE:
         return indexes
@@ -362,9 +362,7 @@ def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Pa
 def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: IndexSettings, digestion: Digestion) -> ProteinIndex:
     """Return the protein index with the modifications of known mass that the database annotates."""
     if parameters.decoys == "existing":
-        raise ParameterError(
-            "known_modifications: a database with its own decoys has none for known modifications; generate decoys (decoys=reverse)"
-        )
+        raise ParameterError("known_modifications: decoys in the database have no known modifications; generate decoys (decoys=reverse)")
     features = proteins.features or Features.none(proteins.n_targets)
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
     known_modifications = find_known_modifications(

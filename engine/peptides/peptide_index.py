@@ -348,7 +348,7 @@ class _Digest:
                 count(gpu)
                 return self._counted()
             except DeviceError as error:
-                self._progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
+                self._progress.message(f"{one_line(error)}; the peptides are counted on another device")
                 if not isinstance(error, DeviceMemoryError):
                     self._gpus.remove(gpu)
         count(Processor(self._threads))

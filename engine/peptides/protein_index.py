@@ -233,13 +233,13 @@ def build_protein_index(
     if not has_prefix.any() and (common := accessions.prefix_of_all(_COMMON_PREFIXES)):
         raise InputError(
             database,
-            f"every accession begins with '{common}', as those of decoys do: the database seems to hold only decoys",
+            f"every accession begins with '{common}', like those of decoys: the database seems to contain only decoys",
             remedy="Give a database with targets too"
             + ("" if decoys == "none" else "; if its decoys begin like this, set decoy_prefix and decoys=existing"),
         )
     n_contaminants = 0
     if decoys == "existing" and variants is not None and variants.n_variants:
-        raise ParameterError("known_variants: a database with its own decoys has none for variants; generate decoys (decoys=reverse)")
+        raise ParameterError("known_variants: decoys in the database have no variants; generate decoys (decoys=reverse)")
     if decoys == "existing":
         if not has_prefix.any():
             raise InputError(

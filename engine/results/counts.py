@@ -26,7 +26,7 @@ FEW = 100
 """Number of matches below which a remark is shown, since 1 % of the matches is less than one match."""
 
 
-WITHOUT_DECOYS = "There are no decoys, and so no q-values; in the tables, however false:"
+WITHOUT_DECOYS = "There are no decoys and no q-values. The tables contain, including false matches:"
 """Remark for counts whose uncertainty is unknown."""
 
 

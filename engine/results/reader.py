@@ -134,7 +134,7 @@ class TableFile:
             n_read += len(result)
             yield self._with_absent(self._checked(result), requested)
         if n_read != self.n_rows:
-            raise self.damaged(f"holds {n_read:,} rows where it says {self.n_rows:,}")
+            raise self.damaged(f"has {n_read:,} rows instead of the declared {self.n_rows:,}")
 
     def read(self, names: Sequence[str] | None = None) -> pa.Table:
         """Return all rows after validation, with the named columns, or all described columns of the file.
@@ -201,7 +201,7 @@ class TableFile:
         # DuckDB does not distinguish names that differ only in case.
         doubled = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if doubled:
-            raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MAXIMUM_NAMES]))} twice")
+            raise self.damaged(f"has the columns {', '.join(map(shortened, doubled[:_MAXIMUM_NAMES]))} twice")
         more = {
             number_column.name: number_column
             for number_column in number_columns(names)
@@ -212,9 +212,7 @@ class TableFile:
             with self._read():
                 stored = self._schema.field(name).type
                 if not _means(stored, arrow_type(column.type_name)):
-                    raise self.damaged(
-                        f"holds {_shown_type(stored)} where it should hold {_shown_type(arrow_type(column.type_name))}", name
-                    )
+                    raise self.damaged(f"contains {_shown_type(stored)} instead of {_shown_type(arrow_type(column.type_name))}", name)
         return expected
 
     def _check_rows(self) -> None:
@@ -223,7 +221,7 @@ class TableFile:
             metadata = self._file.metadata
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
             if any(group.num_rows < 0 for group in groups) or sum(group.num_rows for group in groups) != self.n_rows:
-                raise self.damaged("is cut off: its parts have other numbers of rows than it says")
+                raise self.damaged("is cut off: its parts have other numbers of rows than declared")
 
     def _rows_of_batch(self) -> int:
         """Return the number of rows of a chunk that limits it to about `_BATCH_BYTES`."""
@@ -438,7 +436,7 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     values = _as(items, wanted.value_type)
     if pa.types.is_fixed_size_list(wanted):
         if pa.compute.any(pa.compute.not_equal(lengths, wanted.list_size)).as_py():
-            raise pa.ArrowInvalid(f"a list has not {wanted.list_size} items")
+            raise pa.ArrowInvalid(f"a list does not have {wanted.list_size} items")
         return pa.FixedSizeListArray.from_arrays(values, wanted.list_size)
 
     offsets = np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False), dtype=np.int64)))
@@ -451,10 +449,10 @@ def _column_error(array: pa.Array, column: Column, n_rows_of: Mapping[str, int])
     """Return a description of the first invalid value of a column, as the end of a sentence; '' if all values are valid."""
     if is_list(array.type):
         if array.null_count:
-            return "holds a list that is missing"
+            return "contains a missing list"
         array = array.flatten()
         if is_list(array.type):
-            return "holds lists of lists"
+            return "contains lists of lists"
     if not column.is_nullable:
         if array.null_count:
             return "contains a missing value"
@@ -471,12 +469,12 @@ def _column_error(array: pa.Array, column: Column, n_rows_of: Mapping[str, int])
         least, most = ends["min"], ends["max"]
         if least is not None and ((low is not None and least < low) or (high is not None and most > high)):
             if column.rows_of:
-                return f"refers to rows that {column.rows_of} has not"
-            return f"holds numbers outside {_bounds(low, high)}"
+                return f"refers to rows that {column.rows_of} does not have"
+            return f"contains numbers outside {_bounds(low, high)}"
         if least is not None and pa.types.is_floating(array.type) and (abs(least) == float("inf") or abs(most) == float("inf")):
-            return "holds an infinite number"
+            return "contains an infinite number"
     if column.pattern and pa.compute.any(pa.compute.invert(pa.compute.match_substring_regex(array, f"^(?:{column.pattern})$"))).as_py():
-        return "holds a text that the program does not write"
+        return "contains a text that the program does not write"
     return ""
 
 

@@ -89,7 +89,7 @@ class SamNames:
         if self.n_replaced:
             verb = "has another name" if self.n_replaced == 1 else "have other names"
             progress.message(
-                f"{counted(self.n_replaced, singular, plural)} {verb} in SAM: characters that it does not allow are {ESCAPES}, "
+                f"{counted(self.n_replaced, singular, plural)} {verb} in SAM: characters that SAM does not allow are {ESCAPES}, "
                 "and names that are too long or occur twice end with the number of the sequence",
                 "warning",
             )

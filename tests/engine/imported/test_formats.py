@@ -315,7 +315,7 @@ def test_import_error_for_an_unknown_parquet_table_names_the_missing_column(tmp_
 def test_nested_or_oversized_parquet_reports_are_rejected(tmp_path):
     n = len(TRUTH) - 1
     nested = write_parquet_report(tmp_path / "nested.parquet", **{"Q.Value": pa.array([[0.1]] * n)})
-    with pytest.raises(InputError, match="holds lists of numbers where it should hold numbers"):
+    with pytest.raises(InputError, match="contains lists of numbers instead of numbers"):
         read_identifications([nested])
     packed = tmp_path / "report.parquet.gz"
     packed.write_bytes(gzip.compress(write_parquet_report(tmp_path / "report.parquet").read_bytes()))
@@ -414,5 +414,5 @@ def test_read_identifications_rejects_ambiguous_accessions(tmp_path: Path) -> No
     text = FORMATS["mzidentml"][1]().replace('accession="P1"', 'accession="a&#9;b"').replace('accession="P2"', 'accession="a%09b"')
     path = tmp_path / "x.mzid"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"two accessions are a%09b, once control characters are .*Rename one of the two"):
+    with pytest.raises(InputError, match=r"two accessions become a%09b when control characters are .*Rename one of the two"):
         read_identifications([path])

@@ -152,7 +152,7 @@ def test_mztab_modifications_without_site_are_rejected(tmp_path: Path, modificat
 
     https://github.com/OpenMS/OpenMS/issues/4835
     """
-    with pytest.raises(InputError, match=r"is not a modification with its place|is outside"):
+    with pytest.raises(InputError, match=r"is not a modification with a position|is outside"):
         read_identifications([mztab(tmp_path / "x.mzTab", modifications)])
 
 

@@ -112,7 +112,7 @@ def test_peptideshaker_psms_are_assigned_by_spectrum_title(shared_data, tmp_path
 
 def test_import_rejects_a_spectrum_file_that_was_not_searched(shared_data, tmp_path):
     folder = shared_data / "spectra"
-    with pytest.raises(InputError, match="none of its 44 matches can be taken; of the first, its spectrum is in none of the files"):
+    with pytest.raises(InputError, match="none of its 44 matches can be imported; of the first, its spectrum is in none of the files"):
         import_results([folder / "bsa_ltq" / "BSA1_OMSSA.idXML"], [folder / "Ecoli_MS2_small.mzML"], tmp_path / "p")
 
 
@@ -177,7 +177,7 @@ def test_exported_identification_has_equal_psms_after_import(format, identified_
     for row in before:
         assert set(after[psm_of(row)]["proteins"]) == set(row["proteins"])
     if format == "pin":  # These have features in place of q-values.
-        assert summary.source_of["psms"] == "decoys" and any("carry no q-values" in message for message in summary.messages)
+        assert summary.source_of["psms"] == "decoys" and any("have no q-values" in message for message in summary.messages)
         return
     assert (
         summary.source_of["psms"] == "file"

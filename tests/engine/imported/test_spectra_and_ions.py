@@ -101,7 +101,7 @@ def test_import_warns_of_unlisted_fixed_modifications(tmp_path):
     path.write_text(path.read_text().replace("(Carbamidomethyl (C))", ""))
     spectra = write_spectra(tmp_path / "run.mgf")
     messages = import_results([path], [spectra], tmp_path / "without").messages
-    assert any("1 peptides weigh another mass" in message and "+57.0215" in message for message in messages)
+    assert any("1 peptides have another mass" in message and "+57.0215" in message for message in messages)
     parameters = ImportParameters().changed(fixed_modifications=("Carbamidomethyl (C)",))
     messages = import_results([path], [spectra], tmp_path / "with", parameters=parameters).messages
     assert not any("another mass" in message for message in messages)

@@ -94,7 +94,7 @@ def not_utf_8() -> pa.Array:
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("name", pa.array([1, 2, 3]), "whole numbers where it should hold texts"),
+        ("name", pa.array([1, 2, 3]), "whole numbers instead of texts"),
         ("name", not_utf_8(), "cannot be read"),
         ("name", pa.array(["a", None, "b"]), "missing"),
         ("name", pa.array(["a", "B", "c"]), "does not write"),
@@ -108,7 +108,7 @@ def not_utf_8() -> pa.Array:
         ("share", pa.array([0.5, float("inf"), 0.1]), "outside"),
         ("share", pa.array(["a"] * 3), "texts"),
         ("turn", pa.array([TURN[:8]] * 3), "9 items"),
-        ("turn", pa.array([",".join(map(str, TURN))] * 3), "texts where it should hold lists of numbers"),
+        ("turn", pa.array([",".join(map(str, TURN))] * 3), "texts instead of lists of numbers"),
         ("turn", pa.array([TURN, None, TURN]), "missing"),
         ("turn", pa.array([[float("nan")] * 9] * 3), "not a number"),
         ("places", pa.array([[[1]]] * 3), "lists of lists"),
@@ -198,7 +198,7 @@ def test_table_reader_checks_a_valid_table_again_only_after_change(tmp_path: Pat
     path.write_bytes(corrupt.read_bytes())
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     for _ in range(2):
-        with pytest.raises(InputError, match="holds numbers outside 0 to 100"):
+        with pytest.raises(InputError, match="contains numbers outside 0 to 100"):
             looked_at(path)
 
 
