@@ -118,7 +118,7 @@ EXPERIMENT_MATCHES = Table.from_columns(
         Column(
             "posterior_error_probability",
             "Run PEP",
-            "Probability that the best PSM is wrong, among all PSMs of the run; by this value runs are compared",
+            "Probability that the best PSM is wrong, among all PSMs of the run; runs are compared by this value",
             "probability",
             9,
             low=0,

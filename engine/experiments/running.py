@@ -90,7 +90,7 @@ def finished_rows(project: Project, run_ids: Iterable[str], rows: Sequence[Exper
         files = [file for file in project.inputs(run_id) if file.kind == "spectra"]
         if len(files) != 1:
             what = f"run '{run_id}' read {len(files)} spectrum files"
-            raise InputError(project.folder, what, remedy="Each run of an experiment has one: add the files instead")
+            raise InputError(project.folder, what, remedy="Each run of an experiment has one spectrum file: add the files instead")
         result.append(ExperimentRow(run_id, str(files[0].path), run_id, sha256=files[0].sha256))
     return result
 

@@ -237,7 +237,7 @@ def write_experiment(project: Project, rows: Sequence[ExperimentRow]) -> None:
     content = text.getvalue().encode()
     path = inside(project.folder, EXPERIMENT)
     if len(content) > MAXIMUM_BYTES or len(rows) >= MAXIMUM_ROWS:
-        raise InputError(path, f"would exceed {MAXIMUM_ROWS - 1:,} rows or {MAXIMUM_BYTES >> 20} MB", remedy="Make several experiments")
+        raise InputError(path, f"would exceed {MAXIMUM_ROWS - 1:,} rows or {MAXIMUM_BYTES >> 20} MB", remedy="Create several experiments")
     with atomic_file(path) as file:
         file.write(content)
 
@@ -271,7 +271,7 @@ def change_experiment(
     """
     with project.writing("the experiment", progress):
         if is_new and is_there(inside(project.folder, EXPERIMENT)):
-            raise InputError(project.folder, "has an experiment already", remedy="Add runs to it: proteoscope experiment add")
+            raise InputError(project.folder, "already has an experiment", remedy="Add runs to it: proteoscope experiment add")
         rows, count = change([] if is_new else read_experiment(project))
         write_experiment(project, rows)
     return count
@@ -310,7 +310,9 @@ def _checked_rows(
         other = next(iter(of_file), None)
         if row.label in of_file or (other is not None and "" in (other, row.label)):
             first = of_file.get(row.label, next(iter(of_file.values())))
-            raise InputError(path, f"names file '{shortened(row.file)}' twice, as in line {first}", place=place, remedy="Leave one out")
+            raise InputError(
+                path, f"names file '{shortened(row.file)}' twice, as in line {first}", place=place, remedy="Remove one of them"
+            )
         of_file[row.label] = lines[row] = line
     if not lines and not can_be_empty:
         raise InputError(path, "names no file", remedy=remedy)

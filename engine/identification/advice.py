@@ -70,12 +70,11 @@ def find_unusual_precursors(run: LowYieldRun) -> str:
     if n - n_within > _MOSTLY * n:
         return (
             f"{n - n_within:,} of {n:,} precursors weigh less than {parameters.minimum_mass:g} Da or more than "
-            f"{parameters.maximum_mass:g} Da, and no such peptide is searched: check the charges in the file, and minimum_mass and "
-            "maximum_mass"
+            f"{parameters.maximum_mass:g} Da, so that they were not searched: check the charges in the file, minimum_mass and maximum_mass"
         )
     n_single = len(np.unique(spectra.queries.spectrum[charge == 1]))
     if n_single > _MOSTLY * n and parameters.minimum_charge > 1:
-        return f"{n_single:,} of {n:,} precursors are singly charged, as of MALDI or of small molecules: are the charges in the file right?"
+        return f"{n_single:,} of {n:,} precursors are singly charged, as with MALDI or small molecules: check the charges in the file"
     return ""
 
 
@@ -149,7 +148,7 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
             raise TimeOverError
         return ""
     return (
-        f"Of {some.n_searched:,} spectra {result[best]:,} match well with peptides that {best} makes, and {usual:,} with those of "
+        f"Of {some.n_searched:,} spectra {result[best]:,} match well with peptides of {best}, and {usual:,} with peptides of "
         f"{parameters.enzyme}: set enzyme to {best}"
     )
 
@@ -175,7 +174,7 @@ Together with the time to stop a probe search, the total is a tenth.
 """
 _INCOMPLETE = "More causes were not checked to save time; --advice full checks them"
 _STOPPED = "The advice was stopped; the results are complete"
-_NO_CONTAMINANTS = "No contaminants were searched: trypsin, keratins and albumin may be what the spectra are of"
+_NO_CONTAMINANTS = "No contaminants were searched: the spectra may be of trypsin, keratins or albumin"
 
 
 def advice_level(request: SearchRequest) -> AdviceLevel:

@@ -148,7 +148,7 @@ def describe_yield(run: LowYieldRun) -> str:
     parameters = run.parameters
     return (
         f"Few spectra were identified: {run.n_accepted:,} of {run.spectra.n_searched:,} at {parameters.fdr * 100:.3g} % FDR; "
-        f"{run.n_matched:,} had a peptide within {parameters.precursor_tolerance} that matches with fragments within "
+        f"{run.n_matched:,} had a peptide within {parameters.precursor_tolerance} with matching fragments within "
         f"{parameters.fragment_tolerance}"
     )
 
@@ -246,7 +246,7 @@ def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance,
     if fragment_error > _ppm(fragments, _USUAL_MZ):
         needed = str(wide_fragments) if wide_fragments.unit == "Da" else f"{5 * math.ceil(2 * fragment_error / 5):g} ppm"
         advice.append(f"errors of fragments are {fragment_error:.0f} ppm on average; set the fragment tolerance to {needed}")
-    return "; ".join(advice) or "their errors lie within the tolerances, so that these are not what is wrong"
+    return "; ".join(advice) or "their errors are within the tolerances, so that the tolerances are not the cause"
 
 
 def _probe(

@@ -151,7 +151,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     ([5.0], '8.9 ppm', '14.8 ppm')
     """
     if len(error) < _ENOUGH:
-        reason = f"errors are measured from {_ENOUGH} confident matches on, and {len(error)} were found"
+        reason = f"to measure errors, {_ENOUGH} confident matches are needed, and {len(error)} were found"
         return PrecursorErrors(requested, requested, np.zeros(n_files), message=f"The precursor tolerance stays {requested}: {reason}")
     medians = np.full(n_files, np.median(error))
     is_measured = np.bincount(file, minlength=n_files) >= _ENOUGH
@@ -163,11 +163,11 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
         Tolerance(max(requested.value, min(round(spreads * spread, 1), _WIDEST)), "ppm") for spreads in (_SPREADS, _SPREADS_OF_SECOND)
     )
     err = " to ".join(dict.fromkeys(f"{median:+.1f}" for median in (medians.min(), medians.max())))
-    measured = f"{len(error)} confident matches err by {err} ppm, by which precursors are corrected, and scatter by {spread:.1f} ppm"
+    measured = f"{len(error)} confident matches err by {err} ppm, which is corrected, and scatter by {spread:.1f} ppm"
     message = f"The precursor tolerance {'stays' if used == requested else 'becomes'} {used}: {measured}"
     if not is_measured.all():  # there are several files, since a single file would have all errors
         few = f"{np.count_nonzero(~is_measured):,} of {n_files:,} files have fewer than {_ENOUGH} of these"
-        message += f"; {few}, and are taken to be out of tune like all together"
+        message += f"; {few}, and are corrected by the median of all files"
     return PrecursorErrors(used, of_second, medians, len(error), spread, message)
 
 

@@ -109,7 +109,7 @@ def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationPa
     """Return the devices of the run, and the indexes of the databases."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     if parameters.known_modifications and not parameters.maximum_modifications:
-        run.progress.message("Known modifications are not searched: a peptide may carry none (maximum_modifications=0)", "warning")
+        run.progress.message("Known modifications are not searched, since peptides may have none (maximum_modifications=0)", "warning")
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     indexes = open_search_indexes(run.paths("database"), run.paths("contaminants"), digests, folder, parameters, resources)
     return resources.reporting_to(run.progress), indexes

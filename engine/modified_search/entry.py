@@ -18,13 +18,13 @@ from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 __all__ = ["MODIFIED_SEARCH"]
 
 _EPILOG = """
-Finds peptides with modifications that no list contains. For each spectrum it selects the peptides that share most fragment masses with it,
-before and after a modification, whatever the difference of the precursor mass (--mass-shift=LOW..HIGH). The best are scored with the
-difference on each residue. The difference gets a name if mass and site fit one. Error rates are estimated separately for matches without
-a shift, with a named shift, and with another shift.
+Finds peptides with modifications that no list contains. For each spectrum, the peptides that share most fragment masses with it are
+selected, even if their masses differ from the precursor mass (within --mass-shift=LOW..HIGH). The best of them are scored with the
+difference on each residue. The difference gets the name of a modification if mass and site match one. Error rates are estimated separately
+for matches without a shift, with a named shift, and with another shift.
 
 --from-project DIR searches the spectra that an identification left unidentified, in the proteins that it found, or in --database.
---published: the score of the thesis, matching masses alone.
+--published computes the score of the thesis from the matching masses alone.
 """
 
 

@@ -107,8 +107,8 @@ def _write_sites(results: Run, sites: ShiftSites, progress: Progress) -> list[di
     """Write the tables of sites, report the modifications with most matches, and return the record of all."""
     if sites.n_others:
         progress.message(
-            f"{counted(sites.n_others, 'match', 'matches')} with another shift than a usual modification: sites have probabilities, but no"
-            " false localisation rate, since any residue may carry the shift and none serves as decoy"
+            f"{counted(sites.n_others, 'match', 'matches')} with a shift that is not a usual modification: sites have probabilities, but no"
+            " false localisation rate, since any residue may have the shift, so that no residue can serve as a decoy"
         )
     return write_site_tables(results, sites.tables, progress)
 

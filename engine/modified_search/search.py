@@ -137,7 +137,7 @@ def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progr
     unidentified = np.setdiff1d(np.arange(len(spectra)), identified)
     if not len(unidentified):
         reason = f"run '{source.run}' identified all of its {counted(len(spectra), 'spectrum', 'spectra')}"
-        raise InputError(source.psms, reason, remedy="Give the spectra as files to search them all again")
+        raise InputError(source.psms, reason, remedy="To search all of them again, give the spectra as files")
     return spectra, spectra.only(unidentified)
 
 
@@ -146,7 +146,7 @@ def _source(request: SearchRequest) -> SourceRun | None:
     project, run = request.path("from_project"), str(request.options.get("run") or "")
     if project is None:
         if run:
-            raise ParameterError(f"run = '{run:.60}' is of a project; give that with --from-project DIR")
+            raise ParameterError(f"run = '{run:.60}' needs its project; give it with --from-project DIR")
         return None
     if request.files("spectra"):
         raise ParameterError("spectra are given twice, as files and by --from-project; give one of them")
@@ -166,8 +166,8 @@ def _indexes(
     if source.proteins is None or not write_identified_proteins(source.proteins, rate, fasta):
         raise InputError(
             source.psms,
-            f"run '{source.run}' found no protein whose sequence it knows",
-            remedy="Name a database with --database, or identify something first",
+            f"run '{source.run}' found no protein with a known sequence",
+            remedy="Give a database with --database, or first run an identification that finds proteins",
         )
     of_found = databases._replace(proteins=[fasta], translation=None)
     return resources.reporting_to(run.progress), build_indexes(of_found, folder, parameters, resources)

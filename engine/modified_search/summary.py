@@ -33,7 +33,9 @@ class ModifiedSearchSummary(MatchSummary):
     def lines(self) -> list[str]:
         """Return the lines of all spectrum searches, followed by the most frequent modifications."""
         lines = super().lines()
-        shifted = f"{self.n_named:,} with a usual one, {self.n_ends:,} with another end of the peptide, {self.n_unnamed:,} with another"
+        shifted = (
+            f"{self.n_named:,} with a usual shift, {self.n_ends:,} with another end of the peptide, {self.n_unnamed:,} with another shift"
+        )
         lines.append(f"  {counted(self.n_plain, 'PSM')} without a mass shift, {shifted}")
         lines += [f"  {name:<40.40} {mass:>11.4f} Da {n:>5} PSMs  {sites:.60}" for name, mass, n, sites in self.top_modifications]
         return lines
@@ -48,11 +50,11 @@ def methods(facts: RunFacts) -> Methods:
     sentences = pass_sentences(facts)
     rates, more = error_rates(facts)
     own_sentences = [
-        f"For each spectrum the {facts.text('candidates')} peptides with most matching masses were taken, whatever the precursor was "
-        f"lighter or heavier by within the requested mass shifts, and scored with the shift on each residue ({facts.text('score')}), over "
-        f"fragment ions of {ion_series_text(facts)}.",
-        "Shifts were named after Unimod, other ends of the peptide or exchanges of residues; matches with and without a shift had error "
-        "rates of their own.",
+        f"For each spectrum the {facts.text('candidates')} peptides with most matching masses were selected among those whose masses "
+        "differ from the precursor mass by a shift in the requested range. They were scored with the shift on each residue "
+        f"({facts.text('score')}), over fragment ions of {ion_series_text(facts)}.",
+        "Shifts were named after modifications in Unimod, other ends of the peptide, or substitutions of residues; error rates were "
+        "estimated separately for matches with and without a shift.",
     ]
     sites, of_sites = localisation_sentences(facts)
     return Methods([*sentences, *own_sentences, *rates, *sites], [_THESIS, _UNIMOD, *more, *of_sites])

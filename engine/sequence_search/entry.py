@@ -15,25 +15,26 @@ if TYPE_CHECKING:
 __all__ = ["SEQUENCE_SEARCH"]
 
 _EPILOG = """
-Gaps: a gap of k residues costs GAP_OPEN + k * GAP_EXTEND, as BLAST counts (its 11/1 makes the first residue cost 12). Without
---gap-open and --gap-extend the costs are those that NCBI recommends for the matrix, 11 and 1 where it says nothing.
+Gaps: a gap of k residues costs GAP_OPEN + k * GAP_EXTEND, as in BLAST (with 11 and 1, the first residue costs 12). The default costs are
+those that NCBI recommends for the matrix; without a recommendation, they are 11 and 1.
 
-Residues: any case. U, O and J count as X. B, Z, X and * score as the matrix says; where it lacks them, B and Z count as X, X scores -1
-with everything and * the least score of the matrix. A * at a sequence's end, digits, blanks and gaps (- and .) are left out.
+Residues: upper or lower case. U, O and J count as X. B, Z, X and * have the scores of the matrix; if it has none, B and Z count as X, X
+scores -1 with everything, and * has the minimum score of the matrix. A * at the end of a sequence, digits, blanks and gaps (- and .) are
+left out.
 
 Matrices: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format (whole numbers).
 
-E-values: lambda and K are from NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250; IDENTITY) with the finite-size correction of
-BLAST; for other matrices or gap costs they are fitted to the scores of the search, or of random sequences where the search has too few
-unrelated pairs, and the log says so.
+E-values: lambda and K are from NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250; IDENTITY), with the finite-size correction of
+BLAST. For other matrices or gap costs they are fitted to the scores of the search, or to those of random sequences if the search has too
+few unrelated pairs; the log then contains a message.
 
-Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the CPU together, each with the share that suits its
-measured speed; auto, every usable GPU, or the CPU if there is none or it finishes before a GPU would be ready.
+Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the CPU together, each with a share in proportion to its
+measured speed; auto, every usable GPU, or the CPU if there is no GPU or if the CPU finishes before a GPU would be ready.
 
-Formats: tsv (a header; positions from 1; identity and coverages from 0 to 1), blast6 (BLAST's -outfmt 6), sam, fasta (the two
-sequences of each alignment, with gaps), clustal (an alignment for each hit), html (a page with tables and alignments). Hits stacked
-below their query, each where its own alignment puts it: stockholm; a3m, phylip and clustal-stack hold only the hits of one query.
-Pairs in places of the whole sequences: maf, psl.
+Formats: tsv (with a header; positions from 1; identity and coverages from 0 to 1), blast6 (BLAST's -outfmt 6), sam, fasta (the two
+sequences of each alignment, with gaps), clustal (an alignment for each hit), html (a page with tables and alignments). In stockholm, a3m,
+phylip and clustal-stack, hits are stacked below their query, each as aligned with it; the last three contain the hits of one query only.
+maf and psl contain aligned pairs with their positions in the whole sequences.
 """
 
 

@@ -79,10 +79,10 @@ def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progres
         progress.message(f"{which} {looks} like DNA or RNA, and {are} compared as protein; translate {them} first", "warning")
     if n_empty := int((sequences.lengths == 0).sum()):
         score = "score" if n_empty > 1 else "scores"
-        progress.message(f"{name}: {n_empty} without residues, which {score} 0 with everything", "warning")
+        progress.message(f"{name}: {n_empty} without residues, which {score} 0 with every sequence", "warning")
     if n := sequences.n_repeated_names:
         each = "each" if n > 1 else "it"
-        progress.message(f"{name}: {n} with the name of an earlier one; {each} is searched as a sequence of its own")
+        progress.message(f"{name}: {n} with the name of an earlier sequence; {each} is searched as a separate sequence")
 
 
 def _warn_of_low_complexity(queries: SequenceDatabase, progress: Progress) -> None:

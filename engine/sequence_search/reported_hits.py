@@ -109,7 +109,7 @@ def _fit_statistics(
         if of_search is not None and (statistics is None or of_search.lambda_ >= _MINIMUM_LAMBDA_SHARE * statistics.lambda_):
             statistics = of_search
         else:
-            reasons.append("too few pairs of this search are unrelated" if of_search else "this search has too few pairs that differ")
+            reasons.append("this search has too few unrelated pairs" if of_search else "this search has too few pairs that differ")
     if statistics is None:
         progress.message("The scores do not vary enough to fit their statistics: bit scores and E-values have no meaning", "warning")
         return _NO_STATISTICS, True

@@ -266,4 +266,4 @@ def measure_shares(session: Session) -> tuple[DeviceShare, ...]:
 
 
 def _rate(share: DeviceShare) -> str:
-    return f"{share.gcups:,.3g} GCUPS" + (", its start included" if share.with_start else "")
+    return f"{share.gcups:,.3g} GCUPS" + (", including its start" if share.with_start else "")

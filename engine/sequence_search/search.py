@@ -102,7 +102,7 @@ def _warn_of_doubtful_e_values(
     """Advise to increase the maximum E-value if there are no hits and E-values are unreliable."""
     if statistics is not None and statistics.is_doubtful and not totals.n_hits:
         least = f"No hit has an E-value up to {parameters.maximum_e_value:g}"
-        progress.message(f"{least}: raise the largest E-value (maximum_e_value) to see the best scores", "warning")
+        progress.message(f"{least}: increase the maximum E-value (maximum_e_value) to see the best scores", "warning")
 
 
 def _summary(

@@ -108,7 +108,7 @@ def methods(facts: RunFacts) -> Methods:
     translated, is_adjusted = facts.text("translation"), facts.text("composition") == "True"
     sentences = [
         f"The queries of {listed(facts.names('queries'))}{size} were aligned with every sequence of "
-        f"{listed(facts.names('database'))}{against} by the Smith-Waterman algorithm with affine gaps; none was left out.",
+        f"{listed(facts.names('database'))}{against} by the Smith-Waterman algorithm with affine gaps, without prefilters.",
         f"Pairs of residues were scored by {facts.text('matrix')}; a gap of k residues cost "
         f"{facts.text('gap_open')} + {facts.text('gap_extend')}k.",
         "" if translated in ("", "none") else f"Nucleotides were translated ({translated}, genetic code {facts.text('genetic_code')}).",

@@ -280,7 +280,7 @@ def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
     path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"
     if n == 0:
         return InputError(path, "has no MS/MS spectra", remedy="Give a run with MS/MS spectra")
-    reasons = [f"{n_empty:,} hold no peak"] if n_empty else []
+    reasons = [f"{n_empty:,} have no peaks"] if n_empty else []
     reasons += [f"{n_without_precursor:,} have no precursor m/z"] if n_without_precursor else []
     if not reasons or max(n_empty, n_without_precursor) < n:
         reasons.append(f"{'the others' if reasons else 'they'} have fewer than minimum_peaks={minimum_peaks} peaks after preprocessing")

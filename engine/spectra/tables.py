@@ -240,7 +240,7 @@ def read_spectra_table(path: Path) -> Spectra:
         inner = np.ones(max(0, len(mz) - 1), np.bool_)
         inner[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(mz))] - 1] = False
         if not ((mz > 0).all() and (intensity > 0).all()) or (np.diff(mz)[inner] < 0).any():
-            raise source.damaged("holds peaks that the program does not write")
+            raise source.damaged("contains peaks that the program does not write")
     return Spectra(offsets=offsets, mz=mz, intensity=intensity, **columns)
 
 

@@ -79,7 +79,7 @@ def test_identify_rejects_files_without_spectra(case, work, refused):
 NOTHING_TO_SEARCH = {
     "no peaks": (
         "BEGIN IONS\nTITLE=one\nPEPMASS=582.319\nCHARGE=2+\nEND IONS\n" * 3,
-        "none of the 3 spectra can be searched: 3 hold no peak",
+        "none of the 3 spectra can be searched: 3 have no peaks",
     ),
     "few peaks": (SPECTRUM.split("261.25")[0] + "END IONS\n", "none of the 1 spectra can be searched: they have fewer than minimum_peaks="),
 }

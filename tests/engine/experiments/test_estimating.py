@@ -88,7 +88,7 @@ def test_experiment_created_in_python_equals_that_of_the_command(files: list[Pat
             experiment.run(database=PROTEINS, **wrong)
     with pytest.raises(proteoscope.ParameterError):
         experiment.run("library", database=PROTEINS)
-    with pytest.raises(proteoscope.InputError, match="has an experiment already"):
+    with pytest.raises(proteoscope.InputError, match="already has an experiment"):
         proteoscope.experiment(tmp_path / "x", files[:1])
     with pytest.raises(proteoscope.InputError):
         proteoscope.experiment(tmp_path / "none")

@@ -36,7 +36,7 @@ def test_advice_suggests_the_enzyme_of_the_peptides(proteins, database, tmp_path
     (message,) = [text for text in summary.messages if "set enzyme to" in text]
     assert "set enzyme to Asp-N" in message
     # The advice generates peptides of other enzymes only near the precursors, which must not miss matches.
-    assert int(re.search(r"spectra (\d+) match well with peptides that Asp-N makes", message)[1]) > 60
+    assert int(re.search(r"spectra (\d+) match well with peptides of Asp-N", message)[1]) > 60
     again, rows_again = search(path, database, tmp_path / "found", "high-resolution", advice="full", enzyme="Asp-N")
     assert len(accepted(rows_again)) > 60 and not [text for text in again.messages if "enzyme" in text]
 

@@ -333,4 +333,4 @@ def test_calibration_reports_files_with_too_few_matches() -> None:
     assert "files" not in errors_of_matches(np.tile(errors, 2), np.repeat([0, 1], 101), 2, REQUESTED).message
     files[:5] = 2
     message = errors_of_matches(errors, files, 3, REQUESTED).message
-    assert "2 of 3 files have fewer than 30 of these, and are taken to be out of tune like all together" in message
+    assert "2 of 3 files have fewer than 30 of these, and are corrected by the median of all files" in message

@@ -118,8 +118,8 @@ def test_align_searches_each_sequence_of_equal_name(searched, fasta, random_prot
         ("same", "first", "100"),
         ("same", "second", "50"),
     ]
-    assert "The queries: 1 with the name of an earlier one; it is searched as a sequence of its own" in said
-    assert "The sequences of the database: 1 with the name of an earlier one" in said
+    assert "The queries: 1 with the name of an earlier sequence; it is searched as a separate sequence" in said
+    assert "The sequences of the database: 1 with the name of an earlier sequence" in said
 
 
 def test_align_sam_distinguishes_sequences_of_equal_name(fasta, random_protein, tmp_path):

@@ -180,7 +180,7 @@ def test_align_fits_no_statistics_to_related_sequences(fasta, tmp_path, share):
     parameters = SequenceSearchParameters(gap_open=14, gap_extend=3, hits_per_query=3000, maximum_e_value=1e-3)
     summary = align([query], [database], None, parameters)
     assert summary.statistics == "fitted to the scores of random sequences"
-    assert "too few pairs of this search are unrelated" in summary.messages[-1]
+    assert "this search has too few unrelated pairs" in summary.messages[-1]
     assert 0.6 * share * 2200 < summary.n_hits <= share * 2200
 
 
@@ -381,7 +381,7 @@ def test_align_suggests_larger_e_value_when_none_is_trusted(files, few_random_su
         parameters = SequenceSearchParameters(gap_open=gap_open, gap_extend=gap_extend, maximum_e_value=maximum_e_value)
         summary = align([files[0]], [files[1]], None, parameters)
         assert summary.n_hits == n_hits
-        assert any("raise the largest E-value (maximum_e_value)" in message for message in summary.messages) == is_suggested
+        assert any("increase the maximum E-value (maximum_e_value)" in message for message in summary.messages) == is_suggested
 
 
 def test_align_command_writes_hits_and_json_summary(files, tmp_path, capsys):
