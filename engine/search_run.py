@@ -124,7 +124,7 @@ def _refuse_existing(spec: RunSpec, inputs: Sequence[RunInput]) -> None:
         return
     check_run_name(request.run_name)
     if spec.project is None:
-        raise ParameterError(f"the name {request.run_name} is for a run in a project: name the folder of a project, too")
+        raise ParameterError(f"the name {request.run_name} is for a run in a project: give the folder of a project, too")
     own_results = (spec.project / RESULTS / request.run_name).absolute()
     if any(Path(file.path).absolute().is_relative_to(own_results) for file in inputs):
         raise ParameterError(f"'{request.run_name}' is the name of the run whose results are read; choose another name for the new run")

@@ -30,7 +30,7 @@ def why_not_used() -> str:
     folder = untrusted_folder(Path(named)) if named else None
     if folder is None:
         return ""
-    return f"{VARIABLE}={named} is not used: other users can change files in {folder}. Name a folder of your own."
+    return f"{VARIABLE}={named} is not used: other users can change files in {folder}. Give a private folder."
 
 
 def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:

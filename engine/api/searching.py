@@ -689,7 +689,7 @@ class RunOptions:
         choice("if_busy", self.if_busy, get_args(IfBusy))
         if not has_project and (self.name or self.skip_existing):
             given = f"run_name = {self.name!r:.100}" if self.name else "skip_existing"
-            raise ParameterError(f"{given} is about a run in a project: name the folder of a project, too")
+            raise ParameterError(f"{given} needs a run in a project: give the folder of a project, too")
         check_run_options(self.name, overwrite=self.overwrite, skip_existing=self.skip_existing, has_project=has_project)
 
 

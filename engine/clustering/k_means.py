@@ -350,7 +350,9 @@ def k_means(
     source: _Data = data
     workload = source.work()
     if rounds < 1 or not tolerance >= 0.0:
-        raise ParameterError(f"k-means: rounds = {rounds}, tolerance = {tolerance}: expected at least 1, and not less than 0")
+        raise ParameterError(
+            f"k-means: rounds = {rounds}, tolerance = {tolerance}: expected rounds of at least 1 and a tolerance of at least 0"
+        )
     with executor.session(workload, one_gpu=source.goes_to_one_gpu) as session:
         if isinstance(start, InitialCentroids):
             if not source.can_move:

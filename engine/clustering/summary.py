@@ -153,8 +153,8 @@ def explanation_methods(facts: RunFacts) -> Methods:
         f"{facts.text('peptide_fdr')} FDR) of precursors within {facts.text('precursor_tolerance')}, by the cosine.",
         _vectors(facts),
         f"Precursors lighter or heavier by up to {difference:g} Da were allowed for modified peptides." if modified else "",
-        f"Explanations with a cosine of at least {facts.text('minimum_similarity')} were rated by spectra of shuffled "
-        f"peptides, one for each identified spectrum, and counted at "
+        f"For explanations with a cosine of at least {facts.text('minimum_similarity')}, the FDR was estimated with spectra of shuffled "
+        f"peptides, one for each identified spectrum. Explanations were accepted at "
         f"{facts.text('fdr')} FDR" + ("." if n_explained is None else f": {counted(n_explained, 'spectrum', 'spectra')}."),
     ]
     return Methods(sentences, [_SHUFFLED])

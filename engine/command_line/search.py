@@ -81,7 +81,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             help="file for the results, gzipped if its name ends with .gz; - for standard output, which then contains nothing else",
         )
         formats = [export.name for export in search.exports if not export.is_folder]
-        parser.add_argument("--format", choices=formats, help=f"format of FILE (default: by its ending, else {formats[0]})")
+        parser.add_argument("--format", choices=formats, help=f"format of FILE (default: by its suffix, or {formats[0]})")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
     add_search_options(parser, search, explains=explains)
     _add_run_options(parser)
@@ -158,7 +158,7 @@ def add_search_options(
         default=None if search.fitting else usual or None,
         metavar="NAME|FILE.toml",
         help="name or file of the initial parameters; - reads them from standard input"
-        + (f" (default: {usual}{', or what suits the files' if search.fitting else ''})" if usual else ""),
+        + (f" (default: {usual}{', or the preset that suits the files' if search.fitting else ''})" if usual else ""),
     )
     if resources.path("presets", search.kind, f"{PUBLISHED}.toml").is_file():
         parser.add_argument(

@@ -36,12 +36,14 @@ def add_workers(commands: Any) -> None:
     )
     scheduler.add_argument("--certificates", metavar="DIR", help="folder of the certificates")
     scheduler.set_defaults(command=_run_scheduler)
-    start = subcommands.add_parser("start", help="run workers on this machine until they are interrupted: one for each GPU, else one")
+    start = subcommands.add_parser(
+        "start", help="run workers on this machine until they are interrupted: one for each GPU, or one without GPUs"
+    )
     start.add_argument("address", metavar=_ADDRESS, help="address of the scheduler")
     start.add_argument(
         "--certificates", metavar="DIR", help="folder of the certificates; - reads the certificates of a run from standard input"
     )
-    start.add_argument("--count", type=thread_count, metavar="N", help="number of workers (default: one for each GPU, else one)")
+    start.add_argument("--count", type=thread_count, metavar="N", help="number of workers (default: one for each GPU, or one without GPUs)")
     start.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads for all workers together (default: all)")
     start.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="device of the workers (default: %(default)s)")
     start.set_defaults(command=_start_workers)
@@ -55,7 +57,7 @@ def _make_certificates(options: argparse.Namespace) -> None:
     advice = "copy the folder to the machines of scheduler and workers, and do not let others read it."
     show_result(options, {"files": list(map(str, written))}, [f"{len(written)} files in {options.out}: {advice}"])
     if os.name == "posix" and Path(options.out).stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        say(f"other users may write in {options.out}, and replace these files: move them to a folder of your own", sys.stderr)
+        say(f"other users may write in {options.out}, and replace these files: move them to a private folder", sys.stderr)
 
 
 def _run_scheduler(options: argparse.Namespace) -> None:

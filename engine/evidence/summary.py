@@ -70,7 +70,7 @@ def methods(facts: RunFacts) -> Methods:
         "Each protein was aligned with the observed residues of every chain by exhaustive Smith-Waterman search (BLOSUM62, gaps 11/1), and"
         f" the {facts.text('chains_per_protein')} best chains with an E-value of at most {facts.text('maximum_e_value')} were used.",
         "Solvent exposure was computed for the isolated chain, as the fraction of each residue's maximum area (Shrake and Rupley); residues"
-        f" with at least {facts.text('surface_exposure')} count as surface. Distances are those of the deposited coordinates.",
+        f" with at least {facts.text('surface_exposure')} count as surface. Distances were computed from the deposited coordinates.",
     ]
     remote, homologues = facts.count("remote_chains"), facts.count("homologues")
     if remote:

@@ -85,7 +85,9 @@ def finished_rows(project: Project, run_ids: Iterable[str], rows: Sequence[Exper
         if run_id not in finished or finished[run_id].kind != kinds[0]:
             what = f"holds no finished run '{shortened(run_id)}' of {kinds[0] if kinds else ' or '.join(EXPERIMENT_KINDS)}"
             raise InputError(
-                project.folder, what, remedy="An experiment has runs of one search; proteoscope runs lists those of the project"
+                project.folder,
+                what,
+                remedy="All runs of an experiment are of the same search; proteoscope runs lists the runs of the project",
             )
         files = [file for file in project.inputs(run_id) if file.kind == "spectra"]
         if len(files) != 1:

@@ -190,8 +190,8 @@ def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgr
         probed = f"Of {n:,} spectra {cluster.n:,} match well with precursors within {wide} and fragments within {within}"
         return f"{probed}: {_advice(cluster, fragment_error, precursors, fragments, within)}"
     return (
-        f"Even with precursors within {wide} and fragments within {windows[-1]} {n_probed:,} spectra show no common error: check that the "
-        "database is that of the sample, and enzyme and modifications"
+        f"Even with precursors within {wide} and fragments within {windows[-1]}, {n_probed:,} spectra show no common error: check the "
+        "database, the enzyme and the modifications"
     )
 
 

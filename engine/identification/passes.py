@@ -289,7 +289,7 @@ def plan_second_pass(
     result = identified_proteins(first, proteins, parameters.fdr)
     partners = proteins.partners()[result]
     if np.count_nonzero(partners < 0) > _MAXIMUM_WITHOUT_DECOY * len(result):
-        reason = "not each of the found proteins has its decoy, whose accession is the protein's with the decoy prefix or suffix"
+        reason = "some found proteins have no decoy with their accession and the decoy prefix or suffix"
         resources.progress.message(f"There is no second pass: {reason}", "warning")
         return None
     selected = np.unique(np.concatenate((result, partners[partners >= 0])))

@@ -115,8 +115,8 @@ def methods(facts: RunFacts) -> Methods:
         f"The MS/MS spectra of {listed(facts.names('spectra'))}{of_spectra} were compared with the entries of "
         f"{listed(facts.names('library'))}{of_entries} within {tolerance} of the precursor, by "
         f"{'spectral entropy' if is_entropy else 'the cosine'}; peaks matched within {facts.text('fragment_tolerance')}.",
-        "Fragments were compared both unshifted and shifted by the difference of the precursor masses; matches of the same and of another "
-        "mass had separate error rates, in a cascade."
+        "Fragments were compared both unshifted and shifted by the difference of the precursor masses; error rates were estimated "
+        "separately for matches of the same mass and of another mass, in a cascade."
         if is_open
         else "",
         rates,

@@ -323,7 +323,7 @@ def _report_proteins(proteins: ProteinIndex, progress: Progress) -> None:
     if n_stops := int((proteins.stops < proteins.first_decoy_residue).sum()):
         n_proteins = len(np.unique(proteins.protein_of(proteins.stops[:n_stops])))
         count = counted(n_proteins, "protein has", "proteins have")
-        progress.message(f"{count} stops (*) inside: peptides end at them, and each part is digested as a separate protein")
+        progress.message(f"{count} stops (*) inside the sequence: peptides end at stops, and each part is digested as a separate protein")
 
 
 def _description(own_decoys: DatabaseDecoys, example: str) -> str:

@@ -1,7 +1,7 @@
 """Replacement of a finished run by a new run of the same name, which takes its place when it is done.
 
-The new run is computed under a number, in ``results/NUMBER``. When it is done, the folder of the old run becomes
-``results/.NAME~NUMBER``, that of the new run becomes ``results/NAME``, the database gets the new results, and the old folder is removed.
+The new run is computed under a number, in ``results/NUMBER``. When it is done, the folder of the old run becomes ``results/.NAME~NUMBER``,
+the folder of the new run becomes ``results/NAME``, the database gets the new results, and the old folder is removed.
 After a kill, the next opening of the project completes the replacement if the database has it, and undoes it otherwise: as long as the
 database lists a run of this number, the finished run is the old one.
 """

@@ -190,8 +190,8 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
         raise ParameterError(_confounded(" and ".join(used), lost, groups[0]))
     if np.linalg.matrix_rank(matrix) >= len(columns):
         raise ParameterError(
-            f"{' and '.join(used)}: with these blocks the {len(columns)} samples of {shortened(', '.join(groups))} leave nothing to"
-            " estimate the error from; leave a column out of the design, or add samples"
+            f"{' and '.join(used)}: with these blocks, the error cannot be estimated from the {len(columns)} samples of"
+            f" {shortened(', '.join(groups))}; leave a column out of the design, or add samples"
         )
     return ComparisonModel(groups, columns, condition, matrix, tuple(used), tuple(messages))
 

@@ -104,7 +104,7 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
     best, references = totals.best_identity[totals.best_identity >= 0], sequences.references
     if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[references.are_nucleotides]:
         return
-    reason = f"half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are"
+    reason = f"half of the reads are {typical:.0%} identical to the reference or less, like unrelated sequences"
     remedy = "choose the preset map-to-genome" if references.are_nucleotides else "choose mode within"
     if not are_pairs and _are_at_the_beginning(sequences):
         reason = f"{reason}: mode prefix puts each at the beginning of a reference"

@@ -241,7 +241,7 @@ def _common_sentences(facts: RunFacts) -> list[str]:
 def _parameters_sentence(preset: str, changed: Sequence[tuple[str, str]]) -> str:
     usual = f"as in the preset {preset}" if preset else "the defaults"
     values = "; ".join(f"{title}: {value}" for title, value in changed)
-    return f"Parameters were {usual}, but for these: {values}." if values else f"All parameters were {usual}."
+    return f"Parameters were {usual}, except for these: {values}." if values else f"All parameters were {usual}."
 
 
 def listed(names: Sequence[str]) -> str:

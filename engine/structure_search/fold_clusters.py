@@ -1,9 +1,9 @@
 """Clusters of folds: the chains of a database around representatives, by the TM-scores of all chains with each other.
 
 Representatives are chosen greedily, as by qTMclust (Zhang et al., Nature Methods 19, 2022, 1109-1115): the longest chain is the first one;
-every further chain joins a longer representative of the same fold, or else becomes one. Two chains count as of the same fold if the
-TM-score normalised by the longer chain is at least 0.5 (Xu & Zhang, Bioinformatics 26, 2010, 889-895). Unlike single linkage, this does
-not join chains that are related only through other chains. Unlike average linkage, it guarantees a minimum TM-score with the
+every further chain joins a longer representative of the same fold, or else becomes a representative. Two chains count as of the same fold
+if the TM-score normalised by the longer chain is at least 0.5 (Xu & Zhang, Bioinformatics 26, 2010, 889-895). Unlike single linkage, this
+does not join chains that are related only through other chains. Unlike average linkage, it guarantees a minimum TM-score with the
 representative, and needs only the pairs above the threshold, not a matrix.
 """
 

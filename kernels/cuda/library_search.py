@@ -139,7 +139,7 @@ class LibrarySearch:
         while first < n:
             last = min(n, int(np.searchsorted(size, size[first] + workspace, side="right")) - 1)
             if last <= first:
-                raise DeviceMemoryError(f"{self._gpu.name} has not enough memory for a reference")
+                raise DeviceMemoryError(f"{self._gpu.name} does not have enough memory for a reference")
             yield first, last
             first = last
 

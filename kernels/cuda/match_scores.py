@@ -326,7 +326,7 @@ class MatchScores:
             if group is None:
                 self._gpu.wait(self._stream)
                 if last - first == 1:
-                    raise DeviceMemoryError(f"{self._gpu.name} has not enough memory for {self._chunk_size:,} candidates")
+                    raise DeviceMemoryError(f"{self._gpu.name} does not have enough memory for {self._chunk_size:,} candidates")
                 most = (last - first) // 2
                 continue
             if (first, last) == (0, self._n_chunks):

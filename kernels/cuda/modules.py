@@ -205,7 +205,7 @@ class _CudaErrors:
         from cupy.cuda import compiler  # optional, and slow to import: only searches on a GPU need it
 
         if isinstance(error, cupy.cuda.memory.OutOfMemoryError):
-            raise DeviceMemoryError(f"{self._name} has not enough free memory: {error}") from error
+            raise DeviceMemoryError(f"{self._name} does not have enough free memory: {error}") from error
         if isinstance(error, compiler.CompileException):
             raise DeviceError(f"a kernel does not compile for {self._name}:\n{error}") from error
         if isinstance(error, cupy.cuda.runtime.CUDARuntimeError | cupy.cuda.driver.CUDADriverError):

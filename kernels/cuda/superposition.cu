@@ -2,8 +2,8 @@
 // that of kernels/cpu/superposition.py, which follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
 //
 // The search superposes fragments of an alignment, then the pairs that are near, realigns by the distances, and repeats this. A block takes
-// pairs of chains from a common counter, the costliest first, independently of other blocks. The starts of a pair do not depend on each
-// other: each warp of the block takes one after another, aligns (distance_alignment.cuh), superposes in batches of sixteen
+// pairs of chains from a common counter, beginning with the costliest, independently of other blocks. The starts of a pair do not depend on
+// each other: each warp of the block takes one after another, aligns (distance_alignment.cuh), superposes in batches of sixteen
 // (least_squares.cuh) and writes the result to the position of the start. Between the stages of a pair, thread 0 puts the results in order,
 // as the CPU does. x is the shorter chain, or as long as y.
 

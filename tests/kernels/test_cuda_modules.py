@@ -123,7 +123,7 @@ def test_kernel_launch_of_zero_blocks_compiles_nothing(cupy):
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
-        (OutOfMemoryError("8 GB requested"), DeviceMemoryError, "cuda:2 has not enough free memory: 8 GB"),
+        (OutOfMemoryError("8 GB requested"), DeviceMemoryError, "cuda:2 does not have enough free memory: 8 GB"),
         (CUDARuntimeError("cudaErrorMemoryAllocation: out of memory"), DeviceMemoryError, "cuda:2 failed"),
         (CUDADriverError("CUDA_ERROR_OUT_OF_MEMORY"), DeviceMemoryError, "cuda:2 failed"),
         (CUDARuntimeError("cudaErrorIllegalAddress"), DeviceError, "cuda:2 failed: cudaErrorIllegalAddress"),

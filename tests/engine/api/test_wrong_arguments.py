@@ -76,7 +76,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "run name as a path": (lambda: proteoscope.align("MKV", "MKV", project="p", run_name="a/b"), "'a/b' cannot name a run"),
     "run name without a project": (
         lambda: proteoscope.identify(SPECTRA, PROTEINS, run_name="a"),
-        "run_name = 'a' is about a run in a project: name the folder of a project, too",
+        "run_name = 'a' needs a run in a project: give the folder of a project, too",
     ),
     "overwrite": (
         lambda: proteoscope.identify(SPECTRA, PROTEINS, out="p", run_name="a", overwrite="yes"),  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: proteoscope.identify(SPECTRA, PROTEINS, out="p", skip_existing=True),
         "skip_existing finds the run of a project by its name; give run_name, too",
     ),
-    "skip without a project": (lambda: proteoscope.align("MKV", "MKV", skip_existing=True), "skip_existing is about a run in a project"),
+    "skip without a project": (lambda: proteoscope.align("MKV", "MKV", skip_existing=True), "skip_existing needs a run in a project"),
     "overwrite and skip": (
         lambda: proteoscope.align("MKV", "MKV", project="p", run_name="a", overwrite=True, skip_existing=True),
         "give either overwrite or skip_existing",

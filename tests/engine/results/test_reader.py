@@ -103,7 +103,7 @@ def not_utf_8() -> pa.Array:
         ("count", pa.array([1, 2, 101]), "outside 0 to 100"),
         ("count", pa.array([1, 2, -1]), "outside 0"),
         ("count", pa.array([1, 2, 1 << 40]), "cannot be read"),
-        ("count", pa.array([1.0, 2.0, 3.0]), "numbers where"),
+        ("count", pa.array([1.0, 2.0, 3.0]), "numbers instead of whole numbers"),
         ("count", pa.array([True] * 3), "truths"),
         ("share", pa.array([0.5, float("inf"), 0.1]), "outside"),
         ("share", pa.array(["a"] * 3), "texts"),
