@@ -68,7 +68,7 @@ def test_unfolding_rejects_expanded_sizes_above_a_limit(bound):
     n_bytes = 1_000_000
     unfolding = Unfolding("x.mgf", n_bytes)
     unfolding.add(bound, bound.most(n_bytes))
-    with pytest.raises(InputError, match=rf"x\.mgf, line 7: unfolds to more than {bound.most(n_bytes):,} ") as refused:
+    with pytest.raises(InputError, match=rf"x\.mgf, line 7: expands to more than {bound.most(n_bytes):,} ") as refused:
         unfolding.add(bound, 1, place="line 7")
     assert "\n" not in str(refused.value)
 

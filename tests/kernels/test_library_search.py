@@ -124,7 +124,7 @@ def test_gpu_library_search_splits_references_beyond_memory():
     for left, right in zip(searched(gpu, task, matching, kind), searched(Processor(1), task, matching), strict=True):
         np.testing.assert_array_equal(left, right)
     assert gpu.launched.count("search_library") >= 4
-    with pytest.raises(DeviceMemoryError, match="not enough memory"):
+    with pytest.raises(DeviceMemoryError, match="enough memory"):
         searched(ShimGpu(), task, matching, tuned(cuda.LibrarySearch, share_of_free_memory=0.0))
 
 

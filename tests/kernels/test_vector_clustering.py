@@ -247,7 +247,7 @@ def test_vector_clustering_on_gpu_with_little_memory_equals_cpu(linkage):
         gpu = SmallGpu(free)
         assert labels_on(gpu, vectors, ends, linkage) == whole
         assert gpu.launched.count("sum_squares") > 1
-    with pytest.raises(DeviceMemoryError, match="not enough for one run of vectors"):
+    with pytest.raises(DeviceMemoryError, match="not enough for one island of vectors"):
         labels_on(SmallGpu(1000), vectors, ends, linkage)
 
 
@@ -284,7 +284,7 @@ def test_gpu_clustering_fills_fewer_matrices_if_large_buffers_are_refused():
 def test_gpu_clustering_rejects_a_similarity_matrix_larger_than_memory():
     vectors, ends = inputs(10, 300, 300.0, kinds=1, noise=0.1)
     assert labels_on(SmallGpu(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == labels_on(Processor(1), vectors, ends, Linkage(SINGLE, 0.5))
-    with pytest.raises(DeviceMemoryError, match="a matrix takes"):
+    with pytest.raises(DeviceMemoryError, match="a matrix needs"):
         labels_on(SmallGpu(200_000), vectors, ends, Linkage(AVERAGE, 0.5))
 
 

@@ -123,7 +123,7 @@ def test_convert_writes_only_spectra_to_standard_output(tmp_path: Path) -> None:
         (["--out", "out.mgf", "--precursor-mass", "5"], "is not a range of masses"),
         (["--out", "out.mgf", "--retention-time", "9..5"], "is not a range of times"),
         (["--out", "out.mgf", "--charge", "30"], "none of the 1,120 spectra matches the selection"),
-        (["--out", "out.mgf", "--run", "identify-0001"], "go with --identified or --unidentified"),
+        (["--out", "out.mgf", "--run", "identify-0001"], "need --identified or --unidentified"),
         (["--out", "out.mgf", "--identified", "nowhere"], "nowhere"),
         (["--out", "out.mgf", "--identified", "nowhere", "--q-value", "2"], "is not a q-value"),
     ],

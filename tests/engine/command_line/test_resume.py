@@ -92,7 +92,7 @@ def test_runs_command_lists_runs_with_status(project: Path, stopped: str, tmp_pa
 def test_runs_delete_removes_results_and_checkpoint(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", str(project), "--delete", stopped]) == 0
     assert Project.open(project).runs() == [] and not list((project / "results").iterdir()) and not list_checkpoints()
-    assert "holds no run that can be resumed" in refusal(capsys, "resume", project)
+    assert "has no run that can be resumed" in refusal(capsys, "resume", project)
     assert "holds no run 'align-0001'" in refusal(capsys, "resume", project, "--run", stopped)
     assert "holds no run 'align-0001'" in refusal(capsys, "runs", project, "--delete", stopped)
 
@@ -224,7 +224,7 @@ def test_untrusted_project_cannot_resume_run_of_another_project(project: Path, t
     assert "cannot be resumed" in refusal(capsys, "resume", theirs, "--run", stopped)
     claim(project, theirs)
     assert f"its checkpoint belongs to the project {os.path.realpath(project)}" in refusal(capsys, "resume", theirs, "--run", stopped)
-    assert "holds no run that can be resumed" in refusal(capsys, "resume", theirs)
+    assert "has no run that can be resumed" in refusal(capsys, "resume", theirs)
     assert main(["runs", str(theirs), "--delete", stopped]) == 0, "which deletes nothing of the other project"
     assert main(["resume", str(project), "--quiet"]) == 0 and out.exists()
 

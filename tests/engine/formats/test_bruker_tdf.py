@@ -200,7 +200,7 @@ def test_read_tdf_stops_at_cancel(run: Path) -> None:
         ("DELETE FROM Frames WHERE Id = 3", "do not fit together"),
         ("UPDATE PasefFrameMsMsInfo SET ScanNumEnd = 4", "do not fit together"),
         ("UPDATE PasefFrameMsMsInfo SET ScanNumEnd = 1e12", "do not fit together"),
-        ("UPDATE Frames SET NumPeaks = 4000000000", "unfolds to more than 73,168 peaks"),
+        ("UPDATE Frames SET NumPeaks = 4000000000", "expands to more than 73,168 peaks"),
         ("UPDATE Precursors SET Id = 9223372036854775807 WHERE Id = 2", "do not fit together"),
         ("ALTER TABLE Precursors ADD COLUMN x AS (zeroblob(900000000))", "has no table Precursors, or a computed one"),
         ("ALTER TABLE GlobalMetadata ADD COLUMN x AS (zeroblob(900000000))", "has no table GlobalMetadata, or a computed one"),

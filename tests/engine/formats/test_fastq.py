@@ -127,7 +127,7 @@ def test_fastq_with_latin_1_names_or_byte_order_mark_is_read(tmp_path):
 
 def test_fastq_that_unpacks_to_too_many_reads_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(fastq, "READS", READS._replace(free=1000))
-    with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ reads"):
+    with pytest.raises(InputError, match=r"expands to more than [\d,]+ reads"):
         read(tmp_path, gzip.compress(b"@a\n\n+\n\n" * 20_000))
 
 

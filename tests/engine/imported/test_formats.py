@@ -335,7 +335,7 @@ def test_nested_or_oversized_parquet_reports_are_rejected(tmp_path):
     pq.write_table(
         pa.table({"Modified.Sequence": sequences, "Precursor.Charge": [2] * 100_000, "Q.Value": [0.1] * 100_000}), tmp_path / "x"
     )
-    with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ bytes"):
+    with pytest.raises(InputError, match=r"expands to more than [\d,]+ bytes"):
         read_identifications([tmp_path / "x"])
 
 

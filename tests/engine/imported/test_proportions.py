@@ -29,7 +29,7 @@ def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[s
     ],
 )
 def test_import_rejects_many_matches_with_long_lists(peptide, accessions, scores):
-    with pytest.raises(InputError, match=r"x\.mzid, match \d+: unfolds to more than [\d,]+ .*, the most that its 2,500,000 bytes may"):
+    with pytest.raises(InputError, match=r"x\.mzid, match \d+: expands to more than [\d,]+ .*, the limit for a file of 2,500,000 bytes"):
         collect(5000, peptide, accessions, scores)
 
 

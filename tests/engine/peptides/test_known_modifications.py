@@ -371,7 +371,7 @@ def test_index_with_known_modification_after_the_last_residue_is_rejected(annota
 
 def test_known_modifications_reject_existing_decoys(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}, {"Q00001": {2: ["N-acetylalanine"]}, "D00001": {}})
-    with pytest.raises(ParameterError, match="known_modifications: a database with its own decoys"):
+    with pytest.raises(ParameterError, match="known_modifications: decoys in the database have no known modifications"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
 
 

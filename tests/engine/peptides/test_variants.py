@@ -181,7 +181,7 @@ def test_peptide_index_has_no_variants_unless_requested(annotated, tmp_path: Pat
 def test_variants_reject_existing_decoys(tmp_path: Path) -> None:
     sequences = {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}
     path = written_database(tmp_path, sequences, {"Q00001": [(9, "L", "V")], "D00001": []})
-    with pytest.raises(ParameterError, match="known_variants: a database with its own decoys"):
+    with pytest.raises(ParameterError, match="known_variants: decoys in the database have no variants"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
 
 

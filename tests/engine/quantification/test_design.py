@@ -43,7 +43,7 @@ def test_design_joins_files_of_one_sample_and_omits_unlisted_files(tmp_path):
         ("file\tfile\tsample\tcondition\treplicate\n", "has the column 'file' twice"),
         (HEADER, "names no file"),
         (HEADER + "four\tA\tc\t1\n", "line 2.*'four' is not a file of the identification.*one.mzML"),
-        (HEADER + "one\tA\tc\t1\none.mzML\tB\tc\t2\n", "line 3.*names file one.mzML twice, as in line 2"),
+        (HEADER + "one\tA\tc\t1\none.mzML\tB\tc\t2\n", "line 3.*names file one.mzML a second time, after line 2"),
         (HEADER + "one\tA\tc\t1\ntwo\tB\tc\t1\n", "two samples, A and B, as replicate 1 of c"),
         (HEADER + "one\tA\tc\t1\ntwo\tA\td\t1\n", "line 3.*sample 'A' has other values than in line 2"),
         (HEADER + "one\tA\tc\tfirst\n", "line 2.*'first' is not a replicate number"),
@@ -60,7 +60,7 @@ def test_design_joins_files_of_one_sample_and_omits_unlisted_files(tmp_path):
         (HEADER + "one\tA\t" + "c" * 10_000 + "\t1\n", "line 2.*more than 1000 characters"),
         (HEADER + "one\tA\tc\t1\ntwo\ta\tc\t1\n", "two samples, A and a, as replicate 1 of c"),
         (HEADER + "one\t" + "A" * 1001 + "\tc\t1\n", "more than 1000 characters"),
-        ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which this method does not read"),
+        ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which this method does not use"),
     ],
 )
 def test_read_design_rejects_invalid_rows(text, message, tmp_path):

@@ -111,7 +111,7 @@ def test_msstats_tmt_export_has_a_row_for_each_spectrum_and_channel(made, tmp_pa
 def test_msstats_export_requires_conditions_and_intensities(made, tmp_path):
     with pytest.raises(ParameterError, match="the run has none: quantify with a design"):
         exported(made, "msstats", tmp_path / "m.tsv")
-    with pytest.raises(ParameterError, match="the run has numbers of spectra alone"):
+    with pytest.raises(ParameterError, match="the run has only spectral counts"):
         exported(made, "msstats", tmp_path / "m.tsv", preset="counts", options={"design": made.parent / "free.tsv"})
 
 
@@ -224,7 +224,7 @@ def test_read_quantities_rejects_tables_that_lack_a_row(name, made, monkeypatch)
         return rows.slice(1) if table.name == name else rows
 
     monkeypatch.setattr(corrections, "read_stored", read_less)
-    with pytest.raises(InputError, match="does not hold each sample of every row"):
+    with pytest.raises(InputError, match="does not contain every sample of each row"):
         read_quantities(Project.open(made), summary.run_id)
 
 

@@ -246,7 +246,7 @@ def test_run_account_reports_imputed_values_and_centres(tmp_path):
     )
     summary = run_search("quantify", {"project": [project]}, options={"design": design}, device="cpu", threads=2, imputation="low")
     assert summary.n_imputed == 6
-    assert "6 missing quantities were imputed; the table counts those of each protein" in summary.lines()
+    assert "6 missing quantities were imputed; the table gives their number for each protein" in summary.lines()
     rows = {row["accession"]: row for row in table_of(project, "protein_changes")}
     assert [rows[f"P{k}"]["n_imputed"] for k in range(4)] == [2, 2, 2, 0]
     (shown,) = [message for message in summary.messages if message.startswith("b / a: centred on the ")]
@@ -255,5 +255,5 @@ def test_run_account_reports_imputed_values_and_centres(tmp_path):
     assert "Blocks of the comparison: subject" in summary.messages
     opened = Project.open(project)
     text = run_account(opened, opened.runs()[-1], search_of_kind("quantify")).methods
-    assert "of the condition and of subject as blocks" in text and "(6 values), which did not enter the variance" in text
-    assert "by a mixture model of their log2 ratios (b / a: " in text
+    assert "of the condition and of subject as blocks" in text and "(6 values) and not used for the variance" in text
+    assert "by a mixture model of the log2 ratios (b / a: " in text

@@ -291,7 +291,7 @@ def test_quantify_without_reference_uses_plexes_as_blocks(plexes, tmp_path):
     assert refused.n_tested == 0 and any("change together" in message for message in refused.messages)
     named = [plain[0] + "\tplex", *(f"{row}\tp" for row in plain[1:])]
     (tmp_path / "named.tsv").write_text("\n".join(named) + "\n")
-    with pytest.raises(InputError, match="a column plex that differs from the files"):
+    with pytest.raises(InputError, match="a column plex that contradicts the files"):
         quantify(project, tmp_path / "named.tsv")
 
 
@@ -354,14 +354,14 @@ def test_quantify_rejects_a_run_without_reporter_ions(plexes):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda rows: [*rows, rows[1]], "names channel 126 of file one twice, as in line 2"),
+        (lambda rows: [*rows, rows[1]], "names channel 126 of file one a second time, after line 2"),
         (
             lambda rows: [*rows[:2], rows[2].replace("one_127N\tx\t1", "one_126\tpool\t1")],
             "gives sample 'one_126' two channels",
         ),
         (
             lambda rows: [*rows[:3], "two\t126\tone_126\tpool\t1"],
-            "gives one.mzML and two.mzML sample 'one_126' in common",
+            "assigns sample 'one_126' to one.mzML and two.mzML",
         ),
         (lambda rows: [*rows, "one\t150\tZ\tq\t1"], "'150' is not a channel of tmt-10"),
         (lambda rows: [*rows, "three\t126\tZ\tq\t1"], "'three' is not a file of the identification"),

@@ -116,8 +116,8 @@ def not_utf_8() -> pa.Array:
         ("places", pa.array([[1], None, [2]], pa.list_(pa.int16())), "missing"),
         ("places", pa.array([[1], [None], [2, 3]], pa.list_(pa.int16())), "missing"),
         ("masses", pa.array([[1.5], [1.0], [2.5, 3.5]]), "items than"),
-        ("row", pa.array([0, 1, 3]), "rows that others has not"),
-        ("row", pa.array([0, -1, 2]), "rows that others has not"),
+        ("row", pa.array([0, 1, 3]), "rows that others does not have"),
+        ("row", pa.array([0, -1, 2]), "rows that others does not have"),
         ("count", pa.array([1, 2, 1], pa.int32()), "counts more than rows"),
     ],
 )
@@ -218,5 +218,5 @@ def test_table_reader_rejects_files_that_unpack_excessively(tmp_path: Path) -> N
     for names, name in ((pa.array([["a"]] * 4000), dictionary), (lists, pa.array(["a"] * 4000))):
         pq.write_table(pa.table({"name": name, "names": names}), path, compression="zstd")
         assert path.stat().st_size < 100_000
-        with TableFile(path, table) as file, pytest.raises(InputError, match=r"unfolds to more than [\d,]+ bytes"):
+        with TableFile(path, table) as file, pytest.raises(InputError, match=r"expands to more than [\d,]+ bytes"):
             file.check()

@@ -231,7 +231,7 @@ def test_read_structure_rejects_invalid_files_with_reason(tmp_path: Path, conten
 def test_binary_cif_with_too_large_row_count_is_rejected(tmp_path: Path) -> None:
     honest = as_binary_cif(ROWS)
     assert b"rowCount" in honest
-    with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ rows of a category"):
+    with pytest.raises(InputError, match=r"expands to more than [\d,]+ rows of a category"):
         read_structure(written(tmp_path, honest.replace(b"rowCount\x18", b"rowCount\xce\x7f\xff\xff\xff"), "a.bcif"))
 
 

@@ -144,7 +144,7 @@ def test_blib_peaks_that_unpack_to_gigabytes_are_rejected(tmp_path: Path) -> Non
     n = 1 << 20
     peaks = zlib.compress(np.full(n, 100.0).tobytes()), zlib.compress(np.ones(n, np.float32).tobytes())
     message, megabytes = measure_memory(blib(tmp_path / "a.blib", n=300, n_peaks=n, peaks=peaks))
-    assert re.search(r"unfolds to more than [0-9,]+ peaks", message)
+    assert re.search(r"expands to more than [0-9,]+ peaks", message)
     assert megabytes < 500  # all peaks of a batch would take 5 GB
 
 

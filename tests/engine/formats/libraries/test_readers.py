@@ -356,7 +356,7 @@ def test_code_in_an_untrusted_blib_is_not_run(tmp_path: Path) -> None:
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
             " INSERT INTO RefSpectraPeaks SELECT 1, NULL, NULL FROM n;"
         )
-    with pytest.raises(InputError, match=r"unfolds to|interrupted|no entry"):
+    with pytest.raises(InputError, match=r"expands to|interrupted|no entry"):
         read_libraries([endless])
 
 
