@@ -219,7 +219,7 @@ def _search_run(search: Search, request: SearchRequest, row: ExperimentRow, proj
     except StorageError:
         raise
     except (ProteoscopeError, MemoryError) as error:
-        return RunOutcome(row.run, row.file, "failed", str(error) or "the memory is not enough")
+        return RunOutcome(row.run, row.file, "failed", str(error) or "there is not enough memory")
     finally:
         release_heap()
     assert summary.run_id == row.run

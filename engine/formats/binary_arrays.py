@@ -23,14 +23,14 @@ PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
 
 MAXIMUM_NUMBERS = 4 * MAXIMUM_PEAKS
-"""Maximum number of values in a block (two per peak); well-compressed arrays of a megabyte unpack to a tenth of it."""
+"""Maximum number of values in a block (two per peak); a megabyte of well-compressed arrays contains a tenth as many."""
 _LARGE = MAXIMUM_NUMBERS // 8
 _MAXIMUM_NUMBERS_OF_BYTE = 1032  # the maximum compression ratio of zlib; numpress stores at most two numbers in a byte
 
 
 @dataclass
 class Arrays:
-    """Position in a block of text, and encoding, of one array (such as m/z) of each of n spectra.
+    """Array of one type (such as m/z) for each of n spectra: its position in a block of text, and its encoding.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Arrays:
 
     @property
     def n_numbers(self) -> int:
-        """Number of numbers to unpack: the declared number, limited to what the bytes can contain."""
+        """Number of values to unpack: the declared number, but no more than the bytes can contain."""
         most = (self.stop - self.start) * np.where(self.is_zlib, _MAXIMUM_NUMBERS_OF_BYTE, 2)
         counts = np.where((self.length > 0) & (self.length <= MAXIMUM_PEAKS), self.length * self.per_peak, 0)
         return int(np.minimum(counts, most).sum())
@@ -83,7 +83,7 @@ def limit_unpacking(n_numbers: int) -> Iterator[None]:
     Parameters
     ----------
     n_numbers : int
-        Number of numbers to unpack.
+        Number of values to unpack.
     """
     if n_numbers > _LARGE:
         with _UNPACKING_LOCK:
@@ -145,7 +145,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
     for run in _runs(arrays, issues, n_bytes):
         _unpack_run(data, ends, arrays, run, values[offsets[run.start] : offsets[run.stop]], offsets, issues)
     if (counts[issues != 0] > 0).any():
-        # Some numpress arrays turned out to be broken only while they were unpacked.
+        # Unpacking may have shown that a numpress array is broken.
         owner = np.repeat(np.arange(n), counts)
         values = values[issues[owner] == 0]
         counts[issues != 0] = 0
@@ -179,7 +179,7 @@ def _unpack_run(
     first, last = int(ends[run.start]), int(ends[run.stop])
     compression = arrays.compression[run.start]
     if compression == PLAIN:
-        with np.errstate(invalid="ignore"):  # any bytes may be read as numbers
+        with np.errstate(invalid="ignore"):  # arbitrary bytes may form invalid numbers
             out[:] = np.frombuffer(data[first:last], dtype=str(arrays.dtype[run.start]))
         return
     if not _unpack_numpress(data[first:last], int(compression), out):

@@ -1,8 +1,8 @@
 """Reader of Bruker's timsTOF runs of DDA-PASEF (Meier et al. 2018, Mol. Cell. Proteomics 17:2534) with the optional package opentimspy.
 
-The reader is experimental: as in opentimspy without Bruker's library, the square root of m/z is calibrated by a line over the range of the
-run, which causes errors of a few parts per million. Each precursor becomes one spectrum: the peaks of all its frames and scans, summed by
-time of flight.
+The reader is experimental. Without Bruker's library, opentimspy computes the square root of m/z as a linear function of the time of flight
+over the range of the run, which causes errors of a few parts per million. Each precursor becomes one spectrum: the peaks of all its frames
+and scans, summed by time of flight.
 """
 
 import contextlib
@@ -127,7 +127,7 @@ def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDAr
         n_bytes = binary.stat().st_size
         with contextlib.closing(open_sqlite(folder / "analysis.tdf", is_cancelled=lambda: progress.is_cancelled)) as connection:
             if missing := computed_table(connection, _TABLES):
-                reason = f"the Bruker run has no table {missing}, or a computed one: it is not a run of DDA-PASEF"
+                reason = f"the Bruker run has no table {missing}, or it is a view or has computed columns: it is not a run of DDA-PASEF"
                 raise InputError(folder, reason, remedy=_REMEDY)
             frames, info, precursors = (
                 np.array(list(_rows(connection, query, folder)), np.float64).reshape(-1, width)
@@ -140,7 +140,7 @@ def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDAr
         raise InputError(folder, f"the Bruker run's analysis.tdf cannot be read ({error})", remedy="Copy it again") from None
     if not len(info):
         is_dia = bool((frames[:, 2] == _PASEF + 1).any())
-        reason = "is data-independent (diaPASEF): its spectra hold many peptides each, and are not read" if is_dia else "has no MS2 spectra"
+        reason = "is data-independent (diaPASEF), which is not supported" if is_dia else "has no MS2 spectra"
         raise InputError(folder, f"the Bruker run {reason}", remedy=_REMEDY)
     if not (np.isfinite(frames).all() and np.isfinite(info).all() and np.isfinite(precursors).all()):
         raise _damaged(folder)
@@ -175,7 +175,7 @@ def _rows(connection: sqlite3.Connection, query: str, folder: Path) -> Iterator[
 
 
 def _damaged(folder: Path) -> InputError:
-    return InputError(folder, "the Bruker run's tables do not fit together", remedy="Copy it again, or convert it with msconvert")
+    return InputError(folder, "the tables of the Bruker run are inconsistent", remedy="Copy it again, or convert it with msconvert")
 
 
 def _peaks(

@@ -1,6 +1,6 @@
-"""Annotated entries of protein databases: found in the file, parsed by Biopython, and converted to columns.
+"""Reader of annotated entries of protein databases, which are parsed by Biopython and converted to columns.
 
-A format is an `EntryFormat`: it finds the ends of entries and parses text into `Entry` objects. The entries are converted to FASTA in
+Each format is an `EntryFormat`, which finds the ends of entries and parses text into `Entry` objects. The entries are converted to FASTA in
 memory, so that the FASTA reader checks their sequences and headers.
 """
 
@@ -188,8 +188,8 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
         untranslated = counted(n_untranslated, "coding sequence (CDS) without", "coding sequences (CDS) without")
         progress.message(f"{path}: {untranslated} /translation left out; translation=six-frame translates the nucleotides", "warning")
     if n_unread:
-        broken = counted(n_unread, "feature whose place or text is", "features whose places or texts are")
-        progress.message(f"{path}: {broken} broken left out", "warning")
+        broken = counted(n_unread, "feature with an invalid position or text", "features with an invalid position or text")
+        progress.message(f"{path}: {broken} left out", "warning")
     return parts
 
 

@@ -136,7 +136,7 @@ def too_long(path: Path, sequence: NDArray[np.uint8], line: int, *, with_chromos
     if counts.sum() > MAXIMUM_RESIDUES and are_nucleotides(counts):
         reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", TRANSLATE
     elif counts.sum() > MAXIMUM_RESIDUES:
-        reason, remedy = f"the sequence has more than {MAXIMUM_RESIDUES:,} residues, as no protein has", "Split or remove it"
+        reason, remedy = f"the sequence has more than {MAXIMUM_RESIDUES:,} residues, more than any protein", "Split or remove it"
     else:
         reason, remedy = f"the record is longer than {_MAXIMUM_RECORD_BYTES >> 20} MB", "Check that it is a FASTA file of proteins"
     return InputError(path, reason, place=f"line {line}", remedy=remedy)
@@ -178,7 +178,7 @@ def parse_fasta(
     text = np.frombuffer(data, dtype=np.uint8)
     n_headers = data.count(b">")
     if n_headers > len(data) // _MINIMUM_RECORD_BYTES:
-        # Most > are inside headers; only in this case is the exact count, which is slower, worthwhile.
+        # Most > are inside headers: count exactly, which is slower, to save memory.
         n_headers = data.count(b"\n>") + data.count(b"\r>") + data.startswith(b">")
     headers = np.empty((n_headers, 3), dtype=np.int64)
     residues, offsets = np.empty(len(data), dtype=np.uint8), np.zeros(n_headers + 1, dtype=np.int64)

@@ -199,7 +199,8 @@ def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) ->
 def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[ReadBlock, int]:
     """Return the complete reads of a text, and its number of lines; `n_lines` is the number of lines of the file before the text."""
     text = np.frombuffer(data, np.uint8)
-    # Upper bounds: most @ are qualities, and each record has a minimum size; the last may lack its line end.
+    # Two upper bounds, because many @ are qualities: the number of @, and the number of records of minimum size (the last may lack its line
+    # end).
     maximum = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
     headers, offsets = np.empty((maximum, kernels.cpu.fastq_text.HEADER_FIELDS), np.int64), np.zeros(maximum + 1, np.int64)
     symbols, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
@@ -239,12 +240,12 @@ def _error(path: Path, data: bytes, issue: int, position: int, line: int, begun:
                 reason, remedy = "is SAM, not FASTQ: it begins with a header line", "Convert it with samtools fastq"
                 return InputError(path, reason, place=f"line {line - 1}", remedy=remedy)
             if character in "0123":
-                remedy = "Colours of SOLiD are not aligned: convert them to bases with the tools of the sequencer"
+                remedy = "Colour-space reads of SOLiD are not supported: convert them to bases with the tools of the sequencer"
             return InputError(path, f"{shown} in {record} is not a base", place=where, remedy=remedy)
         case kernels.cpu.fastq_text.OTHER_NAME:
-            return InputError(path, f"the line with + repeats another name than {record}", place=where, remedy="Leave the + alone")
+            return InputError(path, f"the name after + is not {record}", place=where, remedy="Remove the name after the +")
         case kernels.cpu.fastq_text.OTHER_LENGTH:
-            reason = f"{record} has another number of qualities ({count}) than of bases"
+            reason = f"the number of qualities of {record} ({count}) differs from its number of bases"
             return InputError(path, reason, place=where, remedy="Each base has one quality; copy or make the file again")
         case kernels.cpu.fastq_text.BAD_QUALITY:
             return InputError(path, f"{shown} in {record} is not a quality", place=where, remedy="Qualities are the characters ! to ~")

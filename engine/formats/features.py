@@ -244,7 +244,7 @@ def open_features(folder: Path, offsets: NDArray[np.int64]) -> Features | None:
     if not (folder / _FEATURE_KINDS).exists():
         return None
     # Kinds are stored as indices in a list, which differs between versions.
-    require(read_numbers(folder / _FEATURE_KINDS, (), ("kinds",))["kinds"] == _KINDS, f"{folder}: features are of other kinds")
+    require(read_numbers(folder / _FEATURE_KINDS, (), ("kinds",))["kinds"] == _KINDS, f"{folder}: the feature kinds differ")
     of_protein, kind, first, last, symbols, ends = (
         open_column(folder / f"feature_{name}.npy", dtype) for name, dtype in _FEATURE_COLUMNS.items()
     )

@@ -73,7 +73,7 @@ class _FlatFile:
             raise EntryError(line, f"the record does not begin with {self._beginning.decode().strip()}")
         line += text.count(b"\n", 0, begins)
         if text.count(b"\n" + self._beginning, begins) > 0:
-            raise EntryError(line, "the record is cut off: another begins in it")
+            raise EntryError(line, "the record is cut off: another record begins before its end")
         n_broken = 0
         try:
             record = self._parsed(text[begins:])
@@ -111,7 +111,7 @@ class _FlatFile:
         return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
 
     def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
-        """Parse each feature alone; return the record without the features that fail, and the number of these features."""
+        """Parse each feature separately; return the record without the features that fail, and the number of these features."""
         first_line, n_broken = text[: text.find(b"\n") + 1], 0
 
         def retain(feature: re.Match[bytes]) -> bytes:

@@ -1,8 +1,8 @@
 """Names of gene and organism in the headers of protein databases.
 
 UniProt: ``Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4`` (https://www.uniprot.org/help/fasta-headers). NCBI: ``albumin precursor
-[Bos taurus]``, and in files of coding sequences ``[gene=ALB] [organism=Bos taurus]``. Headers may be malicious: all patterns need time in
-proportion to the length of the header, and control characters never become part of a name.
+[Bos taurus]``, and in files of coding sequences ``[gene=ALB] [organism=Bos taurus]``. Headers may be malicious: the time to match each
+pattern is proportional to the length of the header, and control characters never become part of a name.
 """
 
 import re

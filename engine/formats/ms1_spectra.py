@@ -163,7 +163,7 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
         if hasattr(parser, "level"):
             parser.level = level
         elif level != 2:
-            raise InputError(path, f"is a list of peaks of single spectra, without MS{level} spectra", remedy="Give the run as mzML")
+            raise InputError(path, f"is a peak list, which does not contain MS{level} spectra", remedy="Give the run as mzML")
         if hasattr(parser, "reads_noise"):
             parser.reads_noise = with_noise
         progress.stage(stage, source.size)

@@ -253,7 +253,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     for term, where in ((1000827, in_precursor), (1000040, in_ion), (1000744, in_ion)):
         chosen = np.flatnonzero((terms == term) & where)
         values = numbers(chosen, strict=term != 1000827)
-        is_given = values > 0  # conversions of timsTOF runs write m/z 0 for no selected ion
+        is_given = values > 0  # converters of timsTOF runs write m/z 0 if no ion was selected
         fill(table.precursor_mz, chosen[is_given], values[is_given])
         if term == 1000827:
             targets = table.precursor_mz.copy()
@@ -493,7 +493,7 @@ def collect_level(
 def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes: int, identifiers: list[str]) -> None:
     """Raise an `InputError` if the arrays of a block unpack to more numbers than real data contain.
 
-    `n_numbers` is the number of values in the arrays (two per peak); `things` is the name of what they contain.
+    `n_numbers` is the number of values in the arrays (two per peak); `things` is the word for these values in the message.
     """
     if n_numbers > MAXIMUM_NUMBERS:
         limit = MAXIMUM_NUMBERS // 2 if things == "peaks" else MAXIMUM_NUMBERS

@@ -49,10 +49,10 @@ _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
 _ACTIVATION_KEYS = (b"ACTIVATION", b"ACTIVATIONMETHOD", b"ACTIVATION_METHOD", b"FRAGMENTATION", b"FRAGMENTATION_METHOD", b"DISSOCIATION")
 _HINTS = (b"@", b"ctivation", b"ragmentation", b"issociation")
-"""Texts in titles that precede an activation: a filter string, or a word; file names are not evidence."""
+"""Texts that precede an activation in a title: the @ of a filter string, or part of a word. Activations in file names are ignored."""
 _AFTER_WORD = re.compile(r"(?:activation|fragmentation|dissociation)[ _]?(?:method|type)?[ ]?[=:][ \"']{0,2}([a-z+]{2,12})", re.IGNORECASE)
 _SAME_MZ, _ISOLATED = 1e-6, 5.0
-"""Maximum difference of two values of the same m/z, and a distance that exceeds the isolation window of any peptide, Th."""
+"""Maximum difference between two values of the same m/z, and a difference larger than the isolation window of any peptide, both in Th."""
 MAXIMUM_LINES = 1 << 20
 """Maximum number of lines in a block that are not peaks; blocks usually have a few thousand."""
 _LINES_AT_FIRST = 1 << 14
@@ -111,7 +111,7 @@ class _Lines:
         return lines, self.after_blanks(at, self.stop[lines])
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return, for each position in `at`, the position itself or the next one without a blank, at most `stop`."""
+        """Return the first position without a blank at or after each position in `at`, but at most `stop`."""
         after: NDArray[np.int64] = kernels.cpu.text.after_blanks(self.text, at, stop)
         return after
 
@@ -357,7 +357,7 @@ def _name(
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:
-    """Return the text between `start` and `stop`, with adjacent control characters, which `_Lines` treats as blanks."""
+    """Return the text between `start` and `stop`, extended by adjacent control characters, which `_Lines` treats as blanks."""
     while data[start - 1 : start] <= b" " and data[start - 1 : start] not in (b"", b"\n", b"\r"):
         start -= 1
     while data[stop : stop + 1] <= b" " and data[stop : stop + 1] not in (b"", b"\n", b"\r"):
@@ -395,7 +395,7 @@ class _MgfRecords:
         """Read the headers of all spectra."""
         at, owners, start, stop = self._field(b"TITLE")
         _name(self.table, self._lines, at, owners, start, stop)
-        # A charge after the mass overrides the CHARGE line (Mascot's format).
+        # A charge after the m/z in PEPMASS overrides the CHARGE line (Mascot's format).
         at_charge, owners, start, stop = self._field(b"CHARGE")
         self._take_charges(at_charge, owners, [self._lines.data[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)])
         self._take_precursors()
@@ -409,7 +409,7 @@ class _MgfRecords:
     def _field(self, key: bytes, *, is_single: bool = True) -> tuple[NDArray[np.int64], ...]:
         """Return the lines with a key within spectra, the spectrum of each line, and start and end of each value.
 
-        With `is_single`, different values in one spectrum are an issue.
+        If `is_single`, different values in one spectrum are recorded as an issue.
         """
         lines = self._lines
         at, start = lines.values(key)
@@ -549,7 +549,7 @@ class _MgfRecords:
         misplaced = unknown[inside[unknown]]
         self.table.note(self._spectrum[misplaced], IssueCode.LINE, lines.number[misplaced])
         outside = lines.number[unknown[~inside[unknown]]]
-        # Peaks outside of spectra: after a line outside of spectra, or before the first line.
+        # Peaks are outside of spectra if they follow a line outside of spectra, or precede the first line.
         after = np.append(lines.n_peaks_before, len(lines.mz))
         loose = np.flatnonzero(after[1:] > after[:-1])
         loose = lines.number[loose[~inside[loose]]] + 1 if len(lines) else loose

@@ -7,7 +7,8 @@ from proteoscope import kernels
 
 __all__ = ["centroid_profiles", "looks_sampled"]
 
-# Maximum distance (thomson) of adjacent points of a peak in profiles of any instrument; ion traps sample every 1/15 to 1/8 thomson.
+# Maximum distance (thomson) between adjacent points of a peak in the profiles of all instruments; ion traps sample every 1/15 to 1/8
+# thomson.
 _WIDEST_STEP = 0.15
 # Minimum height of the two points on each side of a sampled summit, as a fraction of the height of the summit.
 _LOWEST_PART = 0.05
@@ -111,7 +112,7 @@ def _vertices(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         offset = np.clip(-0.5 * slope / bend, left, right)
         tall = np.exp(top + (slope + bend * offset) * offset)
-    # The parabola of points that are not a profile may have no finite maximum: then retain the highest point.
+    # If the points are not a profile, their parabola may have no finite maximum: then retain the highest point.
     fits = np.isfinite(offset) & np.isfinite(tall)
     positions[inside[fits]] += offset[fits]
     tops[inside[fits]] = tall[fits]

@@ -46,8 +46,8 @@ def read_proteins(
     progress : Progress, optional
         Progress, which receives messages and is checked for cancellation.
     every_record : bool
-        True to return every record of the files in order, including empty and repeated records, and to accept nucleotides. Searches that
-        identify records by position use this; they read no spectra, so that error messages recommend only FASTA.
+        True to return every record of the files in order, including empty and repeated records, and to accept nucleotides. For searches
+        that identify records by position. They read no spectra, so that error messages recommend only FASTA.
     with_chromosomes : bool
         True to read nucleotides: sequences may have up to `MAXIMUM_NUCLEOTIDES` bases, and records of GenBank and EMBL yield their own
         sequences instead of the proteins that they encode.
@@ -103,7 +103,7 @@ def _read_file(path: Path, progress: Progress, *, every_record: bool, with_chrom
             parts = read_fasta(source, progress, every_record=every_record, with_chromosomes=with_chromosomes)
     if not any(len(part.residues) for part in parts):
         remedy = TRANSLATE if written_as.reader else "Give a FASTA file with sequences"
-        raise InputError(path, "there is no protein sequence in it", remedy=remedy)
+        raise InputError(path, "it contains no protein sequence", remedy=remedy)
     return parts
 
 

@@ -33,7 +33,7 @@ NAMES = (GENE, ORGANISM)
 
 
 _KEY = "\x1f"
-"""Mark that `name_columns` sets before UniProt's keys; headers do not contain it, since their control characters become spaces first."""
+"""Mark that `name_columns` inserts before UniProt's keys. Before that, all control characters in headers are replaced by spaces."""
 
 
 def name_columns(descriptions: Iterable[str | None] | pa.Array) -> dict[str, pa.Array]:

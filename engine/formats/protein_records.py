@@ -22,7 +22,7 @@ __all__ = [
     "too_long_name",
 ]
 
-TRANSLATE = "Give a protein database; identify and align translate nucleotides with translation=six-frame"
+TRANSLATE = "Give a protein database, or translate nucleotides with translation=six-frame (identify and align)"
 """Remedy in error messages about nucleotides where proteins are expected."""
 MAXIMUM_ACCESSION_BYTES = 1_000
 """Maximum length of an accession, since tables repeat it in many rows."""
@@ -84,7 +84,7 @@ class ProteinRecords:
 
 
 def too_long_name(path: Path, line: int) -> InputError:
-    """Return the error for a sequence with a name that is too long; `line` is the line of the name in the file, from 1."""
+    """Return the error for a sequence whose name is too long; `line` is the line of the name in the file, from 1."""
     reason = f"the name is longer than {MAXIMUM_ACCESSION_BYTES:,} bytes"
     return InputError(path, reason, place=f"line {line}", remedy="Put a blank after the name: the name ends there")
 
@@ -153,7 +153,7 @@ def _without_duplicates(
             where = f"line {lines[before]}" if paths[before] == paths[i] else f"{paths[before]}, line {lines[before]}"
             raise InputError(
                 paths[i],
-                f"the accession {shortened(accession.decode())} has another sequence here than in {where}",
+                f"the accession {shortened(accession.decode())} has a different sequence in {where}",
                 place=f"line {lines[i]}",
                 remedy="Rename or remove one of them, so that results are unambiguous",
             )

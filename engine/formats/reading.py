@@ -188,7 +188,7 @@ def _read_files(
     takes_negative: bool,
     spool: Path | None,
 ) -> Spectra:
-    """Read the files `read`, which are the paths of `states`, or files that were converted from these."""
+    """Read the files `read`: the paths of `states`, or mzML files converted from these paths."""
     total = 0
     for state, there in zip(states, read, strict=True):
         with ByteSource(there) as source:
@@ -244,7 +244,7 @@ def _read_file(
     *,
     takes_negative: bool,
 ) -> Iterator[ParsedBlock]:
-    """Yield the parsed blocks of a file in order, and add them to `state`; the file is read from the path `there`."""
+    """Yield the parsed blocks of a file in order, and add them to `state`; `there` is the path from which the file is read."""
     path = state.path
     with ByteSource(there) as source:
         source.path = path
@@ -266,12 +266,12 @@ def _read_file(
         progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
     if state.n_with_mobility:
         progress.message(
-            f"{path}: ion mobilities of {state.n_with_mobility:,} spectra are not used; their peaks are read as of one spectrum"
+            f"{path}: ion mobilities of {state.n_with_mobility:,} spectra are not used; all peaks of a spectrum are read together"
         )
     if (width := _repeated_width(state.parsed)) > 0:
         progress.message(
-            f"{path}: most spectra are of windows {width:.0f} Th wide that come again and again, as data-independent acquisition (DIA)"
-            " takes them. Each holds fragments of many peptides, and the searches here identify only one: expect few identifications",
+            f"{path}: the same isolation windows {width:.0f} Th wide repeat, as in data-independent acquisition (DIA). Each spectrum"
+            " contains fragments of many peptides, but the searches identify only one: expect few identifications",
             "warning",
         )
 
@@ -301,11 +301,11 @@ def _report_file(state: FileState, progress: Progress, *, has_decimal_commas: bo
 
 
 def _unused_precursors(n_spectra: int, n_precursors: int, place: str) -> str:
-    """Return the message about unused precursors; `place` is the position of the first spectrum with unused precursors."""
+    """Return the message about unused precursors; `place` is the position of the first spectrum that has some."""
     verb = "precursor is" if n_precursors == 1 else "precursors are"
     spectra = counted(n_spectra, "spectrum", "spectra")
     return (
-        f"{n_precursors:,} further {verb} not used, in {spectra} with several precursors, where the first is used; the first: {place}."
+        f"{n_precursors:,} further {verb} not used: {spectra} with several precursors, and only the first is used (first: {place})."
         " Write a spectrum for each precursor to use all"
     )
 
@@ -367,7 +367,7 @@ def mapped_blocks(
     """Apply a function to the blocks of a file in the threads of a pool; yield the results in file order, with the size of each block.
 
     At most ``n_threads + 2`` blocks are pending. The first block of a gzipped file is pending alone until the caller has received its
-    result, since it may unpack to far more than any measured data.
+    result, since it may unpack to far more data than any instrument produces.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | 
     if centroid is False and parsed.n_profiles:
         raise InputError(
             state.path,
-            "the spectrum is in profile mode, and peaks are needed",
+            "the spectrum is in profile mode, but peaks are needed",
             place=f"spectrum {shortened(parsed.first_profile)}",
             remedy="Convert it with peak picking (msconvert: vendor peakPicking), or allow centroiding",
         )

@@ -67,7 +67,7 @@ def recognise(source: ByteSource) -> FileFormat:
     if b"\0" in head:
         raise InputError(
             source.path,
-            "holds binary data in no known format",
+            "contains binary data in no known format",
             place=f"byte {head.index(0)}",
             remedy="Convert spectra to mzML with msconvert (ProteoWizard); give proteins as FASTA",
         )
@@ -91,15 +91,15 @@ def recognise(source: ByteSource) -> FileFormat:
 _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
     ("spectra", "identifications"): ("is {}: identifications, not spectra", "Import it: proteoscope import, with its spectra"),
     ("spectra", "libraries"): ("is {}: a spectral library, not measured spectra", "Give it as a library"),
-    ("spectra", "proteins"): ("is a {} file of sequences, where spectra belong", "Give it as the database"),
-    ("proteins", "identifications"): ("holds identifications ({}), where a FASTA file of proteins belongs", "Give a FASTA file"),
-    ("proteins", "libraries"): ("is a spectral library ({}), where proteins belong", "Give a FASTA file"),
+    ("spectra", "proteins"): ("is a {} file of sequences, not a file of spectra", "Give it as the database"),
+    ("proteins", "identifications"): ("contains identifications ({}); expected a FASTA file of proteins", "Give a FASTA file"),
+    ("proteins", "libraries"): ("is a spectral library ({}); expected proteins", "Give a FASTA file"),
     ("proteins", "spectra"): (
-        "is a file of spectra ({}), where a FASTA file of proteins belongs",
+        "is a file of spectra ({}); expected a FASTA file of proteins",
         "Give it among the spectra, and a FASTA file of proteins here",
     ),
-    ("libraries", "spectra"): ("is {}, where a spectral library belongs", "Give it as SPECTRA"),
-    ("identifications", "spectra"): ("is {}, where results of a search engine belong", "Give it with --spectra"),
+    ("libraries", "spectra"): ("is {}, not a spectral library", "Give it as SPECTRA"),
+    ("identifications", "spectra"): ("is {}, not results of a search engine", "Give it with --spectra"),
 }
 """Reason and remedy for a file with unexpected content, by expected and actual type of content."""
 
@@ -148,7 +148,7 @@ def every_format() -> str:
 def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
         raise InputError(
-            source.path, "the XML has a document type declaration, which could pull in other files", remedy="Remove the <!DOCTYPE ...> part"
+            source.path, "the XML has a document type declaration, which could include other files", remedy="Remove the <!DOCTYPE ...> part"
         )
     root = _ROOT.search(_without_noise(text))
     name = root.group(2) if root else b""

@@ -20,7 +20,7 @@ __all__ = ["NOISE_TERMS", "ReporterRegions", "noise_numbers", "noise_samples", "
 _MZ, _INTENSITY, _RATIO, _AT, _NOISE, _BASELINE = NOISE_TERMS = (1000514, 1000515, 1000517, 1002743, 1002744, 1002745)
 """Terms of the arrays that `noise_samples` uses."""
 _SPECTRUM_APART = 1e6
-"""Offset between consecutive spectra on a common m/z axis, larger than any m/z."""
+"""Offset between consecutive spectra on a common m/z axis, which exceeds any m/z."""
 _MINIMUM_NOISE = 1e-30
 """Minimum valid noise; smaller values are not considered measurements."""
 
@@ -66,7 +66,7 @@ def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
 
 
 def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], tuple[int, ...]]]:
-    """Return, for each way in which files store noise, a mask of the spectra that use it, shape (n,), and the accessions of its arrays.
+    """Return, for each way in which files store noise, the accessions of its arrays and a mask of the spectra that use it, shape (n,).
 
     Files store samples with a baseline, samples without a baseline, or ratios.
     """

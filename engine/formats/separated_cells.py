@@ -180,7 +180,7 @@ class Cells:
                 shown = shortened(repr(texts[int(wrong[0])].as_py()), 60)
                 raise InputError(
                     self.path,
-                    f"{shown} in column '{name}' is not a number, nor is that of any other row",
+                    f"{shown} in column '{name}' is not a number, and no other row has a number there",
                     place=f"{self.place_name} {self.line[wrong[0]]}",
                     remedy="Give the table as its program wrote it",
                 )
@@ -192,7 +192,7 @@ class Cells:
     def _is_comma_column(self, texts: pa.StringArray) -> bool:
         """Return True if the numbers of a column have decimal commas.
 
-        It has commas and no points, and no other column has numbers with points.
+        A column has decimal commas if it contains commas and no points, and if no other column has numbers with points.
         """
 
         def are_like(column: pa.StringArray, pattern: str, *, every: bool) -> bool:

@@ -35,7 +35,7 @@ def separated_rows(path: Path, remedy: str, maximum_bytes: int = MAXIMUM_BYTES) 
     with ByteSource(path) as source:
         data = source.read(maximum_bytes + 1)
     if len(data) > maximum_bytes:
-        raise InputError(path, f"is larger than the {maximum_bytes >> 20} MB of such a table", remedy=remedy)
+        raise InputError(path, f"is larger than {maximum_bytes >> 20} MB, the maximum for such a table", remedy=remedy)
     try:
         lines = _LINE_END.split(data.decode(_encoding(data)))
     except UnicodeDecodeError:

@@ -36,7 +36,7 @@ _IS_BASE = np.isin(np.arange(256), np.frombuffer(b"ACGTUNRYSWKMBDHV", dtype=np.u
 _MINIMUM_RESIDUES, _MINIMUM_OF_DATABASE = 30, 1000
 _NUCLEOTIDE_SHARE = 0.95
 _BASE_SHARE, _SHARE_AMONG_IUPAC, _MAXIMUM_PROTEIN_SHARE = 0.9, 0.75, 0.5
-"""Fraction of A, C, G, T, U and N: minimum in nucleotides, minimum if all symbols are IUPAC bases, maximum in proteins."""
+"""Limits of the fraction of A, C, G, T, U and N: minimum of nucleotides, minimum if all symbols are IUPAC bases, maximum of proteins."""
 _MINIMUM_SHARE_OF_MANY = 0.01
 """Minimum fraction of suspicious sequences for a warning about a database, since some proteins consist of A, C, G, N and T by chance."""
 _MAXIMUM_COUNTED = 1 << 29
@@ -96,7 +96,7 @@ def character_counts(residues: NDArray[np.uint8]) -> NDArray[np.int64]:
 def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True for each sequence that looks like DNA or RNA: at least 95 % A, C, G, T, U or N.
 
-    A peptide of fewer than 30 residues may consist of these by chance; all short sequences are therefore classified together.
+    A peptide of fewer than 30 residues may consist of these symbols by chance; all short sequences are therefore classified together.
 
     Parameters
     ----------
@@ -147,7 +147,8 @@ def are_nucleotides_suspicious(n_nucleotides: int, n_sequences: int, *, is_each_
     n_nucleotides, n_sequences : int
         Number of sequences that look like nucleotides, and number of all sequences.
     is_each_meant : bool
-        True if the user selected each sequence (as for queries); in a database, some sequences look like nucleotides by chance.
+        True if the user selected each sequence, as for queries; False for a database, in which some proteins look like nucleotides by
+        chance.
     """
     return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
 
@@ -281,7 +282,7 @@ class InputContent:
 
 
 def inspect_sequences(paths: Sequence[Path]) -> InputContent | None:
-    """Return the properties of the first file's sequences from its beginning; None if it is not a regular file or cannot be read."""
+    """Return the properties of the sequences at the beginning of the first file; None if it is not a regular file or cannot be read."""
     if not paths or not paths[0].is_file():
         return None
     count = count_sequences(paths[0], _BEGINNING)
@@ -299,7 +300,7 @@ def count_fasta(fasta: bytes) -> SequenceCount:
 
 
 class _Counter:
-    """Counter of FASTA text that is added in chunks of complete lines."""
+    """Counter of sequences and residues in FASTA text, which is added in chunks of complete lines."""
 
     def __init__(self) -> None:
         self._n_sequences = self._n_residues = 0
@@ -332,7 +333,7 @@ class _Counter:
         """Count the residues of complete sequences, each after a ``>``."""
         characters = np.frombuffer(residues.upper(), np.uint8)
         starts = np.flatnonzero(characters == ord(">"))
-        # Other characters are ignored here: the search reports them with their positions.
+        # Ignore other characters: the search reports them with their positions.
         is_residue = (characters >= ord("A")) & (characters <= ord("Z"))
         offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(characters))]
         self._lengths.append(np.diff(offsets))

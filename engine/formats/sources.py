@@ -239,7 +239,7 @@ def blocks(
                 remedy="Check its format, and convert or download it again",
             )
         else:
-            consumed_before -= consumed  # these bytes count towards the next block
+            consumed_before -= consumed  # count the bytes of skipped blocks in the next block
 
 
 def decoded(content: bytes) -> str:

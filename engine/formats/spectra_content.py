@@ -1,10 +1,10 @@
 """Properties of a spectrum file, inferred from its beginning: analysers, fragmentation, and mass accuracy (exact or ion trap).
 
-The description of the instrument in a file is not always reliable: some converters write only the analyser of the MS1 scans. The type of
-the fragment masses is therefore taken from the description of the scans (``FTMS``, ``ITMS``) or else inferred from the peaks. In ion
-traps, two peaks are never closer than the resolution, and distances of isotope peaks scatter around 1.00336 Th by the mass error. In
-exact analysers, peaks can have any distance, and isotope peaks have exactly this distance. The type of the precursor masses is inferred
-from their values: masses of peptides are near multiples of 1.000495 Da (Mann 1995), unless they have errors of half a dalton.
+The description of the instrument in a file is not always reliable: some converters write only the analyser of the MS1 scans. The mass
+accuracy of fragments is therefore taken from the description of the scans (``FTMS``, ``ITMS``) or, without one, inferred from the peaks. In
+ion traps, two peaks are never closer than the resolution, and distances of isotope peaks scatter around 1.00336 Th by the mass error. In
+exact analysers, peaks can have any distance, and isotope peaks have exactly this distance. The mass accuracy of precursors is inferred from
+their masses: measured masses of peptides are near multiples of 1.000495 Da (Mann 1995), unless the errors are as large as half a dalton.
 """
 
 import re
@@ -51,7 +51,7 @@ _MINIMUM_SPECTRA, _MINIMUM_LABELLED = 30, 3
 _LOWEST_MZ, _RECORDED = 132.0, 0.5
 """m/z limit (Th); if at least this fraction of spectra has peaks below it, the m/z range of reporter ions was recorded."""
 _LYSINE_Y1, _SEEN, _TIMES = 147.112804, 0.05, 3.0
-"""m/z of the unlabelled y1 ion, Th; minimum fraction of spectra with a y1 ion; minimum ratio of the fractions of the two y1 ions."""
+"""m/z (Th) of the y1 ion without label; minimum fraction of spectra with a y1 ion; minimum ratio of the fractions of both y1 ions."""
 _FOUR_PLEX = frozenset((114, 115, 116, 117))
 
 
@@ -131,7 +131,7 @@ def _reporters(kit: str) -> NDArray[np.float64]:
 
 
 Exactness = Literal["", "exact", "ion trap"]
-"""Type of mass measurement, '' if unknown."""
+"""Mass accuracy (high resolution or ion trap), '' if unknown."""
 
 _MAXIMUM_SPECTRA, _MAXIMUM_BYTES, _BLOCK = 300, 1 << 24, 1 << 20
 _ANALYSERS = {
@@ -155,12 +155,12 @@ _COUNT = re.compile(rb'<spectrumList[^>]{0,400}?count="(\d{1,12})"|<msRun[^>]{0,
 _ISOTOPE, _NEAR, _TIGHT, _APART = 1.00336, 0.1, 0.006, 0.25
 _ENOUGH_GAPS, _ENOUGH_PRECURSORS = 100, 30
 _EXACT_SHARE, _TRAP_SHARE = 0.18, 0.12
-"""Limits for the fraction of gaps near an isotope distance (`_NEAR`) that are very near (`_TIGHT`; ion traps 0.06, others 0.27 to 0.48)."""
+"""Limits for the fraction of gaps within `_TIGHT` of an isotope distance, among those within `_NEAR` (ion traps 0.06, others 0.27-0.48)."""
 _EXACT_APART, _TRAP_APART = 0.01, 0.003
 """Limits for the fraction of gaps below `_APART` among all gaps (ion traps 0, others 0.05 to 0.13)."""
 _CLUSTER, _PROTON = 1.000495, 1.00727646688
 _EXACT_SPREAD, _TRAP_SPREAD = 0.15, 0.23
-"""Limits for the standard deviation of precursor masses from the nearest multiple, in multiples (0.29 for random masses)."""
+"""Limits for the standard deviation of precursor masses from the nearest multiple of `_CLUSTER`, in units of `_CLUSTER` (random: 0.29)."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class SpectraContent:
     is_maldi : bool
         True if the file names MALDI.
     fragments, precursors : Exactness
-        Types of the mass measurement of fragments and of precursors.
+        Mass accuracy of fragments and of precursors.
     n_spectra : int
         Number of spectra declared in the file, or 0.
     n_inspected, n_ms2 : int
@@ -268,7 +268,7 @@ def _plain(text: bytes) -> str:
 
 
 def _by_filter(kinds: set[bytes]) -> Exactness:
-    """Return the type of mass measurement if the descriptions of all scans agree, otherwise ''."""
+    """Return the mass accuracy if the descriptions of all scans agree, otherwise ''."""
     return "" if not kinds else "ion trap" if kinds == {b"ITMS"} else "" if b"ITMS" in kinds else "exact"
 
 
@@ -280,7 +280,7 @@ def _by_name(analysers: list[str]) -> Exactness:
 
 
 def fragment_exactness(peaks: list[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> Exactness:
-    """Classify the mass measurement of fragments by the distances of neighbouring peaks.
+    """Classify the mass accuracy of fragments by the distances between neighbouring peaks.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def fragment_exactness(peaks: list[tuple[NDArray[np.float64], NDArray[np.int64]]
     Returns
     -------
     Exactness
-        Type of mass measurement; '' if there are too few peaks or the evidence is inconclusive.
+        Mass accuracy; '' if there are too few peaks or the evidence is inconclusive.
     """
     gaps = [np.empty(0)]
     for mz, offsets in peaks:
@@ -308,7 +308,7 @@ def fragment_exactness(peaks: list[tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def precursor_exactness(precursor_mz: NDArray[np.float64], charge_mask: NDArray[np.uint32]) -> Exactness:
-    """Classify the mass measurement of precursors by their distances from the usual masses of peptides.
+    """Classify the mass accuracy of precursors by their distances from the usual masses of peptides.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def precursor_exactness(precursor_mz: NDArray[np.float64], charge_mask: NDArray[
     Returns
     -------
     Exactness
-        Type of mass measurement; '' if there are too few precursors or the evidence is inconclusive.
+        Mass accuracy; '' if there are too few precursors or the evidence is inconclusive.
     """
     charge = np.log2(np.maximum(charge_mask & ~np.uint32(1), 1))
     is_known = (charge >= 1) & (charge == np.floor(charge)) & np.isfinite(precursor_mz)

@@ -60,7 +60,7 @@ MAXIMUM_NAME_BYTES = 1 << 14
 """Maximum length of the name of a spectrum, since tables repeat it in each row of the results."""
 MAXIMUM_SCAN = 10**15
 _SAME_PRECURSOR = 1e-4
-"""Minimum difference of two precursors of a spectrum, Th; closer precursors are considered the same ion."""
+"""Minimum difference between two precursors of a spectrum, Th; precursors with a smaller difference are considered the same ion."""
 NEGATIVE = 1
 """Bit 0 of a charge mask, set for negative ions."""
 _MAXIMUM_CHARGE_BYTES = 1000
@@ -110,13 +110,13 @@ _REASONS: dict[IssueCode, tuple[str, str]] = {
     IssueCode.CHARGE: (f"the charge is not a whole number from 1 to {HIGHEST_CHARGE}", "Correct the charge in the file to search it"),
     IssueCode.NEGATIVE: ("its ions are negative; peptides are searched with positive ions only", "Compare it with a spectral library"),
     IssueCode.UNCLOSED: ("the spectrum has no end", "Copy or convert the file again"),
-    IssueCode.LINE: ("the line is neither a peak nor a known entry", _AGAIN),
+    IssueCode.LINE: ("the line is neither a peak nor a known key with a value", _AGAIN),
     IssueCode.NO_INTENSITY: ("a peak has no intensity", _AGAIN),
     IssueCode.XML: ("the XML is broken", _AGAIN),
     IssueCode.BASE64: ("the base64 text of a peak array is broken", _AGAIN),
     IssueCode.ZLIB: ("the zlib data of a peak array are broken", _AGAIN),
     IssueCode.NUMPRESS: ("the numpress data of a peak array are broken", _AGAIN),
-    IssueCode.LENGTHS: ("the length of a peak array is not the declared one", _AGAIN),
+    IssueCode.LENGTHS: ("the length of a peak array differs from the declared length", _AGAIN),
     IssueCode.UNSUPPORTED: ("a peak array is in an unknown encoding", "Convert the file with 32 or 64 bit floats and zlib"),
     IssueCode.NO_ARRAY: ("the m/z or the intensity array is missing", _AGAIN),
     IssueCode.MZ: (f"the precursor m/z is larger than {MAXIMUM_MZ:,.0f}", _AGAIN),
@@ -125,10 +125,10 @@ _REASONS: dict[IssueCode, tuple[str, str]] = {
     IssueCode.PEAKS: (f"the spectrum has more than {MAXIMUM_PEAKS:,} peaks", "Centroid it, or leave it out"),
     IssueCode.NAME: (f"the spectrum's name is longer than {MAXIMUM_NAME_BYTES:,} bytes", "Shorten its title"),
     IssueCode.DECIMAL_COMMA: (
-        "a number has a comma, and other numbers of the file have decimal points",
+        "a number has a comma, but other numbers in the file have decimal points",
         "Write all numbers with decimal points",
     ),
-    IssueCode.CONTRADICTION: ("two lines give different values of the same entry", "Delete the wrong line"),
+    IssueCode.CONTRADICTION: ("two lines give different values for the same key", "Delete the wrong line"),
 }
 
 
@@ -146,17 +146,17 @@ class RemarkCode(IntEnum):
 
 
 _REMARKS: dict[RemarkCode, str] = {
-    RemarkCode.CHARGES_DIFFER: "{n} with another charge after PEPMASS than in CHARGE, where that after PEPMASS is used",
+    RemarkCode.CHARGES_DIFFER: "{n} with a charge in PEPMASS that differs from CHARGE: the charge in PEPMASS is used",
     RemarkCode.SCAN_UNKNOWN: "{n} whose SCANS is not a number, so that their scan numbers are unknown",
-    RemarkCode.MS1: "{n} of MSLEVEL=1 left out, since only spectra of fragments are read",
-    RemarkCode.WINDOW_CENTRE: "{n} whose S line differs from their Z lines, where the masses of the Z lines are used",
+    RemarkCode.MS1: "{n} with MSLEVEL=1 left out, since only fragment spectra are read",
+    RemarkCode.WINDOW_CENTRE: "{n} whose S line differs from their Z lines: the masses of the Z lines are used",
     RemarkCode.FAR_MASS: (
-        "{n} whose Z line gives an m/z more than 5 Th from their S line, where the S line is used, and searches for peptides try both;"
+        "{n} whose Z line gives an m/z more than 5 Th from their S line: the S line is used, and peptide searches try both;"
         " check the program that wrote the masses"
     ),
-    RemarkCode.WINDOW_TARGET: "{n} without the m/z of a selected ion, where the target of the isolation window is used",
-    RemarkCode.TIME_UNIT: "{n} whose scan start time has no unit, or one that is not a time, so that their retention times are unknown",
-    RemarkCode.SEVERAL: "{n} with several precursors: all are searched, with one match for a spectrum",
+    RemarkCode.WINDOW_TARGET: "{n} without the m/z of a selected ion: the target of the isolation window is used",
+    RemarkCode.TIME_UNIT: "{n} whose scan start time has no unit of time, so that their retention times are unknown",
+    RemarkCode.SEVERAL: "{n} with several precursors: all precursors are searched, and each spectrum gets one match",
 }
 
 
@@ -368,7 +368,7 @@ class SpectrumTable:
         rows : ndarray of bool, shape (n,)
             True for spectra to report.
         lines : ndarray of int64, shape (n,), optional
-            First line of each spectrum, in formats with lines.
+            First line of each spectrum, in text formats.
         """
         broken = self.broken(rows)
         parsed.n_broken, parsed.n_negative = len(broken), int((self.issue[broken] == IssueCode.NEGATIVE).sum())
@@ -380,7 +380,7 @@ class SpectrumTable:
             parsed.issues.append(SpectrumIssue.from_code(self.issue[spectrum], spectrum=position, line=line))
 
     def broken(self, rows: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the ascending indices of the spectra with an issue; if `rows` is given, only of the spectra in this mask."""
+        """Return the indices of the spectra with an issue, ascending; the mask `rows` limits them to some spectra."""
         has_issue = self.issue != IssueCode.NONE
         return np.flatnonzero(has_issue if rows is None else has_issue & rows)
 
@@ -705,7 +705,7 @@ def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
 
 
 def _other_precursors(table: SpectrumTable, rows: NDArray[np.int64]) -> OtherPrecursors:
-    """Return the further precursors of the spectra in `rows`; spectra are numbered by position in `rows`."""
+    """Return the precursors after the first of the spectra in `rows`; spectra are numbered by position in `rows`."""
     if not table.other_precursors:
         return OtherPrecursors.none()
     position = {row: i for i, row in enumerate(rows.tolist())}

@@ -135,12 +135,12 @@ class TagTable:
         return is_named
 
     def opening(self, element: str) -> NDArray[np.bool_]:
-        """Return True for each tag that starts an element, also for empty elements, (n,)."""
+        """Return True for each tag that starts an element, including tags of empty elements, (n,)."""
         is_opening: NDArray[np.bool_] = self.named(element) & ((self.kind == TagKind.START) | (self.kind == TagKind.EMPTY))
         return is_opening
 
     def depth(self, element: str) -> NDArray[np.int64]:
-        """Return the number of elements of a name that are open after each tag, (n,)."""
+        """Return the number of open elements with the name `element` after each tag, (n,)."""
         here = self.named(element)
         return np.cumsum((here & (self.kind == TagKind.START)).astype(np.int64) - (here & (self.kind == TagKind.END)))
 
@@ -243,6 +243,6 @@ def check_tags(n: int, path: Path) -> None:
     if n > MAXIMUM_TAGS:
         raise InputError(
             path,
-            f"more than {MAXIMUM_TAGS:,} XML tags belong to one spectrum",
+            f"more than {MAXIMUM_TAGS:,} XML tags in one spectrum",
             remedy="Convert it again",
         )

@@ -151,7 +151,7 @@ def _left_out(path: Path, n: int, first: Sequence[tuple[int, str]]) -> str:
         return ""
     shown = "; ".join(f"line {number}: {shortened(line, 60)!r}" for number, line in first)
     lines = f"{n:,} {'line is' if n == 1 else 'lines are'}"
-    return f"{path}: {lines} left out, which are neither BED nor GFF3 ({shown}). Correct their numbers"
+    return f"{path}: {lines} left out: neither BED nor GFF3 ({shown}). Correct the positions in these lines"
 
 
 def _lines(source: ByteSource, progress: Progress) -> Iterator[tuple[int, str]]:

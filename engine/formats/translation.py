@@ -1,4 +1,4 @@
-"""Translation of nucleotide databases in their reading frames, which are named by their positions.
+"""Translation of nucleotide databases into the proteins of their reading frames, which are named by their positions.
 
 A reading frame is the sequence between two stop codons, or between a stop codon and an end of the sequence. The start of the gene in a
 reading frame is unknown and not needed to find peptides. Genetic codes are NCBI's
@@ -93,7 +93,7 @@ class Translation:
         _codons(self.genetic_code)
 
     def content(self) -> dict[str, Any]:
-        """Return all settings that determine the proteins, for cache keys, with the codons in place of the number of the code."""
+        """Return all settings that determine the proteins, for cache keys; the codons represent the genetic code, not its number."""
         codons = hashlib.sha256(_codons(self.genetic_code).tobytes()).hexdigest()
         return {"direction": self.direction, "codons": codons, "minimum_length": self.minimum_length}
 
@@ -164,8 +164,8 @@ def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
 def _codons(genetic_code: int) -> NDArray[np.uint8]:
     """Return the residue of each triplet of base sets, numbered as in `proteoscope.kernels.cpu.translation`, (4096,).
 
-    X means an invalid codon or several residues. A codon that may be both a stop and a residue (codes 27, 28 and 31) is read as the
-    residue, as in Biopython.
+    X means an invalid codon, or a codon with several possible residues. A codon that may be a stop or a residue (codes 27, 28 and 31) is
+    read as the residue, as in Biopython.
     """
     from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id  # slow to import: only annotated or translated sequences need it
 

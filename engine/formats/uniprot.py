@@ -110,7 +110,7 @@ class SwissProtText:
 
 
 def _without_broken_features(entry: str) -> tuple[str, int]:
-    """Parse each feature alone; return the entry without the features that fail, and the number of these features."""
+    """Parse each feature separately; return the entry without the features that fail, and the number of these features."""
     n_broken = 0
 
     def retain(feature: re.Match[str]) -> str:
@@ -143,7 +143,7 @@ def _with_line_ends(text: bytes) -> bytes:
 
 def _text_feature(feature: Any) -> FeatureRow | None:
     kind = kind_code(feature.type)
-    if kind < 0 or feature.location.ref:  # of another isoform
+    if kind < 0 or feature.location.ref:  # the position is in another isoform
         return None
     qualifiers = feature.qualifiers
     text = _EVIDENCE.sub("", qualifiers.get("note") or qualifiers.get("description") or qualifiers.get("ligand") or "")
@@ -247,7 +247,7 @@ class UniprotXml:
 
 
 def _without_broken_elements(entry: bytes, head: bytes) -> tuple[bytes, int]:
-    """Parse each feature of an entry alone; return the XML without the features that fail, and the number of these features."""
+    """Parse each feature of an entry separately; return the XML without the features that fail, and the number of these features."""
     n_broken = 0
 
     def retain(feature: re.Match[bytes]) -> bytes:

@@ -39,7 +39,7 @@ _PROGRAMS = {
 
 
 OPENTIMSPY = "opentimspy"
-"""Package that reads timsTOF runs in this process without the vendor's library; an installed converter is used instead if there is one."""
+"""Package that reads timsTOF runs in this process without the vendor's library; an installed converter takes precedence."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ _FOLDERS: tuple[tuple[tuple[str, ...], VendorFormat], ...] = (
 
 
 def vendor_format(path: Path) -> VendorFormat | None:
-    """Return the vendor format of a file or folder; None for other formats, or if it cannot be inspected."""
+    """Return the vendor format of a file or folder; None if the format is another, or if the path cannot be inspected."""
     try:
         if path.is_dir():
             names = {entry.name.lower() for entry in os.scandir(path)}
@@ -111,7 +111,7 @@ def unreadable(path: Path, vendor: VendorFormat) -> InputError:
     return InputError(
         path,
         f"is {vendor.name}, which cannot be read without the vendor's libraries",
-        remedy=f"Convert it to mzML with {programs} (ProteoWizard), or install that on the PATH, to convert it automatically{extra}",
+        remedy=f"Convert it to mzML with {programs} (ProteoWizard), or install the converter on the PATH for automatic conversion{extra}",
     )
 
 

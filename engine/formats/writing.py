@@ -26,7 +26,7 @@ class SpectrumWriter(Protocol):
         """Return the text before the first spectrum; `rows` are the indices of the spectra to write, shape (n,), in this order."""
 
     def text(self, rows: NDArray[np.int64]) -> Any:
-        """Format the spectra `rows`, which are consecutive in the file; the result is passed to `written`."""
+        """Format the spectra `rows`, which will be consecutive in the file; the result is passed to `written`."""
 
     def written(self, text: Any) -> bytes:
         """Return the bytes of a result of `text`; called in the order of the file."""
@@ -36,12 +36,12 @@ class SpectrumWriter(Protocol):
 
 
 def written_formats() -> tuple[FileFormat, ...]:
-    """Return the formats that spectra can be written in."""
+    """Return the formats in which spectra can be written."""
     return tuple(file_format for file_format in select_formats("spectra") if file_format.writer)
 
 
 def spectrum_format(name: str) -> FileFormat:
-    """Return the format for writing spectra from the name of a format or the name of a file.
+    """Return the format for writing spectra that a format name or a file name indicates.
 
     Raises
     ------

@@ -264,12 +264,12 @@ def test_estimate_rejects_workers_for_searches_without_workloads(search, inputs,
 @pytest.mark.parametrize(
     ("command", "output"),
     [
-        (["import", SPECTRA, "--spectra", OTHERS], "is mzML, where results of a search engine belong. Give it with --spectra."),
+        (["import", SPECTRA, "--spectra", OTHERS], "is mzML, not results of a search engine. Give it with --spectra."),
         (
             ["import", "hits.sage.tsv", "--spectra", DATABASE],
-            "is a FASTA file of sequences, where spectra belong. Give it as the database.",
+            "is a FASTA file of sequences, not a file of spectra. Give it as the database.",
         ),
-        (["identify", SPECTRA, "--database", "hits.sage.tsv"], "holds identifications (Sage), where a FASTA file of proteins belongs."),
+        (["identify", SPECTRA, "--database", "hits.sage.tsv"], "contains identifications (Sage); expected a FASTA file of proteins."),
     ],
 )
 def test_estimate_reports_wrong_file_type_like_the_search(command, output, inputs, tmp_path, own_cache, capsys):

@@ -44,7 +44,7 @@ _NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
 _ROWS = 500
 _LONGEST_PROTEINS = 1 << 14  # maximum length of all accessions of an entry
 _MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
-"""Maximum numbers of modifications and of proteins per spectrum, and number of rows that each table may have beyond this."""
+"""Maximum numbers of modifications and of proteins per spectrum, and number of additional rows that each table may have."""
 _PEAKS_AT_ONCE = 1 << 20
 
 
@@ -69,7 +69,7 @@ def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress)
     """
     path = source.path
     if source.is_gzip:
-        raise InputError(path, "is a packed database", remedy="Unpack it first")
+        raise InputError(path, "is a compressed database", remedy="Unpack it first")
     log = path.with_name(f"{path.name}-wal")
     if log.is_file() and log.stat().st_size:
         progress.message(
@@ -88,7 +88,7 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
     if name := computed_table(connection, _TABLES):
         raise InputError(
             source.path,
-            f"the database has no table {name}, or a computed one: it is not a library of BiblioSpec",
+            f"the database has no table {name}, or it is a view or has computed columns: it is not a library of BiblioSpec",
             remedy="Give another library",
         )
     present = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(RefSpectra)")}
@@ -202,7 +202,7 @@ def _entry(
     entry.formula, entry.inchikey, entry.adduct = (str(text or "") for text in (formula, inchikey, adduct))
     nothing = np.empty(0)
     if not (isinstance(charge, int) and isinstance(mz, float | int) and isinstance(n_peaks, int) and 0 <= n_peaks <= MAXIMUM_PEAKS):
-        entry.issue = "a number of it is missing or of another kind"
+        entry.issue = "one of its numbers is missing or is not a number"
         return entry, nothing, nothing
     entry.charge = charge if charge > -1000 and charge < 1000 else 1000
     if entry.charge > 0 and adduct_charge(entry.adduct) < 0:

@@ -224,7 +224,7 @@ class LibraryCollector:
         """Return the accessions of an entry in the form of `SpectralLibrary.proteins`, truncated after the last accession that fits."""
         joined = PROTEIN_SEPARATOR.join(map(self._escape, entry.proteins))
         if len(joined) > _MAXIMUM_TEXT:
-            self._remark("of a long list of proteins only the first are used", entry.line)
+            self._remark("it lists too many proteins, and only the first are used", entry.line)
             joined = joined[: _MAXIMUM_TEXT + 1].rpartition(PROTEIN_SEPARATOR)[0]
         return joined or None
 
@@ -422,11 +422,11 @@ def _check_entry(entry: Entry) -> str:
 
 def _check_peaks(n_announced: int, n_peaks: int, n_left: int, *, is_out_of_bounds: bool) -> str:
     if n_announced >= 0 and n_announced != n_peaks:
-        return "its number of peaks is not the declared one"
+        return "its number of peaks differs from the declared number"
     if n_peaks > MAXIMUM_PEAKS:
         return f"it has more than {MAXIMUM_PEAKS:,} peaks"
     if is_out_of_bounds:
-        return "a peak has an m/z or an intensity that is not a number or out of bounds"
+        return "a peak has an m/z or an intensity that is not a number or is out of bounds"
     return "" if n_left else "it has no peak"
 
 

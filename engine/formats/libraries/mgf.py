@@ -80,12 +80,12 @@ class MgfLibrary(TextLibrary):
             if sign:
                 fields.setdefault(key.strip().upper(), value.strip())
             elif text[:1] not in "#;!/" and text not in ("BEGIN IONS", "END IONS"):
-                issue = "a line of it is neither a peak nor a known entry"
+                issue = "one of its lines is neither a peak nor of the form KEY=VALUE"
         entry = Entry(lines[0][0], next((fields[key] for key in _KEYS_OF_NAMES if fields.get(key)), ""), issue=issue)
         if not any(text == "END IONS" for _, text in lines):
             entry.issue = "it has no END IONS: it is cut off"
         if fields.get("MSLEVEL", "").strip() == "1":
-            entry.issue = "it is a spectrum of MSLEVEL=1, not one of fragments"
+            entry.issue = "it is an MS1 spectrum (MSLEVEL=1), not a fragment spectrum"
         entry.formula = fields.get("FORMULA", "") or fields.get("MOLECULAR_FORMULA", "")
         entry.inchikey = fields.get("INCHIKEY", "") or fields.get("INCHIAUX", "")
         entry.adduct = fields.get("ADDUCT", "") or fields.get("PRECURSOR_TYPE", "")

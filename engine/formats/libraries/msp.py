@@ -128,7 +128,7 @@ class MspLibrary(TextLibrary):
         for _, text in lines:
             key, colon, value = text.partition(":")
             if not colon:
-                # Lines without a key matter only if the entry declares no number of peaks, which would reveal a misread peak.
+                # A declared number of peaks reveals misread peaks; only without it do lines without a key make the entry invalid.
                 has_words = has_words or not text.startswith("#")
                 continue
             key, value = _plain(key), value.strip()
@@ -150,7 +150,7 @@ class MspLibrary(TextLibrary):
         _take_numbers(entry, fields, pairs, self._decimal)
         _take_proteins(entry, pairs)
         if has_words and entry.n_announced < 0:
-            entry.issue = entry.issue or "a line of it is neither a peak nor a key and its value"
+            entry.issue = entry.issue or "one of its lines is neither a peak nor of the form KEY: VALUE"
         return entry
 
 

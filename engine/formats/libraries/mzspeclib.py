@@ -47,7 +47,7 @@ USED_TERMS = frozenset(
 )
 """Terms of the attributes that are read; others are ignored."""
 _MAXIMUM_OF_SETS = 1_000
-"""Maximum number of attributes that an entry may take from sets, since each use of a set needs the time to read the whole set."""
+"""Maximum number of attributes that an entry may take from sets, since each use of a set takes as long as reading the whole set."""
 
 
 class Attribute(NamedTuple):
@@ -109,7 +109,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     """
     entry = Entry(line)
     if len(analytes) > 1:
-        entry.issue = "it is of several analytes together"
+        entry.issue = "it has several analytes"
         return entry
     attributes: list[Attribute] = []
     for direct, named in ((spectrum, sets.spectrum), (analytes[0] if analytes else [], sets.analyte)):
@@ -117,7 +117,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
         n_of_sets = sum(map(len, used))
         sets.unfolding.add(ATTRIBUTES, min(n_of_sets, _MAXIMUM_OF_SETS))
         if n_of_sets > _MAXIMUM_OF_SETS:
-            entry.issue = f"its attribute sets hold more than {_MAXIMUM_OF_SETS:,} attributes"
+            entry.issue = f"its attribute sets contain more than {_MAXIMUM_OF_SETS:,} attributes"
             return entry
         attributes += [*direct, *chain.from_iterable(used)]
     by_term: dict[str, Attribute] = {}

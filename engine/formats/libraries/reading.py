@@ -51,14 +51,14 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
             reader = written_as.reader if written_as.content == "libraries" else written_as.library_reader
             if reader is None:
                 remedy = "Give it as SPECTRA" if written_as.content == "spectra" else f"Give {format_names('libraries')}"
-                raise InputError(path, f"is {written_as.name}, where a spectral library belongs", remedy=remedy)
+                raise InputError(path, f"is {written_as.name}, not a spectral library", remedy=remedy)
             progress.stage(f"Reading {path.name}", source.size)
             library.begin(source.unfolding)
             reader()(source, library, progress)
         line, reason = library.first_issue()
         if not library.n_taken:
             if not library.n_read:
-                raise InputError(path, "holds no spectrum", remedy="Give another library")
+                raise InputError(path, "contains no spectrum", remedy="Give another library")
             raise InputError(
                 path,
                 f"has no usable entry; the first: {reason}",

@@ -216,7 +216,7 @@ class TextLibrary(ABC):
         for owner, (start, stop) in zip(owners.tolist(), scan.table[unread[firsts], :2].tolist(), strict=True):
             content = scan.data[start : min(stop, start + _MAXIMUM_LINE_BYTES)]
             has_comma = self._decimal == POINT and _DECIMAL_COMMA.search(content)
-            broken[owner] = "a number of a peak has a comma, and no decimal point" if has_comma else "a number of a peak cannot be read"
+            broken[owner] = "a number in a peak has a comma, not a point" if has_comma else "a number in a peak cannot be read"
         return broken, too_long
 
     def _packed_peaks(self, entry: Entry, n_peaks: int, text: bytes) -> _Peaks | None:
@@ -273,7 +273,7 @@ def _read_entry_peaks(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return offsets, m/z and intensities of the peaks of all entries.
 
-    `packed` contains the peaks of entries whose scanned peaks are replaced.
+    `packed` contains, by entry, the peaks that replace the scanned peaks.
     """
     if not packed:
         return segment_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]

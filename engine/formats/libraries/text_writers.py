@@ -246,7 +246,7 @@ class MspWriter:
                     "\nMW: ",
                     number_texts(mz * entries.charge, _MASS_DECIMALS),
                 ),
-                # MoNA's lines of the precursor, for readers that do not parse NIST's comment.
+                # Lines of the precursor as in MoNA's files, for readers that do not parse NIST's comment.
                 *("\nPrecursorMZ: ", number_texts(mz, _MASS_DECIMALS), "\nCharge: ", number_texts(entries.charge)),
                 *(f"\nComment: Spec={_MSP_ORIGINS[entries.origin]} Mods=", _quoted(modifications)),
                 *(" Parent=", number_texts(mz, _MASS_DECIMALS)),

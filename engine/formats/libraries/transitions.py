@@ -78,7 +78,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
             name, parsed = noted[peptide[row]]
             entry = Entry(int(cells.line[row]), f"{name}/{charge[row]}", parsed, _split(accessions))
             entry.charge, entry.precursor_mz, entry.is_decoy = int(charge[row]), float(precursor_mz[row]), bool(is_decoy[row])
-            entry.issue = "its peptide cannot be read" if parsed is None else "a number or a row of it cannot be read" if broken else ""
+            entry.issue = "its peptide cannot be read" if parsed is None else "one of its numbers or rows cannot be read" if broken else ""
             entries.append(entry)
         positions = bounds[begin : begin + _BATCH + 1]
         fragments = order[positions[0] : positions[-1]]

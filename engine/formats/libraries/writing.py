@@ -102,4 +102,4 @@ def write_library(
     )
     if n := getattr(writer, "n_escaped", 0):
         entries = "1 entry names" if n == 1 else f"{n:,} entries name"
-        progress.message(f"{out.name}: {entries} proteins with commas or quotes, which the format needs; they are {ESCAPES}", "warning")
+        progress.message(f"{out.name}: {entries} proteins with commas or quotes, which are delimiters; they are {ESCAPES}", "warning")

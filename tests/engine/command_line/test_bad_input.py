@@ -62,7 +62,7 @@ SPECTRA = {
     ),
     "garbage": ("a.mzML", lambda: GARBAGE, "binary data in no known format"),
     "garbage without a suffix": ("a", lambda: GARBAGE, "binary data in no known format"),
-    "sequences": ("a.mzML", lambda: PROTEINS.encode(), "is a FASTA file of sequences, where spectra belong"),
+    "sequences": ("a.mzML", lambda: PROTEINS.encode(), "is a FASTA file of sequences, not a file of spectra"),
     "no MS2": ("a.mzML", lambda: sample_without(b'name="ms level" value="2"', b'name="ms level" value="1"'), "no MS2 spectra"),
 }
 
@@ -109,7 +109,7 @@ def test_invalid_spectrum_is_skipped_unless_strict(work, refused, capsys):
 DATABASES = {
     "empty": (b"", "is empty"),
     "garbage": (GARBAGE, "binary data"),
-    "spectra": (SPECTRUM.encode(), "is a file of spectra (MGF), where a FASTA file of proteins belongs"),
+    "spectra": (SPECTRUM.encode(), "is a file of spectra (MGF); expected a FASTA file of proteins"),
     "decoys only": (PROTEINS.replace(">", ">DECOY_").encode(), "every protein is a decoy"),
     "some decoys": ((PROTEINS + PROTEINS.replace(">", ">DECOY_")).encode(), "2 proteins have names of decoys (the first is DECOY_"),
     "decoys of another name": (PROTEINS.replace(">", ">rev_").encode(), "every accession begins with 'rev_'"),

@@ -234,7 +234,7 @@ CASES: dict[str, Hostile] = {
         lambda: gzipped(b"BEGIN IONS\nPEPMASS=5\n" + b"1 1\n" * 5000 + b"END IONS\n", 20 * MILLION, size=MILLION // 4),
         "expands to more than [0-9,]+ peaks",
     ),
-    "tags without an end": Hostile(lambda: gzipped(b"<scan/>", 50 * MILLION, MZML + b"<spectrum>", size=MILLION), "XML tags belong to one"),
+    "tags without an end": Hostile(lambda: gzipped(b"<scan/>", 50 * MILLION, MZML + b"<spectrum>", size=MILLION), "XML tags in one"),
     "an array of 87 million": Hostile(lambda: MZML + zipped_spectrum(87 * MILLION) + MZML_END, "more than 2,097,152 peaks"),
     "arrays of two million": Hostile(
         lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) * 20 + MZML_END, "unpack to more than 4,194,304 peaks"
@@ -264,7 +264,7 @@ CASES: dict[str, Hostile] = {
     "MS3 of one number two million times": Hostile(lambda: ms3_mzml(1, 2 * MILLION), "expands to more than [0-9,]+ peaks", "MS3 reporters"),
     "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "MS3 reporters"),
     "a large profile": Hostile(large_profile, "read 1"),
-    "terms of a group, again and again": Hostile(many_references, "XML tags belong to one spectrum"),
+    "terms of a group, again and again": Hostile(many_references, "XML tags in one spectrum"),
     # One invalid spectrum among valid ones.
     "precursor of 1e308": Hostile(lambda: mgf_spectrum("PEPMASS=1e308"), "the precursor m/z is larger than 100,000", skipped="read 1"),
     "precursor of 1e308 in mzML": Hostile(

@@ -84,10 +84,10 @@ def test_file_without_read_permission_is_rejected(written: Callable[..., Path]) 
 
 
 def test_error_recognises_spectra_given_as_proteins_and_the_reverse(written: Callable[..., Path], make: Any) -> None:
-    with pytest.raises(InputError, match=r"is a FASTA file.*where spectra belong.*database"):
+    with pytest.raises(InputError, match=r"is a FASTA file.*not a file of spectra.*database"):
         read_spectra([written(">P1\nACD\n", "run.mgf")])
     for content, name in ((MGF, "MGF"), (make.mzml(make.mzml_spectrum()), "mzML"), (make.mzxml(make.mzxml_scan(1)), "mzXML")):
-        with pytest.raises(InputError, match=rf"is a file of spectra \({name}\), where a FASTA file"):
+        with pytest.raises(InputError, match=rf"is a file of spectra \({name}\); expected a FASTA file"):
             read_proteins([written(content, "proteins.fasta")])
 
 

@@ -205,7 +205,7 @@ def test_read_tdf_stops_at_cancel(run: Path) -> None:
         ("ALTER TABLE Precursors ADD COLUMN x AS (zeroblob(900000000))", "has no table Precursors, or a computed one"),
         ("ALTER TABLE GlobalMetadata ADD COLUMN x AS (zeroblob(900000000))", "has no table GlobalMetadata, or a computed one"),
         ("UPDATE Frames SET Time = zeroblob(40000000)", "cannot be read .*too big"),
-        ("UPDATE Frames SET Id = 1e18 WHERE Id = 3; UPDATE PasefFrameMsMsInfo SET Frame = 1e18 WHERE Frame = 3", "do not fit together"),
+        ("UPDATE Frames SET Id = 1e18 WHERE Id = 3; UPDATE PasefFrameMsMsInfo SET Frame = 1e18 WHERE Frame = 3", "are inconsistent"),
         ("UPDATE Frames SET Time = 'noon'", "cannot be read"),
         ("UPDATE Frames SET TimsId = 1000000", "cannot be read"),
         ("UPDATE Frames SET NumScans = 3", "cannot be read"),

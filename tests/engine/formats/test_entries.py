@@ -166,7 +166,7 @@ BROKEN = {
     "an entity": (XML.replace("Protein one", "&bomb;", 1), r"line 6: the XML is broken \(undefined entity"),
     "XML without sequence": (XML.replace('length="58"', 'length="57"'), r"the sequence has 58 residues, and its element declares 57"),
     "a record cut off": (GENBANK[:-4], r"line 1: the last record is cut off"),
-    "two records in one": (GENBANK.replace("//\n", "") + GENBANK, r"line 1: the record is cut off: another begins in it"),
+    "two records in one": (GENBANK.replace("//\n", "") + GENBANK, r"line 1: the record is cut off: another record begins before its end"),
     "a record too short": (GENBANK.replace("mkwvtfisll", "mkwv"), r"line 1: the sequence has 59 residues, and the record declares 65"),
     "a record with a reference to its sequence": (
         GENBANK[: GENBANK.index("ORIGIN")] + "CONTIG      join(AB1.1:1..65)\n//\n",
@@ -245,7 +245,7 @@ def test_feature_with_an_invalid_position_is_reported(written: Callable[..., Pat
     whole = read_proteins([written(SWISS, "whole.dat")])
     assert proteins.residues.tolist() == whole.residues.tolist()
     assert set(FEATURES) - set(list_features(proteins, 0)) == {feature for feature in FEATURES if (feature[1], feature[2]) == (3, 7)}
-    assert any("1 feature whose place" in text or "1 feature that lies outside" in text for text in map(str, progress.messages))
+    assert any("1 feature with an invalid" in text or "1 feature that lies outside" in text for text in map(str, progress.messages))
 
 
 def test_invalid_position_in_xml_skips_only_that_feature(written: Callable[..., Path]) -> None:
@@ -262,7 +262,7 @@ def test_invalid_position_in_xml_skips_only_that_feature(written: Callable[..., 
     proteins = read_proteins([written(text, "database.xml")], progress=progress)
     assert [proteins.accession(i) for i in range(len(proteins))] == [f"sp|{name}|N{name}" for name in places]
     assert proteins.features is not None and proteins.features.first.tolist() == [1, 2, 3, 4]
-    assert any("2 features whose places" in text for text in map(str, progress.messages))
+    assert any("2 features with an invalid" in text for text in map(str, progress.messages))
 
 
 BROKEN_PLACES = ("x..y", "3..7..9", "join(1..2,", "complement(2..", "99999999999999999999..7", "P1:Q2:5..9")
@@ -276,7 +276,7 @@ def test_broken_genbank_feature_does_not_affect_other_features(written: Callable
     assert proteins.residues.tolist() == whole.residues.tolist()
     remaining = [feature for feature in list_features(whole, 0) if (feature[1], feature[2]) != (20, 60)]
     assert list_features(proteins, 0) == remaining and len(remaining) == len(list_features(whole, 0)) - 1
-    assert any("1 feature whose place or text is broken left out" in text for text in map(str, progress.messages))
+    assert any("1 feature with an invalid position or text left out" in text for text in map(str, progress.messages))
 
 
 @pytest.mark.parametrize("place", BROKEN_PLACES)
@@ -286,8 +286,8 @@ def test_broken_coding_sequence_is_skipped_and_reported(written: Callable[..., P
     proteins = read_proteins([written(text.replace(" 1..24\n", f" {place}\n"), "contig.dat")], progress=progress)
     assert [proteins.accession(i) for i in range(len(proteins))] == ["TOY_2"]
     n = text.count(" 1..24\n")  # the gene with the same location is a second feature
-    message = "1 feature whose place or text is" if n == 1 else f"{n} features whose places or texts are"
-    assert any(f"{message} broken left out" in line for line in map(str, progress.messages))
+    message = f"{n} feature{'s' * (n > 1)} with an invalid position or text"
+    assert any(f"{message} left out" in line for line in map(str, progress.messages))
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
@@ -295,7 +295,7 @@ def test_unterminated_quote_skips_only_that_feature(written: Callable[..., Path]
     progress = RecordingProgress(Progress())
     proteins = read_proteins([written(text.replace('"MKWVTFI"', '"MKWVTFI'), "contig.dat")], progress=progress)
     assert [proteins.accession(i) for i in range(len(proteins))] == ["TOY_2"]
-    assert any("1 feature whose place or text is broken left out" in line for line in map(str, progress.messages))
+    assert any("1 feature with an invalid position or text left out" in line for line in map(str, progress.messages))
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])

@@ -90,7 +90,7 @@ def test_fasta_accession_with_two_sequences_is_rejected(written: Callable[..., P
     first = written(">P1\nACD\n>P2\nEFG\n", "one.fasta")
     second = written("\n>P1\nACE\n", "other.fasta")
     with pytest.raises(
-        InputError, match=r"other\.fasta, line 2: the accession P1 has another sequence here than in .*one\.fasta, line 1\. Rename"
+        InputError, match=r"other\.fasta, line 2: the accession P1 has a different sequence in .*one\.fasta, line 1\. Rename"
     ):
         read_proteins([first, second])
 
@@ -102,7 +102,7 @@ def test_fasta_accession_with_two_sequences_is_rejected(written: Callable[..., P
         (">P1\nAC\x01D\n", r"line 2: byte 1 is not a residue"),
         (">P1\nACD\n>\nEFG\n", r"line 3: the record has no name"),
         (";x\nACD\n>P1\nACD\n", r"line 1: is in no known format"),
-        (">P1\n>P2\n*\n", r"there is no protein sequence in it"),
+        (">P1\n>P2\n*\n", r"it contains no protein sequence"),
         (">c1\n" + "ACGTN" * 300 + "\n", r"the sequences are nucleotides"),
     ],
 )

@@ -62,7 +62,7 @@ def test_open_features_rejects_files_with_unknown_feature_kinds(tmp_path: Path) 
     write_features(tmp_path, Features.from_rows(ROWS))
     path = tmp_path / "feature_kinds.json"
     path.write_text(json.dumps({"kinds": "something else"}))
-    with pytest.raises(InvalidIndexError, match="other kinds"):
+    with pytest.raises(InvalidIndexError, match="feature kinds differ"):
         open_features(tmp_path, OFFSETS)
 
 

@@ -201,5 +201,5 @@ def test_ambiguous_peak_separators_are_rejected(tmp_path: Path) -> None:
     """53,6309 and 241 are m/z and intensity with a decimal comma, or a peak and another number."""
     path = tmp_path / "a.msp"
     path.write_text("Name: a\nPrecursorMZ: 300.5\nNum Peaks: 2\n53,6309\t241\n78,2337\t275\n")
-    with pytest.raises(InputError, match="a number of a peak has a comma"):
+    with pytest.raises(InputError, match="a number in a peak has a comma"):
         read_libraries([path])

@@ -283,7 +283,7 @@ def test_read_identifications_joins_files_of_a_format(tmp_path):
 
 
 def test_readers_reject_spectra_as_results_and_results_as_spectra(spectra, tmp_path):
-    with pytest.raises(InputError, match="is MGF, where results of a search engine belong"):
+    with pytest.raises(InputError, match="is MGF, not results of a search engine"):
         read_identifications([spectra])
     from proteoscope.engine.formats import read_spectra
 

@@ -108,7 +108,7 @@ def test_library_search_accepts_annotated_mgf_as_library(files, tmp_path, capsys
     assert matches.items() >= planted().items()
     (tmp_path / "list.ms2").write_text("H\tx\nS\t1\t1\t500.0\nZ\t2\t999.0\n100 1\n")
     assert main(["estimate", *command[:3], str(tmp_path / "list.ms2"), *command[4:]]) == 2
-    assert "is MS2, where a spectral library belongs. Give it as SPECTRA" in capsys.readouterr().err
+    assert "is MS2, not a spectral library. Give it as SPECTRA" in capsys.readouterr().err
 
 
 def test_open_library_search_finds_and_names_mass_shifts(files, tmp_path):

@@ -49,7 +49,7 @@ def test_file_list_error_for_an_unknown_file_lists_accepted_formats(tmp_path: Pa
         ("greeting.txt", "is text in no known format"),
         ("paper.pdf", "PDF"),
         ("figure.png", "is a PNG picture"),
-        ("run.bin", "holds binary data in no known format"),
+        ("run.bin", "contains binary data in no known format"),
     ):
         files.clear()
         files.add([tmp_path / name])

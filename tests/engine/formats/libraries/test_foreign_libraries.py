@@ -134,7 +134,7 @@ def test_ambiguous_msp_peaks_without_count_are_rejected(tmp_path: Path, text: st
         (("PrecursorMZ: 300.5", "PrecursorMZ: 300.5\nPRECURSOR_MZ: 301"), "two different values of PRECURSOR_MZ"),
         (("Charge: 2", "Charge: two"), "its charge is not a whole number"),
         (("Num Peaks: 1", "Num Peaks: one"), "its number of peaks is not a whole number"),
-        (("50.5 1", "50.5 1,158.3"), "a number of a peak has a comma"),
+        (("50.5 1", "50.5 1,158.3"), "a number in a peak has a comma"),
     ],
 )
 def test_unreadable_msp_entry_is_counted(tmp_path: Path, change: tuple[str, str], reason: str) -> None:

@@ -77,7 +77,7 @@ REFUSED = {
         "DROP TABLE RefSpectraPeaks; CREATE TABLE RefSpectraPeaks (RefSpectraID INTEGER, peakMZ BLOB AS (zeroblob(16000000)),"
         " peakIntensity BLOB AS (zeroblob(8000000))); UPDATE RefSpectra SET numPeaks = 2000000;"
         " INSERT INTO RefSpectraPeaks (RefSpectraID) SELECT id FROM RefSpectra",
-        "no table RefSpectraPeaks, or a computed one",
+        "no table RefSpectraPeaks, or it is a view",
     ),
     "a virtual table": (
         "DROP TABLE RefSpectraPeaks; CREATE VIRTUAL TABLE RefSpectraPeaks USING fts5(RefSpectraID, peakMZ, peakIntensity)",

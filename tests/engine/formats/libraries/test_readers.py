@@ -289,12 +289,12 @@ def test_several_library_files_are_concatenated(tmp_path: Path) -> None:
 
 
 BROKEN = {
-    "cut off": (MSP[: MSP.index("110.0713")], 1, "its number of peaks is not the declared"),
+    "cut off": (MSP[: MSP.index("110.0713")], 1, "its number of peaks differs from the declared"),
     "a number": (MSP.replace("100.25\t20", "100.25\tmany"), 1, "number of a peak cannot be read"),
-    "not a number": (MSP.replace("100.25\t20", "100.25\tnan"), 1, "not a number or out of"),
+    "not a number": (MSP.replace("100.25\t20", "100.25\tnan"), 1, "not a number or is out of"),
     "beyond": (MSP.replace("100.25\t20", "1e300\t20"), 1, "out of bounds"),
     "negative m/z": (MSP.replace("100.25\t20", "-100.25\t20"), 1, "out of bounds"),
-    "announced": (MSP.replace("Num peaks: 3", "Num peaks: 1000000000"), 1, "its number of peaks is not the declared"),
+    "announced": (MSP.replace("Num peaks: 3", "Num peaks: 1000000000"), 1, "its number of peaks differs from the declared"),
     "charge": (MSP.replace("K/2", "K/99"), 1, "its charge is beyond"),
     "modification": (MSP.replace("CAM", "Unlisted"), 1, "modification of its peptide is not known"),
     "modifications": (MSP.replace("Mods=3/", "Mods=7/"), 1, "modifications of its peptide cannot be read"),
@@ -322,7 +322,7 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "JSON cut off": (b'{"format_version": "MS:1003186", "a": "MS:1003186", "spectra": [{"mzs": [1', "JSON is broken"),
     "no spectra": (b'{"a": "MS:1003186"}', "no list of spectra"),
     "a database": (b"SQLite format 3\0 RefSpectra " + b"\xff" * 5000, "database cannot be read"),
-    "a FASTA file": (b">P1\nPEPTIDE\n", "where a spectral library belongs"),
+    "a FASTA file": (b">P1\nPEPTIDE\n", "not a spectral library"),
     "a cut table": (b"PrecursorMz\tProductMz\tLibraryIntensity\n1\t2\t3\n", "no column FullUniModPeptideName"),
 }
 
@@ -401,5 +401,5 @@ def test_mzspeclib_limit_counts_each_attribute_set_once(tmp_path: Path, n_attrib
         (result,) = read_libraries([path]).proteins.to_pylist()
         assert result == PROTEIN_SEPARATOR.join(f"P{i}" for i in range(n_attributes))
         return
-    with pytest.raises(InputError, match=r"line 1005: .*its attribute sets hold more than 1,000"):
+    with pytest.raises(InputError, match=r"line 1005: .*its attribute sets contain more than 1,000"):
         read_libraries([path])
