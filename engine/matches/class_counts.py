@@ -22,7 +22,7 @@ CLASSES = (
     "contaminant",
     "second pass",
 )
-"""Names of the classes. The first is the main class: both ends of the peptide are sites of the enzyme, and nothing else applies."""
+"""Names of the classes. The first is the main class: both ends of the peptide are sites of the enzyme, and no other class applies."""
 
 TRANSLATED = "reading frame"
 """Name of the main class if the database is translated from nucleotides."""
@@ -32,11 +32,11 @@ FEWEST_TARGETS = 20
 
 
 _CERTAINTY = ("targets", "decoys", "false_share_low", "false_share_high", "targets_at_5_percent")
-_MAXIMUM = 60  # classes, and characters of a name
+_MAXIMUM = 60  # maximum number of classes, and of characters in a name
 
 
 class ClassCounts(NamedTuple):
-    """PSMs of a class.
+    """Counts of the PSMs in a class.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ClassCounts(NamedTuple):
 
     @property
     def is_listed(self) -> bool:
-        """True if the class has a match, accepted or not; a class with decoys only is not worth a line."""
+        """True if the class contains a target, accepted or not; classes with decoys only are not listed."""
         return self.targets_of_any_score > 0
 
     def line(self, fdr: float) -> str:
@@ -70,12 +70,12 @@ class ClassCounts(NamedTuple):
         return f"  {self.name}: {self.text(fdr)}"
 
     def text(self, fdr: float) -> str:
-        """Return the accepted number with its uncertainty and the method, or why nothing is accepted."""
+        """Return the number of accepted matches with its uncertainty and the method, or the reason why none is accepted."""
         if not self.certainty:
             return f"no error rate: {counted(self.targets_of_any_score, 'match', 'matches')}, fewer than {FEWEST_TARGETS}; none is accepted"
         count = Count.from_acceptance(int(self.certainty["targets"]), "PSM", "PSMs", self.certainty, fdr)
         if not count.number and not (count.certainty and count.certainty.nothing_accepted):
-            # Without matches, the interval of the false fraction is 0 to 100 % and says nothing.
+            # Without accepted matches, the interval of the false fraction is 0 to 100 %, which is uninformative.
             return f"none of {counted(self.targets_of_any_score, 'match', 'matches')} is accepted ({self.method})"
         return f"{count.line().strip()} ({self.method})"
 

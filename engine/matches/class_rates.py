@@ -1,8 +1,8 @@
 """Error rates of classes of matches, estimated for each class separately and not for the whole list.
 
-Classes (such as semi-specific peptides, or mass shifts) differ in their fraction of false matches. At 1 % of all matches, a rare class may
-be mostly false. Classes are therefore fixed before the matches are rated. The number of targets of a class, at any score, determines how it
-is rated, so that the method does not depend on the accepted matches:
+Classes (such as semi-specific peptides, or mass shifts) differ in their fraction of false matches. If 1 % of all matches are false, the
+matches of a rare class may nevertheless be mostly false. Classes are therefore fixed before the matches are rated. The number of targets of
+a class, at any score, determines how it is rated, so that the method does not depend on the accepted matches:
 
 group-walk
     From 100 targets: at least the rate from group-walk (`proteoscope.engine.statistics.group_walk`), which controls the joint error rate of
@@ -13,16 +13,16 @@ transferred
 none
     Below 20 targets: no rate can be claimed, and nothing is accepted.
 own decoys
-    The main class (number 0, the matches that the search is about) at any size, a class that is the whole list, or the only class with 100
+    The main class (number 0, the ordinary matches of the search) at any size, a class that is the whole list, or the only class with 100
     targets.
 
-No rate is below the rate estimated from the decoys of the class itself. In a modification search (which has `class_leads`), all classes
-with at least 20 targets are rated by their own decoys only.
+No rate is lower than the rate estimated from the decoys of the class itself. In a modification search (which has `class_leads`), all
+classes with at least 20 targets are rated by their own decoys only.
 
 The observed decoys are increased by up to one expected decoy, which is estimated from the tail of the decoy score distribution
-(`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail use the tail of all classes, scaled to the number
-of decoys in the class plus one at its start. Some classes have higher scores than others because they give the scoring more freedom, as
-mass shifts do; candidates at lower ranks show this. The start of the tail is raised by this score advantage (`class_leads`).
+(`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail use the tail of all classes, scaled so that it
+starts at the number of decoys in the class plus one. Some classes have higher scores than others because they give the scoring more
+freedom, as mass shifts do; candidates at lower ranks show this. The start of the tail is raised by this score advantage (`class_leads`).
 
 Replicate spectra of a peptide that is not in the database match the same false peptide repeatedly. False matches are then not independent,
 and the first decoy reveals little about the targets that score higher. Error rates are therefore the larger of two estimates, except for
@@ -174,9 +174,9 @@ class _Level(NamedTuple):
     def expected(
         self, unit: NDArray[np.int64] | None, scale: ScoreScale | None, leads: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.float64], dict[int, float]]:
-        """Return the decoys expected at or above each score, of all matches and of the class, (2, n), and decoys per event by class.
+        """Return the expected number of decoys at or above each score, and the mean number of rows per decoy peptide.
 
-        The key -1 is that of all matches.
+        The former is an array (2, n): among all matches, and within the class. The latter is given by class; key -1 means all matches.
         """
         of_all, at_once = self._decoys(np.ones(len(self.score), np.bool_), unit)
         tail = DecoyTail.fit(of_all, scale)
@@ -275,7 +275,7 @@ def _posterior_errors(
     methods: dict[int, ClassRate],
     decoy_ratio: float,
 ) -> NDArray[np.float64]:
-    """Return the posterior error probability of each match in its class; small classes are not more certain than the whole list."""
+    """Return the posterior error probability of each match in its class; in small classes, at least that in the whole list."""
     result = np.full(len(score), np.nan)
     for number, method in methods.items():
         rows = match_class == number

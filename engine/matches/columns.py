@@ -407,7 +407,7 @@ def _are_whole_codons(first: Any, last: Any) -> bool:
 
 _OF_ENDS = (
     Rule(("modification_positions", "sequence"), "places modifications outside their peptides", _are_placed),
-    Rule(("proteins",), "holds peptides of no protein", _have_some),
+    Rule(("proteins",), "contains peptides without a protein", _have_some),
 )
 
 _SAVED_PSMS = " ".join(column.name for column in PSM_COLUMNS[: [column.name for column in PSM_COLUMNS].index("is_decoy") + 1])
@@ -447,7 +447,7 @@ SHIFTED_PSMS = Table.from_columns(
     rules=(
         *_OF_ENDS,
         Rule(("shift_position", "sequence"), "places shifts outside their peptides", _is_placed),
-        Rule(("shift_position", "modification_positions"), "places shifts where no modification is", _is_among),
+        Rule(("shift_position", "modification_positions"), "places mass shifts where the peptide has no modification", _is_among),
     ),
     more=FEATURE,
     takes_marks=True,
@@ -469,7 +469,7 @@ PROTEINS = Table.from_columns(
     "posterior_error_probability length is_decoy",
     links="group accessions is_decoy description",
     saved="group accessions description n_peptides n_unique_peptides n_psms coverage score q_value is_decoy",
-    rules=(Rule(("accessions",), "holds groups of no protein", _have_some),),
+    rules=(Rule(("accessions",), "contains groups without a protein", _have_some),),
 )
 PROTEINS_OF_SHIFTED = replace(
     PROTEINS,
@@ -535,6 +535,6 @@ READING_FRAMES = Table.from_columns(
         Column("last", "Last", "Position of the last nucleotide of the reading frame on the forward strand, from 1", "integer", 10, low=1),
         Column("strand", "Strand", "Strand of the reading frame: forward (+) or reverse (-)", width=6, pattern="[+-]"),
     ),
-    rules=(Rule(("first", "last"), "has reading frames of other than whole codons", _are_whole_codons),),
+    rules=(Rule(("first", "last"), "has reading frames that do not consist of whole codons", _are_whole_codons),),
 )
 """Description of the table of nucleotide positions of reading frames with identified peptides, for runs that translated nucleotides."""

@@ -347,7 +347,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
     """Return a run, its spectra, and the spectra identified at the run's false discovery rate."""
-    # The user chose this run, so every kind of run is accepted, even if other searches do not build on it.
+    # The user chose this run, so every kind of run is accepted, even kinds on which other searches cannot build.
     source = identified_run(project.folder, run, {finished.kind for finished in project.runs() if finished.id == run})
     progress.stage("Reading the spectra of the run")
     spectra = read_spectra_table(source.spectra)

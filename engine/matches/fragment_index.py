@@ -33,7 +33,7 @@ __all__ = ["FragmentIndexSearch"]
 
 _BUCKET_WIDTH = 0.1  # Da, bin width of the counts of peptidoforms
 _ADDITIONAL = 3  # additional candidates chosen by rounded scores
-_BYTES_OF_LISTED_FORM = 40  # transferred to a GPU, which creates the postings
+_BYTES_OF_LISTED_FORM = 40  # bytes transferred to a GPU per peptidoform; the GPU creates the postings
 _BYTES_OF_THREAD = 32 << 20  # memory per thread to sort the ions of a chunk
 _MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # per thread between checks for cancellation
 

@@ -1,14 +1,15 @@
 """Predicted intensities of fragment ions, and their agreement with the peaks of matches.
 
-A small network, delivered in `resources/fragmentation`, predicts the b, b2+, y and y2+ ions of each bond from residues and charge. Like its
-training data, it ignores modifications; labels that remove charge from fragments (TMT, iTRAQ) would need another network.
+A small network in `resources/fragmentation`, which is shipped with the program, predicts the b, b2+, y and y2+ ions of each bond from
+residues and charge. Like its training data, it ignores modifications; labels that remove charge from fragments (TMT, iTRAQ) would need
+another network.
 
 Instruments and collision energies favour certain ion types, or small fragments. A scale and an offset of the predicted logarithms are
 therefore fitted to the run for each ion type, using the best spectrum of each peptide and charge among confident matches (ridge regression
-towards the delivered values). Peptides are divided into folds, and a match is compared with the model fitted without the fold of its
+towards the shipped values). Peptides are divided into folds, and a match is compared with the model fitted without the fold of its
 peptide; the fold includes all peptidoforms of the peptide and its decoy partner. Targets and decoys are thus treated equally, and no match
-is evaluated by a model fitted to it. More flexible models (a last layer per run, boosted trees) fitted the peaks of correct and of wrong
-matches better by the same amount, and did not improve their separation.
+is evaluated by a model fitted to it. More flexible models (a last layer per run, boosted trees) improved the fit to correct and to wrong
+matches by the same amount, and thus did not separate them better.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def why_no_label(modifications: Sequence[SearchModification]) -> str:
 def predicted_bonds(
     residues: NDArray[np.uint8], offsets: Integers, charge: Integers, resources: Resources
 ) -> tuple[NDArray[np.float32], Integers]:
-    """Return the delivered network's predictions for n peptides: log2 of `FLOOR` plus the fraction of the total intensity, for each ion.
+    """Return the shipped network's predictions for n peptides: log2 of `FLOOR` plus the fraction of the total intensity, for each ion.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ class IntensityModel:
     """Predictor of the fragment intensities of a run.
 
     If `is_corrected`, the network has one last layer per fold of peptides, fitted to the run without the peptides of the fold; otherwise it
-    is the delivered network.
+    is the shipped network.
     """
 
     network: Network
@@ -212,7 +213,7 @@ class IntensityModel:
         Returns
         -------
         dict of str to ndarray of float64, shape (n,)
-            NaN where nothing is predicted.
+            NaN for matches without a prediction.
         """
         model = folds_by_peptide(peptide, _FOLDS, _SEED) if self.is_corrected else np.zeros(len(bonds), np.int64)
         out = np.zeros((len(bonds), len(FEATURES)))
@@ -243,7 +244,7 @@ def learn_intensities(
     matches : MatchColumns
         Charges, peptides and confidence of the matches.
     fragment_tolerance : Tolerance
-        Fragment tolerance; a wide tolerance indicates an ion trap, for which the delivered network is not suitable.
+        Fragment tolerance; a wide tolerance indicates an ion trap, for which the shipped network is not suitable.
     progress : Progress or None
         Progress of the run; None to report nothing.
     fewest_peptides : int
@@ -252,7 +253,7 @@ def learn_intensities(
     Returns
     -------
     IntensityModel or None
-        The delivered model if there are too few peptides; None if, in addition, the run is from an ion trap.
+        The shipped model if there are too few peptides; None if, in addition, the run is from an ion trap.
     str
         A sentence on the outcome, for the user.
     """
@@ -269,7 +270,7 @@ def learn_intensities(
         fold = folds_by_peptide(matches.peptide, _FOLDS, _SEED)
         network = network._replace(out=_fit_last_layers(network, bonds, matches.charge, chosen, fold))
         return IntensityModel(network, True), f"fragment intensities learnt from {n_peptides} peptides"
-    return IntensityModel(network, False), f"fragment intensities as the shipped model has them: {few} to correct it"
+    return IntensityModel(network, False), f"fragment intensities are those of the shipped model: {few} to adapt it"
 
 
 def _select_training_matches(matches: MatchColumns) -> Integers:
@@ -284,7 +285,7 @@ def _select_training_matches(matches: MatchColumns) -> Integers:
 def _fit_last_layers(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
     """Return last layers of the network, (folds, 41, IONS), fitted to the run.
 
-    Scale and offset of each ion type are fitted to those of the `chosen` matches that are outside the fold.
+    Scale and offset of each ion type are fitted to the `chosen` matches outside the fold.
     """
     starts, rows = ranges(bonds.offsets[chosen], bonds.offsets[chosen + 1] - 1)
     lengths = np.diff(starts)
@@ -307,7 +308,7 @@ def _fit_last_layers(network: Network, bonds: MatchedBonds, charge: Integers, ch
 
 
 def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
-    """Return the delivered network's predicted intensities of the b, b2+, y and y2+ ions of a peptide's bonds.
+    """Return the shipped network's predicted intensities of the b, b2+, y and y2+ ions of a peptide's bonds.
 
     Parameters
     ----------
@@ -360,5 +361,5 @@ def load_network(path: Path) -> Network:
     for name, shape in shapes.items():
         array = result.get(name)
         if array is None or array.dtype != np.float32 or array.shape != shape or not (np.abs(array) < _LARGEST_WEIGHT).all():
-            raise StorageError(f"{path}: '{name}' is not what the model of fragment intensities needs. Install the program again.")
+            raise StorageError(f"{path}: '{name}' in the model of fragment intensities is missing or invalid. Install the program again.")
     return Network(**{name: np.ascontiguousarray(result[name]) for name in shapes})

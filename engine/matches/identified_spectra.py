@@ -162,7 +162,7 @@ def _residues(
             else:
                 residues[offsets[row] + site - 1] += change
     if not (np.isfinite(residues).all() and np.isfinite(ends).all()):
-        raise InputError(path, "holds peptides with residues that have no mass", remedy="Run the identification again")
+        raise InputError(path, "contains peptides with residues that have no mass", remedy="Run the identification again")
     return offsets, residues, ends
 
 

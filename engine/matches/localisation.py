@@ -1,16 +1,16 @@
 """Localisation of variable modifications: probability of each possible site, and false localisation rates.
 
 The probabilities are those of `proteoscope.kernels.cpu.localisation`. The fraction of falsely localised sites is estimated from decoy
-residues (Ramsbottom 2022, J Proteome Res 21:1603), which cannot carry the modification: alanine and leucine. They were fixed beforehand,
-and check each other. The number of decoy sites is multiplied by the ratio of target to decoy residues in the identified peptides. Peptides
-without an alternative site are neither counted nor rated. Sites are collapsed to peptidoform sites before the estimate (Camacho 2023, J
-Proteome Res 22:1828): a site that many spectra show counts once, with its best score.
+residues (Ramsbottom 2022, J Proteome Res 21:1603), which cannot carry the modification: alanine and leucine. Both residues were fixed
+beforehand, and their estimates check each other. The number of decoy sites is multiplied by the ratio of target to decoy residues in the
+identified peptides. Peptides without an alternative site are neither counted nor rated. Sites are collapsed to peptidoform sites before the
+estimate (Camacho 2023, J Proteome Res 22:1828): a site that many spectra show counts once, with its best score.
 
 Unlike a search that allows decoy residues, the localisation compares each decoy site with the target sites only, so that decoys do not take
-the place of targets and do not lower their scores. A wrong target site must beat the t - 1 other target sites of the peptide, and a decoy
-all t target sites. Among sites without evidence, this happens in 1 of t cases for a target and in 1 of t + 1 cases for a decoy. On the
-other hand, a peptide with one modification has t - 1 wrong target sites, but all t are counted in the ratio. The estimate is thus t^2 /
-(t^2 - 1) times the expectation, which is somewhat too high.
+the place of targets and do not lower their scores. In a peptide with t target sites, a wrong target site must beat the other t - 1 target
+sites, and a decoy site must beat all t. Among sites without evidence, this happens in 1 of t cases for a target and in 1 of t + 1 cases for
+a decoy. On the other hand, a peptide with one modification has t - 1 wrong target sites, but all t are counted in the ratio. The estimate
+is thus t^2 / (t^2 - 1) times the expectation, which is somewhat too high.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _SAME_MASS = 1e-5  # Da
 _ASCII_A = ord("A")
 _SUBSTITUTION = "AA substitution"
 
-# Usual frequencies of outcomes for a fragment that is present, and weights of priors, in ions.
+# Usual frequencies of outcomes for a fragment that is present, and weights of priors as numbers of ions.
 _USUAL = np.array([0.5, 0.09, 0.08, 0.11, 0.1, 0.07, 0.03, 0.02])
 _PRIOR = 50.0
 
@@ -129,7 +129,8 @@ class ModificationSites:
     site : ndarray of int64, shape (n,)
         Residue from 1; 0 for the N-terminus, length + 1 for the C-terminus.
     probability : ndarray of float64, shape (n,)
-        Probability of the modification at the site; sums over the sites of a match are the numbers of modifications. 0 for decoy sites.
+        Probability of the modification at the site, 0 for decoy sites. Over the sites of a match, the probabilities of a modification add
+        up to its number.
     score : ndarray of float64, shape (n,)
         log10 of the odds of the site against all arrangements on other target sites.
     is_decoy : ndarray of bool, shape (n,)
@@ -190,7 +191,7 @@ class SiteRates(NamedTuple):
 
 
 class _Type(NamedTuple):
-    """Modifications that may each move to the sites of the others: indices in the variable modifications, name, mass and neutral loss."""
+    """Variable modifications (`members` are their indices) with the same name and mass, which share their sites."""
 
     members: list[int]
     name: str
@@ -269,7 +270,7 @@ def localise_matches(
 
 
 class _Localisation:
-    """Localisation of the modifications `chosen` in the matches of one pass and one set of ion series; `names` are those of the result."""
+    """Localisation of the modifications `chosen` in the matches of one pass and one set of ion series; `names` are those in the result."""
 
     def __init__(
         self,
@@ -432,7 +433,7 @@ class _Localisation:
         return allowed
 
     def _is_at_end(self, rows: NDArray[np.int64], place: int) -> NDArray[np.bool_]:
-        """Return True for matches with a peptide at the required position: 1 and 2 are ends of peptides, 3 and 4 ends of proteins."""
+        """Return True for matches whose peptide is at a terminus: 1 and 2 mean termini of peptides (always True), 3 and 4 of proteins."""
         if place < 3:
             return np.ones(len(rows), bool)
         psms, proteins = self._psms, self._proteins.proteins

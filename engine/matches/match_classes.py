@@ -1,7 +1,7 @@
 """Classes of the matches of an identification, which have separate error rates (`proteoscope.engine.matches.class_rates`).
 
 A match belongs to one class: the last class in the list that applies. The order is fixed. Later classes have more candidates for each
-spectrum, or less prior knowledge in their favour. A decoy has the class that its target would have.
+spectrum, or are less likely a priori. A decoy has the class that its target would have.
 """
 
 import numpy as np
@@ -82,7 +82,7 @@ def _specific_ends(
     enzyme: Enzyme,
     clip_methionine: bool,
 ) -> NDArray[np.int64]:
-    """Return the number of ends of each occurrence, 0 to 2, that are protein termini or sites of the enzyme."""
+    """Return the number of ends of each peptide occurrence, 0 to 2, that are protein termini or sites of the enzyme."""
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
     boundaries, stop, cuts = with_stops(offsets, proteins.stops), start + length, enzyme.cleavage_table()
 

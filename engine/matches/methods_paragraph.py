@@ -29,11 +29,11 @@ _COLLAPSED = (
 _CLOPPER = "Clopper CJ, Pearson ES. The use of confidence or fiducial limits. Biometrika 1934, 26:404."
 _METHODS = {
     "group-walk": (
-        "by group-walk, and not below that of its own decoys",
+        "by group-walk, but not below the rate from its own decoys",
         "Freestone J et al. Group-walk: a rigorous approach to group-wise false discovery rate analysis. Bioinformatics 2022, 38:ii82.",
     ),
     "transferred": (
-        "by transferred subgroup FDR, and not below that of its own decoys",
+        "by transferred subgroup FDR, but not below the rate from its own decoys",
         "Fu Y, Qian X. Transferred subgroup false discovery rate. Mol Cell Proteomics 2014, 13:1359.",
     ),
     "own decoys": ("by its own decoys", ""),
@@ -43,9 +43,9 @@ _MAXIMUM_CLASSES, _MAXIMUM_NAME = 20, 60
 _MOST_NAMES, _LONGEST_NAME = 30, 100  # the record may be untrusted
 _DECOYS = {
     "reverse": "reversed sequences",
-    "pseudo-reverse": "sequences reversed between the sites of cleavage",
+    "pseudo-reverse": "sequences reversed between cleavage sites",
     "shuffle": "shuffled sequences",
-    "existing": "the decoys that the database holds",
+    "existing": "the decoys in the database",
 }
 
 
@@ -119,7 +119,7 @@ def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
         return [*sentences, "No decoys were searched, and no false discovery rate was estimated."], citations
     if decoys:
         is_one_added = facts.parameters.get("plus_one") is True
-        counted = "with one decoy added" if is_one_added else "with no fewer decoys than their scores let one expect"
+        counted = "with one decoy added" if is_one_added else "with at least as many decoys as expected from the decoy scores"
         sentences.append(
             f"False discovery rates were estimated by competition of targets with decoys ({_DECOYS.get(decoys, decoys)}), as decoys over "
             f"targets, {counted}."
@@ -139,7 +139,7 @@ def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
         sentences.append(f"Matches were ranked by the score alone{f', without rescoring ({why})' if why else ''}.")
     accepted = accepted_sentence(facts)
     if facts.count("proteins") is not None:
-        sentences.append("Proteins were grouped by parsimony; of a protein and its decoy only the better one counted (picked).")
+        sentences.append("Proteins were grouped by parsimony; only the better of a protein and its decoy was counted (picked).")
         citations.append(_PICKED)
     if accepted:
         sentences.append(accepted)
@@ -174,7 +174,7 @@ def accepted_sentence(facts: RunFacts) -> str:
         interval, number = certainty.get(name), facts.count(name)
         if number is not None and isinstance(interval, Mapping):
             reported.append(counted(number, singular, plural) + _interval(interval))
-    return f"At a false discovery rate of {float(fdr) * 100:g} % it accepted {', '.join(reported)}." if reported else ""
+    return f"At a false discovery rate of {float(fdr) * 100:g} % the search accepted {', '.join(reported)}." if reported else ""
 
 
 def _interval(interval: Mapping[str, Any]) -> str:

@@ -376,7 +376,7 @@ class SpectrumSearchParameters(SearchParameters):
     def _not_too_wide(cls, value: Tolerance, info: ValidationInfo) -> Tolerance:
         widest = _WIDEST_PRECURSOR if info.field_name == "precursor_tolerance" else _WIDEST_FRAGMENT
         if value.value > widest[value.unit]:
-            raise ValueError(f"wider than any search has use for; expected at most {widest['ppm']:,} ppm or {widest['Da']:,} Da")
+            raise ValueError(f"wider than any search needs; expected at most {widest['ppm']:,} ppm or {widest['Da']:,} Da")
         return value
 
     @field_validator("fixed_modifications", "variable_modifications", "second_pass_modifications", check_fields=False)
@@ -388,7 +388,7 @@ class SpectrumSearchParameters(SearchParameters):
     @classmethod
     def _some_isotope_errors(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if not value or min(value) < -3 or max(value) > 5:
-            raise ValueError("expected whole numbers from -3 to 5, as 0, 1, 2")
+            raise ValueError("expected whole numbers from -3 to 5, such as 0, 1, 2")
         return tuple(sorted(set(value)))
 
     @model_validator(mode="after")
@@ -404,7 +404,7 @@ class SpectrumSearchParameters(SearchParameters):
                     f"fixed_modifications = '{name}': only residues, or every N-term or C-term, can be fixed; make it variable"
                 )
             if modification.position == "anywhere" and not modification.residues:
-                raise ValueError(f"fixed_modifications = '{name}': expected the residues that carry it, as Carbamidomethyl (C)")
+                raise ValueError(f"fixed_modifications = '{name}': expected a name with residues, such as Carbamidomethyl (C)")
         return self
 
 

@@ -111,7 +111,7 @@ class PassRecord:
     specificity : str
         Required enzymatic termini of a peptide: ``specific``, ``semi-specific`` or ``non-specific``.
     missed_cleavages : int
-        Maximum number.
+        Maximum number of missed cleavages.
     fixed_modifications, variable_modifications : tuple of str
         Names of the modifications.
     mass_shift : tuple of float or None
@@ -202,9 +202,9 @@ class PassRecord:
         modifications = "; ".join(part for part in (modifications, at_residues) if part)
         result = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
         proteins = counted(self.n_proteins, "protein") + result
-        left = f" that {self.source_run} left" if self.source_run else ""
+        left = f" that {self.source_run} left unidentified" if self.source_run else ""
         medians = " to ".join(dict.fromkeys(f"{median:+.4g}" for median in self.precursor_medians))
-        corrected = f" of an error of {medians} ppm" if any(self.precursor_medians) else ""
+        corrected = f" around an error of {medians} ppm" if any(self.precursor_medians) else ""
         spectra = counted(self.n_spectra, "spectrum", "spectra") + left
         return (
             f"{self.name.capitalize()} pass: {spectra}, {proteins}, precursors within {self.precursor_tolerance}"

@@ -106,8 +106,8 @@ def infer_protein_groups(
     protein_is_decoy : ndarray of bool, shape (n,)
         True for decoy proteins.
     decoy_partner : ndarray of int64, shape (n,), or None
-        Index of the decoy of each target and of the target of each decoy, or -1. If given, q-values are "picked": of a group and the groups
-        with the decoys (or targets) of its members, only the best competes.
+        Index of the decoy of each target and of the target of each decoy, or -1. If given, q-values are "picked": among a group and the
+        groups that contain the decoys (or targets) of its members, only the best competes.
     plus_one : bool
         True adds one decoy to the observed decoys (see `target_decoy.q_values`).
     decoy_ratio : float
@@ -210,7 +210,7 @@ def coverage(length: Integers, protein: Integers, start: Integers, end: Integers
     """
     length, protein, start, end = (np.asarray(column, np.int64) for column in (length, protein, start, end))
     if len(protein) and not ((start >= 0) & (start <= end) & (end <= length[protein])).all():
-        raise ValueError("a peptide's stretch leaves its protein")
+        raise ValueError("the range of a peptide exceeds its protein")
     # Proteins are concatenated, so that one running maximum suffices: no range extends into the next protein.
     origin = np.cumsum(length) - length
     order = np.lexsort((start, protein))

@@ -278,12 +278,12 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
     (True, False)
     """
     cutting = np.frombuffer((enzyme.after + enzyme.before).encode(), np.uint8) - ord("A")
-    # Random numbers with different sums for different residues (SplitMix64 of the residue, Steele 2014, OOPSLA).
+    # A random number for each residue (SplitMix64, Steele 2014, OOPSLA), so that the sums of different compositions differ.
     number = splitmix64(np.arange(1, 27, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     number[ord("I") - 65] = number[ord("L") - 65]
     if not enzyme.is_unspecific:
         number[cutting] = 0
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(number[residues - 65])))  # modulo 2^64, which differences cancel
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(number[residues - 65])))  # sums modulo 2^64: their differences are exact
     signatures: NDArray[np.int64] = (sums[offsets[1:]] - sums[offsets[:-1]]).view(np.int64)
     return signatures
 
@@ -305,9 +305,9 @@ def joined_psms(first: Psms, second: Psms) -> Psms:
 SEARCH_SCORE_SCALE = ScoreScale(base=1.0, spread=1.0, weight=3.0)
 """Prior parameters of the decoy tail of `search_score`, used if there are few decoys.
 
-If both terms of the score were logarithms of chance counts, the number of false matches would decrease by a factor of e per 0.43. The
-second term spreads twice as far, which gives 0.6. In six data sets, the number of decoys decreased by a factor of e per 0.4 to 1.2 above
-the median, which was -0.2 to 1.6.
+If both terms of the score were logarithms of chance counts, the number of false matches would decrease by a factor of e for each 0.43 by
+which the score increases. Since the second term spreads twice as far, this is 0.6. In six data sets, it was 0.4 to 1.2 for decoys above the
+median score, which was -0.2 to 1.6.
 """
 
 
@@ -350,7 +350,7 @@ class SystematicErrors(NamedTuple):
 def rescoring_features(psms: Psms, systematic: SystematicErrors) -> dict[str, NDArray[np.float64]]:
     """Return features that separate correct from incorrect matches: columns by name, each (n,) float64.
 
-    Mass errors are differences to the `systematic` errors.
+    Mass errors are differences from the `systematic` errors.
     """
     measured, length = psms.features, psms.length.astype(np.float64)
     bonds = np.maximum(length - 1, 1)

@@ -14,8 +14,7 @@ The model is a ridge-penalised logistic regression, fitted by Newton's method. I
 log-likelihood grows with the number of matches; for a small run, weights are thus nearly proportional to how well each single feature
 separates targets from decoys. The initial score is one of the features.
 
-Matches are rescored whenever there are enough peptides for training. Selecting between both scores by the number of accepted matches would
-select for chance.
+Matches are rescored whenever there are enough peptides for training. Choosing the score that accepts more matches would favour chance.
 
 The scores of different models are made comparable by standardisation over all spectra, which uses no label. The common alternative,
 aligning each fold at its own 1 % threshold, lets the labels of scored spectra change their scores: in a test with 73 true matches and real
@@ -48,7 +47,7 @@ _TRAINING_LEVELS = (0.01, 0.02, 0.05)  # a looser level is used if a stricter on
 _ENOUGH_POSITIVES = 20
 _MAXIMUM_DIVISIONS, _FEWEST_DIVISIONS = 10, 2
 _ROWS_LEARNT = 40_000  # matches over all divisions; for large runs, the division into folds matters less
-_MAXIMUM_ROWS_LEARNT = 100_000  # per division: enough for thirty weights
+_MAXIMUM_ROWS_LEARNT = 100_000  # matches per division, enough for thirty weights
 _ROWS_SCORED = 1 << 16
 
 

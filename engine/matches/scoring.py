@@ -56,7 +56,7 @@ class Matches:
     score : ndarray of float64, shape (n,)
         Score of each match; higher is better.
     delta_score : ndarray of float64, shape (n,)
-        Difference between the score and that of the spectrum's best candidate with another sequence.
+        Difference between the score and the score of the spectrum's best candidate with another sequence.
     n_candidates : ndarray of int64, shape (n,)
         Number of candidates of the spectrum's query.
     expectation : ndarray of float64, shape (n,)
@@ -360,7 +360,7 @@ def _best_rows(
     n = len(spectrum)
     rank = positions_in_groups(begins_group(spectrum)) + 1
     # The rival is the next row of the spectrum with another sequence, or its last row if all are arrangements of one peptide. The
-    # range searched does not depend on `hits_per_spectrum`, so that more hits do not change the first.
+    # range searched does not depend on `hits_per_spectrum`, so that requesting more hits does not change the first hit.
     sequence = (
         peptides.position[peptide].astype(np.int64) << 8 | peptides.length[peptide]
     )  # an entry with known modifications refers to its peptide

@@ -166,7 +166,7 @@ def modification_arrays(
     of_known = np.zeros(0) if sites is None else sites.mass
     if len(mass) + len(of_known) > _MOST_MODIFICATIONS:
         raise ParameterError(
-            f"variable_modifications: {len(mass):,}, and {len(of_known):,} that the database knows, are more than {_MOST_MODIFICATIONS}"
+            f"variable_modifications: {len(mass):,}, and {len(of_known):,} in the database, are more than {_MOST_MODIFICATIONS}"
         )
     places_of_known = np.zeros(0, np.int64) if sites is None else sites.place
     return ModificationArrays(

@@ -106,7 +106,7 @@ def _sequences(psms: Psms, rows: NDArray[np.int64], proteins: ProteinIndex) -> l
 
 
 def _peptidoforms(psms: Psms, rows: NDArray[np.int64], sequences: list[str]) -> NDArray[np.int64]:
-    """Return a number for each sequence with the same numbers of modifications, (rows,)."""
+    """Return a number for each match, (rows,), equal for matches with the same sequence and the same number of each modification."""
     names = [modification.name for modification in psms.modifications]
     distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
     number_of = np.array([distinct[name] for name in names], np.int64)
@@ -131,7 +131,7 @@ def _residue_texts(codes: NDArray[np.uint8]) -> list[str]:
 
 
 def _count_residues(sites: ModificationSites, peptidoform: NDArray[np.int64], residue: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return numbers of target residues and of each decoy residue in the distinct peptidoforms with an alternative, by modification."""
+    """Return numbers of target residues and of each decoy residue in distinct peptidoforms with alternative sites, by modification."""
     _, first = np.unique(_numbers(peptidoform, sites.name, sites.site), return_index=True)
     first = first[sites.has_alternative[first]]
     result = np.zeros((len(sites.names), 1 + len(DECOY_RESIDUES)))

@@ -93,7 +93,7 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
                 f"run = '{run:.60}': expected a finished identification; finished are "
                 f"{', '.join(each.id for each in (*done, *more)) or 'none'}"
             )
-        what = f"has no run '{run:.60}'" if run else "holds no finished identification"
+        what = f"has no run '{run:.60}'" if run else "contains no finished identification"
         raise InputError(folder, what, remedy="Identify spectra into this project first")
     names = {result.name for result in project.results(chosen.id)}
     if "spectra" not in names:
@@ -199,7 +199,7 @@ def identified_indices(folder: Path, run: str, maximum_q_value: float) -> tuple[
         # Spectra are ordered by file. Recorded file names may be relative to another folder, so compare by order instead of by name.
         file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
         if len(np.unique(file)) != len(inputs):
-            raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
+            raise source.damaged("contains spectra of a different number of files than the run read", "spectrum_file")
     rows = identified_spectra(result.psms, len(table), maximum_q_value)
     file, index = file[rows], table["spectrum_index"].to_numpy()[rows]
     of_content: dict[str, NDArray[np.int64]] = {}
@@ -229,7 +229,7 @@ def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> 
         for row in table.filter(wanted).select(["accessions", "description", "sequence"]).to_pylist():
             name = row["accessions"][0].split()
             if not name:
-                raise source.damaged("holds a protein without a name", "accessions")
+                raise source.damaged("contains a protein without a name", "accessions")
             if row["sequence"]:  # results of other engines may have no sequences
                 entries[name[0]] = (row["description"] or "", row["sequence"])
     with storage_errors(out), out.open("w", encoding="utf-8") as file:

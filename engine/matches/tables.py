@@ -400,8 +400,8 @@ def _intensities(
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:
     """Return the rows of each spectrum's better pass; the first `n_first` rows are the first pass.
 
-    The second pass is better if its best match has both a higher score and a higher score before training (`Psms.score`). The smaller
-    number of candidates in the second pass raises the former even for a match that explains the same peaks by more modifications.
+    The second pass is better if its best match has both a higher ranking score and a higher search score (`Psms.score`). Its smaller number
+    of candidates raises the ranking score even of a match that explains the same peaks by more modifications.
     """
     best = np.full((2, 2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
     is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)

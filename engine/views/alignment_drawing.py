@@ -33,7 +33,7 @@ _FILLS: dict[int, tuple[Ink, float]] = {
 """Background colour and opacity of each kind of column."""
 _TRACK = 1.15
 """Height of a line of secondary structure relative to a line of residues."""
-_SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: the residue where both are the same, : within 5 Å, . aligned"))
+_SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: the residue if both are the same, : within 5 Å, . aligned"))
 """Additional legend entries of structure alignments: symbol of the secondary structure and text."""
 _SIDE = 0.84
 """Side of a legend box as a fraction of the font size."""

@@ -109,7 +109,7 @@ class SelectedSite:
 
     @property
     def swapped(self) -> SelectedSite:
-        """The other site, with this site as its alternative; self without an alternative."""
+        """The other site, with this site as its alternative; self if there is no alternative."""
         if self.alternative is None:
             return self
         return SelectedSite(self.modification, self.alternative, self.alternative_probability, self.position, self.probability)
@@ -117,14 +117,14 @@ class SelectedSite:
 
 @dataclass(frozen=True)
 class SiteIons:
-    """Peaks of ions that distinguish a site from the best other one.
+    """Peaks of ions that distinguish a site from the best alternative site.
 
     Attributes
     ----------
     site, alternative
         Display names of the sites, such as ``S3``.
     peaks
-        Peaks that only an ion of this arrangement matches, (k,).
+        Peaks that match an ion only if the modification is at `site`, (k,).
     """
 
     site: str

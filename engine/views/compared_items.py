@@ -114,7 +114,7 @@ Programs write these masses with at least two decimals; sulfation and phosphoryl
 """
 
 _IS_RATED = "CASE WHEN isfinite({0}.q_value) THEN true ELSE (SELECT count(*) FILTER (isfinite(q_value)) = 0 FROM {0}) END"
-"""Condition: the row has a q-value, or no row of the table has one. Rows of classes that are too small for an error rate have none."""
+"""Condition: the row has a q-value, or no row of the table has one. Classes that are too small for an error rate have no q-values."""
 
 _ANSWERS = f"""
 SELECT file_row_number AS row, spectrum_file, spectrum_id, scan, retention_time, precursor_mz, peptide, sequence, charge,
@@ -291,7 +291,7 @@ def _make_spectra(connection: duckdb.DuckDBPyConnection, symbols: str) -> None:
 def _pivot(
     connection: duckdb.DuckDBPyConnection, name: str, rows: str, key: str, described: str, symbols: str, more: Sequence[str] = ()
 ) -> None:
-    """Create a table with one row per value of the column `key`, the best first.
+    """Create a table with one row per value of the column `key`, best rows first.
 
     A row contains the `described` values of the first run that has the key, then the columns of each run and the columns `more`.
     """

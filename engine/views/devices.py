@@ -88,7 +88,7 @@ def _figures(measured: DeviceParameters) -> tuple[tuple[str, str], ...]:
     result = [("Memory", f"{measured.memory_bandwidth / 1e9:,.0f} GB/s"), ("Launch", f"{1e6 * measured.sigma:.1f} µs")]
     if not measured.is_processor:
         rates = [f"{1e-9 / beta:.1f}" if beta else "?" for beta in map(measured.transfers.beta, (True, False))]
-        result.append(("Transfers", f"{' and '.join(rates)} GB/s to it and back"))
+        result.append(("Transfers", f"{' and '.join(rates)} GB/s to the GPU and back"))
     return tuple(result)
 
 

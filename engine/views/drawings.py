@@ -91,8 +91,8 @@ class Box:
 class Bar(Box):
     """Filled rectangle, or the circle inside it if `is_round`.
 
-    `target` is the object that a click selects, `tip` is the tooltip, `opacity` (0 to 1) is that of the fill, and `outline` is the colour
-    of the border, or None for no border.
+    `target` is the object that a click selects, `tip` is the tooltip, `opacity` (0 to 1) is the opacity of the fill, and `outline` is the
+    colour of the border, or None for no border.
     """
 
     ink: Ink = "text"
@@ -170,8 +170,8 @@ class Points:
 class Label:
     """Text that starts, is centred or ends at a point of its baseline, depending on `anchor`.
 
-    `is_upright` rotates the text to be read from bottom to top; `size` is the font size relative to that of the drawing; `is_fixed` selects
-    a font of fixed width.
+    `is_upright` rotates the text to be read from bottom to top; `size` is the font size relative to the font size of the drawing;
+    `is_fixed` selects a font of fixed width.
     """
 
     x: float

@@ -12,7 +12,8 @@ __all__ = ["EstimateText", "count_text", "estimate_text", "memory_text", "second
 class EstimateText:
     """Texts that describe an estimate.
 
-    `headline` contains the time, the device and the limiting step; `memory` and `sureness` are short texts; `details` are further lines.
+    `headline` contains the time, the device and the limiting step; `memory` and `sureness` (the basis and the uncertainty) are short texts;
+    `details` are further lines.
     """
 
     headline: str

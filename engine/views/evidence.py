@@ -49,7 +49,7 @@ __all__ = [
 
 _GONE = "Restore the file, or map the peptides onto structures again"
 _DASH, _X = "-", "X"
-_MAXIMUM_SKIPPED = 100_000  # unaligned residues of a chain in an alignment
+_MAXIMUM_SKIPPED = 100_000  # maximum number of unaligned residues of a chain that an alignment shows
 _SAME_MASS = 0.001  # Da, maximum difference between the masses of a peptide's modification and its site
 _UNSURE = ("distant", "remote")  # kinds of chains whose structure may differ from the protein's
 _NEAREST_ATOMS = 3  # minimum number of residue pairs for a superposition
@@ -300,7 +300,7 @@ class ChainPair(AlignedPair):
         return np.flatnonzero(is_there)
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return the first and last residue numbers of both sequences: of the protein from 1, of the chain as in the structure file."""
+        """Return the first and last residue numbers of both sequences: protein residues count from 1, chain residues as in the file."""
         (query, _), rows = super().labels(first, last), self.residue[first:last]
         authors = [self.author.get(row, "?") for row in rows[rows >= 0].tolist()]
         return query, (authors[0], authors[-1]) if authors else ("", "")

@@ -290,7 +290,7 @@ class ProteinCounts:
     log2 : ndarray of float64, shape (k, n)
         log2 of the number of PSMs per thousand PSMs of the run, NaN if the run does not have the group.
     n_eligible : int
-        Number of protein groups from which the `k` most variable ones were selected.
+        Number of protein groups from which the `k` most variable groups were selected.
     """
 
     runs: tuple[str, ...]
@@ -409,7 +409,7 @@ def _unshifted(psms: pa.Table) -> pa.Table:
 
 
 def _numbers(column: pa.ChunkedArray, *, has_missing: bool = False) -> NDArray[np.float64]:
-    """Return the numbers of a column, without missing ones unless `has_missing`."""
+    """Return the numbers of a column, without missing values unless `has_missing`."""
     values: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
     return values if has_missing else values[np.isfinite(values)]
 

@@ -155,7 +155,7 @@ def read_experiment_state(project: Project, failures: Mapping[str, str]) -> Expe
 
 
 def run_conditions(text: str, status: str | None) -> list[Condition]:
-    """Return the conditions of a filter for runs: a text in any column and a status; '' and None for any."""
+    """Return the conditions of a filter for runs: a text in any column and a status; '' and None mean no restriction."""
     conditions = text_in_columns(EXPERIMENT_RUNS.columns, text)
     return conditions if status is None else [*conditions, compares("status", "=", status)]
 
@@ -205,7 +205,7 @@ def set_values(rows: Sequence[ExperimentRow], runs: Collection[str], name: RunFi
 
 
 def restore_rows(rows: Sequence[ExperimentRow], runs: Collection[str], placed: PlacedRows) -> list[ExperimentRow]:
-    """Return the rows with those of some runs replaced by earlier rows at their positions; without earlier rows, the runs are removed."""
+    """Replace the rows of some runs by their earlier rows, at the earlier positions; runs without earlier rows are removed."""
     result = [row for row in rows if row.run not in runs]
     for position, row in placed:
         result.insert(position, row)

@@ -75,7 +75,7 @@ def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float
     if feature.group != "disulfide bond" or feature.end - feature.start == 1:
         # Modifications found in a peptide have a frame.
         return [Bar(*span, ink, target=feature, outline="text" if feature.is_found else None)]
-    # A bond joins two residues; the residues between are not part of it.
+    # A bond joins two residues; the residues between them are not part of the bond.
     left, top, width, height = span
     return [
         Bar(left, top, width, height, ink, target=feature, opacity=0.0),

@@ -81,7 +81,7 @@ def lay_out(
     Parameters
     ----------
     size
-        Width and height, points; None for the figure's own.
+        Width and height, points; None for the default size of the figure.
     x_range, y_ranges
         Drawn x range (common to all panels), and drawn y range of each panel; None for the initial range.
     """

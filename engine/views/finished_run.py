@@ -118,7 +118,9 @@ class FinishedRun:
         return self._peaks[key]
 
     def check_input(self, path: Path) -> None:
-        """Check that the run recorded an input file and that the file is unchanged; call before reading it, since the record may be forged.
+        """Check that the run recorded an input file and that the file is unchanged.
+
+        Call this before reading an input file, since a forged record could name any file.
 
         Raises
         ------

@@ -211,7 +211,7 @@ def export_figures(project: Project, request: ExportRequest, progress: Progress)
         If thresholds of changes were given.
     """
     if request.q_value is not None or request.fold_change:
-        raise ParameterError("a map of folds has no thresholds of changes: leave out --q-value and --fold-change")
+        raise ParameterError("a map of folds has no thresholds for changes: leave out --q-value and --fold-change")
     progress.stage("Drawing", 1)
     with open_run(project, request.run_id) as run:
         folds = read_fold_map(run.tables.source(CLUSTERS.name)) if has_fold_clusters(run) else None

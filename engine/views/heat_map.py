@@ -43,7 +43,7 @@ def draw_heat_map(
     clustered = "Rows and columns" if len(heat.column_tree) else "Rows"
     order = "design" if columns == "samples" else "experiment"
     note = (
-        f"{clustered}: average linkage, root mean square difference of the log2 quantities that both have, less the median of the row."
+        f"{clustered}: average linkage of root mean square differences between common log2 quantities, relative to the median of the row."
         f"{'' if len(heat.column_tree) else ' Columns are in the order of the ' + order + '.'}"
     )
     lines = in_lines(note, width - 16, font_size)

@@ -322,7 +322,7 @@ def read_group_coverage(source: TableSource, row: int, fdr: float, fixed: FixedM
     Raises
     ------
     ProteoscopeError
-        If the run does not know the sequence of the protein.
+        If the sequence of the protein is unknown.
     """
     requested = "SELECT accessions, description, sequence FROM proteins WHERE file_row_number = ?"
     protein = source.query(requested, [row]).to_pylist()[0]

@@ -28,7 +28,7 @@ class IonTable:
     ion
         Index into `spectrum.ions` for each cell, or -1 for an empty cell, (n, m), int64.
     modifications
-        Names of the modifications of each residue; those of the termini are at the first and last residue.
+        Names of the modifications of each residue; terminal modifications are at the first and last residue.
     """
 
     spectrum: AnnotatedSpectrum

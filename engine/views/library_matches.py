@@ -65,7 +65,7 @@ class LibraryOverview:
     ----------
     counts
         Numbers of accepted ``matches``, of ``shifted`` matches among these, of ``names`` of entries, of matches accepted ``at_5_percent``,
-        and of ``unrated`` matches (their entries have no decoys, although other entries have).
+        and of ``unrated`` matches (whose entries have no decoys, unlike other entries).
     differences
         Histogram of the mass differences of shifted matches.
     has_error_rates
@@ -115,7 +115,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
     """
     result = source.row(row, _DETAILS)
     upper = Half(result["spectrum_id"] or "", run.peaks().peaks(result["spectrum"]))
-    # Library entries do not state their activation; it is assumed to be that of the spectrum.
+    # Library entries do not state their activation; assume the activation of the matched spectrum.
     entry = run.peaks("references").peaks(result["reference"])._replace(activation=upper.peaks.activation)
     name = result["library_spectrum"]
     lower = Half(f"library: {name}", entry, annotate_text(result["peptide"], max(1, abs(result["charge"])), entry, run.ions))

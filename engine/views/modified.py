@@ -53,7 +53,7 @@ SURE = 0.95
 _NO_PARTNER = "No accepted spectrum of this peptide and charge without a shift."
 _NO_SHIFT = "This match has no shift."
 _RARE = 0.1
-"""Minimum fraction of a modification's PSMs that must have a site for a second search to include this site."""
+"""Minimum fraction of the PSMs of a modification that are at a site, for a second search to include this site."""
 
 # The table of modifications groups unnamed shifts by hundredths of a dalton and names them by their mass.
 _IS_BINNED = "shift_kind = 'unnamed' AND regexp_matches(modification, '^[+-]')"
@@ -205,7 +205,7 @@ class ComparedMatch:
     Attributes
     ----------
     match, partner
-        Columns `DETAILS` of the two PSMs; no `partner` exists if the PSM has no shift, or no PSM without a shift was accepted.
+        Columns `DETAILS` of the two PSMs; `partner` has the value None if the PSM has no shift, or if no such PSM was accepted.
     peaks
         Peaks of the PSM.
     """

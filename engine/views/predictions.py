@@ -106,4 +106,4 @@ _HEAD = """<!DOCTYPE html>
 td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #d5d5d5}svg{margin:.5em}</style></head><body>
 <h1>The cost model, predicted and measured</h1>
 <p>Problems of the ATGPU model (Carroll's thesis, section 4.4). A prediction is its cost function with occupancy (expression 4.2) and the
-parameters that were measured on this device; sending, kernels and fetching are measured one after the other.</p>"""
+parameters that were measured on this device; transfers to the device, kernels, and transfers back are measured one after the other.</p>"""

@@ -126,7 +126,7 @@ def mirrored_with_psm(
 def mirrored_with_other(
     source: TableSource, row: int, match: Mapping[str, Any], peaks: Peaks, run: FinishedRun, settings: IonSettings
 ) -> MirroredSpectra:
-    """Mirror the spectrum of a PSM with that of the best other PSM of its peptide, preferably with the same charge.
+    """Mirror the spectrum of a PSM with the spectrum of the best other PSM of its peptide, preferably with the same charge.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def mirrored_with_other(
 
 
 def spectral_cosine(mirrored: MirroredSpectra) -> float:
-    """Return the cosine between the square roots of the intensities of two spectra, 0 to 1; unshared peaks count as missing."""
+    """Return the cosine between the square roots of the intensities of two spectra, 0 to 1; peaks that are not shared count as missing."""
     if mirrored.lower is None:
         return 0.0
     upper, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity

@@ -85,7 +85,7 @@ def draw_names(
 def draw_profile(
     proteins: Samples, peptides: Samples, accession: str, width: float = 420.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """Draw the quantities of a protein by sample, and below it those of its peptides with the fewest missing quantities.
+    """Draw the quantities of a protein by sample, and below them the quantities of its peptides with the fewest missing values.
 
     A click on the dot of a peptide selects its row in the table of peptides.
     """
@@ -176,7 +176,7 @@ def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: flo
 
 
 def condition_inks(samples: Samples) -> dict[str, int]:
-    """Return the index of the series colour of each condition; all figures have the same if the samples are in the order of the design."""
+    """Return the index of the series colour of each condition, the same in all figures if samples are in the order of the design."""
     conditions = dict.fromkeys(condition for condition in samples.conditions if condition)
     return {name: position for position, name in enumerate(conditions, start=_FIRST_CONDITION)}
 

@@ -95,7 +95,7 @@ class IonTrace:
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
-        """Summed intensity of the isotopes, (k,); 0 where the main isotope is missing.
+        """Summed intensity of the isotopes, (k,); 0 if the main isotope is missing.
 
         Missing isotopes are extrapolated from `pattern`, as in `proteoscope.kernels.cpu.elution`.
         """
@@ -189,7 +189,7 @@ def traces_figure(ion: IonTraces, n_columns: int | None = None, chosen: Border |
 def trace_panel(ion: IonTraces, position: int, chosen: Border | None = None, moved: tuple[float, float] | None = None) -> Panel:
     """Return the panel of an ion in one file.
 
-    `moved` are integration limits in seconds, shown instead of those of the trace while the user drags one.
+    `moved` are integration limits in seconds, shown instead of the limits of the trace while the user drags a limit.
     """
     trace, x = ion.traces[position], Axis(*ion.everything)
     begin, end = (trace.begin, trace.end) if moved is None else moved
@@ -356,7 +356,7 @@ def trace_through(
 
 
 def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float, end: float) -> dict[str, float]:
-    """Return the measured values of an ion between two times (seconds), computed like those of the search.
+    """Return the measured values of an ion between two times (seconds), computed as in the search.
 
     Raises
     ------

@@ -6,7 +6,7 @@
         for found in comparison.intersections("peptides", 0.01):
             print(comparison.names_of(found.runs), found.count)
 
-All runs with PSMs, peptides and protein groups can be compared, whichever search they belong to.
+All runs with PSMs, peptides and protein groups can be compared, also runs of different searches.
 
 * Spectra are equal if they have the same file (`proteoscope.engine.views.compared_items`) and scan number, or, if a run lacks scan numbers,
   the same name in the file. The answer of a run to a spectrum is its best target of rank 1.
@@ -147,7 +147,7 @@ def has_matches(tables: Collection[str]) -> bool:
 
 
 def comparable_runs(project: Project) -> list[RunRecord]:
-    """Return the finished runs of a project that can be compared, in order, without reading tables, since there may be thousands."""
+    """Return the finished runs of a project that can be compared, in order; tables are not read, since there may be thousands of runs."""
     tables: dict[str, set[str]] = {}
     for result in project.results():
         tables.setdefault(result.run, set()).add(result.name)
@@ -244,8 +244,8 @@ class RunComparison:
             answers = np.isfinite(self.accepted_from("spectra"))
             if answers.any(0).sum() > 1 and not (answers.sum(1) > 1).any():
                 notes.append(
-                    "Runs have a spectrum file in common, but none of its spectra by the same scan or name: where they are called "
-                    "otherwise, spectra and PSMs cannot be compared, peptides and proteins can."
+                    "The runs have a spectrum file in common, but no spectra with the same scan number or name. If they name spectra "
+                    "differently, spectra and PSMs cannot be compared, but peptides and proteins can."
                 )
         if self.files.by_name:
             pairs = "; ".join(first if first == second else f"{first} and {second}" for first, second in self.files.by_name[:3])
@@ -254,7 +254,7 @@ class RunComparison:
         for label, run in zip(self.labels, self.runs, strict=True):
             rows = run.tables.source(PSMS.name)
             if not rows.count([compares("rank", "=", 1), compares("q_value", "<=", 1.0)]) and rows.count([compares("rank", "=", 1)]):
-                notes.append(f"{label} has no q-values: all of its matches count, whatever the threshold.")
+                notes.append(f"{label} has no q-values: all its matches are accepted at every threshold.")
         return tuple(notes)
 
     def accepted_from(self, level: str) -> NDArray[np.float64]:

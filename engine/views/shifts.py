@@ -54,8 +54,8 @@ def bar_edges(low: float, high: float, n_most: int) -> NDArray[np.float64]:
 class ShiftBars:
     """Counts of PSMs in n bars with n + 1 `edges`.
 
-    `counts` is the number of all PSMs, `explained` of PSMs with a named shift or without a shift, and `marked` of PSMs with marked
-    modifications.
+    For each bar, `counts` is the number of all PSMs, `explained` the number with a named shift or without a shift, and `marked` the number
+    with marked modifications.
     """
 
     edges: NDArray[np.float64]

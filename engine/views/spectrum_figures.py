@@ -202,7 +202,7 @@ def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: flo
     """Draw the peptide with its fragments, centred in a width and scaled down if necessary; the height is `LADDER_LINES`.
 
     Marks that point left from a bond are N-terminal ions (a, b, c), marks that point right are C-terminal ions (x, y, z); the numbers are
-    those of the fragments.
+    fragment numbers.
     """
     sequence, line = spectrum.peptidoform.sequence, _LINE * font_size
     length = len(sequence)

@@ -49,7 +49,7 @@ _NEAR = 0.01
 
 
 def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
-    """Return the description of a list of spectra; `column` is the status column, and the other parameters are meanings of columns."""
+    """Return the description of a list of spectra; `column` is the status column, and the other parameters are descriptions of columns."""
     positions = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in positions)
     identified = Column("is_identified", meaning="True if the spectrum is identified", kind="truth")

@@ -138,6 +138,6 @@ def read_subject(source: TableSource, row: int, database: SequenceDatabase) -> S
     hit = source.row(row, names)
     positions = np.flatnonzero(database.file_index == hit["subject_index"])
     if len(positions) != 1 or database.offsets[positions[0] + 1] - database.offsets[positions[0]] != hit["subject_length"]:
-        raise InputError(source.path, f"the database holds another sequence in place of {hit['subject']:.60}", remedy=_REMEDY)
+        raise InputError(source.path, f"the database contains another sequence instead of {hit['subject']:.60}", remedy=_REMEDY)
     symbols = database.sequences(positions).strings()[0]
     return SubjectSequence(hit["subject"], hit["description"] or "", symbols, hit["subject_start"], hit["subject_end"])

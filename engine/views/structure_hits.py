@@ -44,7 +44,7 @@ HIT_COLUMNS = (
 
 @dataclass(frozen=True)
 class StructureFilter:
-    """Filter of hits; `bounds` are those of the columns in `BOUNDED`, in the units of the table (fractions, ångström)."""
+    """Filter of hits; `bounds` are the bounds of the columns in `BOUNDED`, in the units of the table (fractions, ångström)."""
 
     text: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)

@@ -146,7 +146,7 @@ def create_query_trace(chain: ChainInFile, evidence: ChainEvidence | None = None
 def superpose_hit(hit: Mapping[str, Any], query: ChainInFile, target: ChainInFile) -> Trace:
     """Return the trace of a hit superposed on the query.
 
-    The transformation is that of the hit or, if this is invalid, a least-squares fit of the aligned pairs (Kabsch).
+    The chain is moved by the transformation of the hit or, if it is invalid, by a least-squares fit of the aligned pairs (Kabsch).
     """
     pairs = parse_cigar_pairs(str(hit["cigar"]))
     pairs = pairs[(pairs[:, 0] < len(query.chains.position)) & (pairs[:, 1] < len(target.chains.position))]

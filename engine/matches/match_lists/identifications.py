@@ -84,7 +84,7 @@ class Identifications:
     place_name : str
         Unit of `place`: ``line``, ``row`` or ``match``.
     unended : tuple of int
-        Rows whose last protein is the end of a file without a final line break; its accession may be truncated.
+        Rows whose last accession ends a file without a final line break, and may therefore be truncated.
     """
 
     format: str

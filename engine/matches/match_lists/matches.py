@@ -197,9 +197,9 @@ def collect_matches(
     spectrum_row = np.maximum(in_spectra.spectrum, 0)
     charge = _charges(identifications, peptides.mass[identifications.peptide], in_spectra.spectrum, spectra)
     reasons = [
-        (in_spectra.spectrum == AMBIGUOUS, "several of the files have its spectrum"),
+        (in_spectra.spectrum == AMBIGUOUS, "its spectrum is in several of the files"),
         (in_spectra.spectrum < 0, "its spectrum is in none of the files"),
-        (~is_known[identifications.peptide], "a modification of it is not known and has no mass"),
+        (~is_known[identifications.peptide], "one of its modifications is not known and has no mass"),
         (~has_mass[identifications.peptide], "its sequence has no mass (B, X, Z or more than 1,000 residues)"),
         (charge <= 0, "its charge is not known"),
         (~has_protein, "its protein is not known"),

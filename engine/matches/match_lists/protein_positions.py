@@ -122,7 +122,7 @@ def cut_off_proteins(identifications: Identifications, database: Proteins) -> li
     if not any(name in accessions for number, name in enumerate(identifications.accessions) if number not in last.values()):
         return []
     return [
-        f"{identifications.files[identifications.file[row]]}: line {identifications.place[row]}, the last, has no end, and its protein"
+        f"{identifications.files[identifications.file[row]]}: line {identifications.place[row]}, the last, has no line end, and its protein"
         f" {shortened(identifications.accessions[number])} is not in the database: the file may be cut off"
         for row, number in last.items()
         if identifications.accessions[number] not in accessions and identifications.is_decoy[row] != 1

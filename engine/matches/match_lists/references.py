@@ -124,7 +124,7 @@ def _folders(path: str) -> list[str]:
 
 
 def _nearest(name: str, files: list[tuple[int, list[str]]]) -> int:
-    """Return the index of the file that shares most inner folders with `name`; -1 if several files share as many, or -2 without files."""
+    """Return the index of the file with the most inner folders in common with `name`; -1 if several files are equal, -2 without files."""
     if len(files) < 2:
         return files[0][0] if files else -2
     folders = _folders(name)

@@ -1,8 +1,8 @@
-"""Sites of the modifications of listed matches, such as imported ones, by the localisation of an identification.
+"""Localisation of the modifications of listed matches, such as imported matches, with the method used in identifications.
 
-A list does not state which residues may carry a modification. They are the residues that Unimod lists for it by default, and those that
-carry it in the list. Modifications on every residue of a type are fixed, and stay in place. Only peptides in the database are localised,
-since the database has the residues around a site.
+A list does not state which residues may carry a modification. The possible residues are therefore the defaults in Unimod, and all residues
+that carry the modification in the list. Modifications on every residue of a type are fixed, and stay in place. Only peptides in the
+database are localised, since the residues around a site come from the database.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Settings(SpectrumSearchParameters):
 
 
 class _Modifications(NamedTuple):
-    """Modifications of the list: first those to localise, with all of their sites, then those that stay in place; and their new numbers."""
+    """Modifications to localise (`variable`, with all their sites), modifications that stay in place, and their new indices."""
 
     variable: tuple[SearchModification, ...]
     others: tuple[SearchModification, ...]
@@ -170,7 +170,7 @@ def _modifications(peptides: ListedPeptides) -> _Modifications:
 def _scored(
     matches: ListedMatches, ranked: RankedMatches, modifications: _Modifications, database: Proteins, resources: Resources
 ) -> ScoredMatches:
-    """Return the matches in the order of the table of PSMs; those that cannot be localised have rank 2."""
+    """Return the matches in the order of the table of PSMs; matches that cannot be localised get rank 2, which excludes them."""
     order = row_order(ranked)
     at = matches.peptide[order]
     sites, offsets = take_segments(matches.peptides.sites, matches.peptides.offsets, at)

@@ -359,7 +359,7 @@ def _decoy_proteins(matches: ListedMatches, ranked: RankedMatches) -> NDArray[np
 
 
 def _partners(accessions: tuple[str, ...], is_decoy: NDArray[np.bool_], prefixes: tuple[str, ...]) -> Integers:
-    """Return the decoy of each target protein and the target of each decoy, (proteins,); -1 for none.
+    """Return the decoy of each target protein and the target of each decoy, (proteins,); -1 if there is none.
 
     The accession of a decoy is a prefix followed by the accession of its target.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["write_bed", "write_gff3"]
 
 _IN_NAMES = "!$*+-.:?@^_|~"
-"""Characters that GFF3 sequence names may contain in addition to alphanumeric ones."""
+"""Characters that GFF3 sequence names may contain in addition to alphanumeric characters."""
 _IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255
@@ -111,7 +111,7 @@ def write_bed(source: MatchesSource, out: Path, progress: Progress) -> list[Path
             file.write(("\t".join(map(str, cells)) + "\n").encode())
     if n := sum(name != escaped for name, escaped in names.items()):
         verb = "sequence has another name" if n == 1 else "sequences have other names"
-        progress.message(f"{out.name}: {n:,} {verb}: blanks, and what headers begin with, are {ESCAPES}", "warning")
+        progress.message(f"{out.name}: {n:,} {verb}: blanks and initial words of headers are {ESCAPES}", "warning")
     return [out]
 
 
@@ -137,7 +137,7 @@ def _translated(source: MatchesSource, progress: Progress) -> AbstractContextMan
     """Return a connection to the tables; raise `ParameterError` if there is no table ``reading_frames``."""
     if source.tables.reading_frames is None:
         remedy = "Search a database of nucleotides with translation=six-frame"
-        raise ParameterError(f"the run translated no nucleotides on which peptides could have places. {remedy}.")
+        raise ParameterError(f"the run translated no nucleotides, so that its peptides have no positions on a genome. {remedy}.")
     return source.connection(progress)
 
 

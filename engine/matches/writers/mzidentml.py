@@ -56,7 +56,7 @@ _OTHER_SCORES = (
     *(("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
     *(("mass_shift", "mass shift (Da)"), ("site_probability", "site probability"), ("match_class", "class")),
 )
-"""Scores that have no term in the vocabulary or a term specific to another program, and the class that the q-value refers to."""
+"""Scores without a term in the vocabulary, or with a term specific to another program, and the class to which the q-value refers."""
 
 _ENGINE = "Engine"
 """Identifier of the search engine that created imported matches."""
@@ -495,7 +495,7 @@ def _site_values(psm: _Psm, threshold: float) -> Iterator[str]:
         numbers = (
             index
             for index, (modification, position) in enumerate(zip(psm.modifications, psm.positions, strict=True), start=1)
-            if modification == name and position in possible  # immovable modifications have another position
+            if modification == name and position in possible  # modifications that stay in place are at other positions
         )
         number_of = dict(zip((site["position"] for site in sites), numbers, strict=False))
         if not number_of:
@@ -568,7 +568,7 @@ def _protein_groups(connection: duckdb.DuckDBPyConnection, search: SearchDescrip
                 for support in psms:
                     yield f'<SpectrumIdentificationItemRef spectrumIdentificationItem_ref="SII_{support[5]}"/>\n'
                 yield "</PeptideHypothesis>\n"
-            # All members of a group contain the same peptides: none is the leading protein.
+            # All members of a group contain the same peptides, so that no protein is the leading protein.
             yield _term("MS:1002401", "leading protein") + _term("MS:1001097", "distinct peptide sequences", n_peptides)
             if member == 1 and coverage is not None:
                 yield _term("MS:1001093", "sequence coverage", number(100 * coverage, 6))

@@ -53,7 +53,7 @@ _SCORES = (
     ),
 )
 _NAMES = {kind.column: kind.in_pepxml for kind in SCORE_KINDS if kind.in_pepxml}
-"""Score names in pepXML by column name, where they differ."""
+"""Score names in pepXML by column name, if both differ."""
 
 
 def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:

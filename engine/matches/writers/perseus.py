@@ -18,9 +18,7 @@ from proteoscope.engine.results.separated import DIGITS, write_separated
 
 __all__ = ["NO_SITES", "write_perseus"]
 
-NO_SITES = (
-    "the run has no sites of modifications. Search a variable modification of residues, such as Phospho (STY), with localise automatic"
-)
+NO_SITES = "the run localised no modification. Search a variable modification of residues, such as Phospho (STY), with localise=automatic"
 """Message for runs that localised no modification."""
 _KINDS: dict[str, Kind] = {
     "Proteins": "texts",
@@ -98,7 +96,7 @@ _QUERY = """
 
 
 def write_perseus(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
-    """Write the protein sites of a run; with `accepted_only`, those up to the false localisation rate, and those without an alternative.
+    """Write the protein sites of a run; with `accepted_only`, only accepted sites, and sites without an alternative.
 
     Raises
     ------

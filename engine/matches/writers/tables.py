@@ -117,7 +117,7 @@ class IdentificationTables:
         n_psms = row_count(self.psms) if isinstance(self.psms, Path) else len(self.psms)
         with TableFile(source, _DESCRIBED[name], needed, n_rows_of={"psms": n_psms or 0}, remedy=_REMEDY) as result:
             if not result.columns:
-                raise result.damaged("holds no column of an identification's tables")
+                raise result.damaged("has none of the columns of an identification's tables")
             yield result
 
 
@@ -176,7 +176,7 @@ def database(
     StorageError
         If writing fails.
     """
-    import duckdb  # slow to import: only sorted and filtered tables need it
+    import duckdb  # slow to import, and only needed for sorted and filtered tables
 
     with scratch_folder() as spill:
         connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": str(spill)})
@@ -225,7 +225,7 @@ def _as_our_error(tables: IdentificationTables, error: Exception) -> Proteoscope
     position = tables.psms.parent if isinstance(tables.psms, Path) else Path("the tables")
     text = str(error).splitlines()[0]
     if is_out_of_memory(text):
-        return ProteoscopeError("the memory is not enough to write the tables. Close other programs, or export on a machine with more.")
+        return ProteoscopeError("there is not enough memory to write the tables. Close other programs, or export on a machine with more.")
     if "No space left" in text or "out of disk" in text.lower() or "max_temp_directory_size" in text:
         return StorageError(f"{tempfile.gettempdir()}: the disk for temporary files is full. Free some space and try again.")
     return InputError(position, f"cannot be read as the tables of an identification ({text})", remedy="Run the identification again")

@@ -279,7 +279,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "NaN": (with_score(math.nan), "column score: contains a value that is not a number up to 1e.09. Search this run again"),
     "huge": (with_score(1e308), "column score: contains a value that is not a number"),
     "infinite": (with_score(math.inf), "column score: contains a value that is not a number"),
-    "no protein": (lambda table: table.set_column(2, "proteins", pa.array([[]] * len(table), TYPES["proteins"])), "peptides of no protein"),
+    "no protein": (lambda table: table.set_column(2, "proteins", pa.array([[]] * len(table), TYPES["proteins"])), "without a protein"),
     "residues": (lambda table: table.set_column(1, "sequence", pa.array(["pep-"] * len(table))), "column sequence"),
 }
 

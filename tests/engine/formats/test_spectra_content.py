@@ -105,7 +105,7 @@ def test_advise_compares_ion_series_with_activation(fragmentation: tuple[str, ..
     parameters = search_of_kind("identify").parameters_of("high-resolution").changed(ion_series=series)
     result = advise("identify", [SpectraContent(fragments="exact", fragmentation=fragmentation)], parameters)
     assert (result is None) == (advised == "")
-    assert result is None or result.sentences[0].endswith(f"and ion_series={series} matches others: set ion_series=activation")
+    assert result is None or result.sentences[0].endswith(f"and ion_series={series} matches other ions: set ion_series=activation")
     assert result is None or f"makes ions {', '.join(advised)}, and" in result.sentences[0]
 
 

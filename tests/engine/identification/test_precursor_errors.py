@@ -194,7 +194,7 @@ def test_miscalibrated_run_is_identified_after_calibration(miscalibrated, databa
     assert record["precursor_errors"]["medians_ppm"] == [median]
     assert 8 < median < 10
     assert any(str(used) in message and f"err by {median:+.1f} ppm" in message for message in summary.messages)
-    assert f"within {used} of an error of {median:+.4g} ppm" in summary.lines()[1]
+    assert f"within {used} around an error of {median:+.4g} ppm" in summary.lines()[1]
     errors = np.array([float(row["mass_error_ppm"]) for row in rows])
     assert (np.abs(errors - median) <= used.value + 0.01).all()
 

@@ -373,7 +373,7 @@ def test_import_warns_of_truncated_last_protein(name, spectra, database, tmp_pat
     assert warnings[0] == warnings[1] == warnings[3] == []
     line = whole.count("\n") + 1
     assert len(warnings[2]) == 1 and "is not in the database" in warnings[2][0]
-    assert f"line {line}, the last, has no end" in warnings[2][0]
+    assert f"line {line}, the last, has no line end" in warnings[2][0]
 
 
 def test_import_does_not_warn_of_database_with_other_names(spectra, database, tmp_path):

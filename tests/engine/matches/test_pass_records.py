@@ -140,7 +140,7 @@ def test_sentence_of_a_search_pass_lists_spectra_tolerances_and_modifications():
         "Second pass: 300 spectra, 68 proteins found before, precursors within 10 ppm, isotope errors 0, 1, fragments within 0.02 Da,"
         " Trypsin, semi-specific, up to 2 missed cleavages; fixed Carbamidomethyl (C); variable Oxidation (M), Deamidated (NQ)"
     )
-    assert "500 spectra that identify-0001 left, 1,000 proteins found by identify-0001" in SHIFTED.sentence()
+    assert "500 spectra that identify-0001 left unidentified, 1,000 proteins found by identify-0001" in SHIFTED.sentence()
     assert "mass shifts from -150 to 500 Da" in SHIFTED.sentence()
 
 
@@ -248,7 +248,7 @@ def test_exports_describe_calibrated_windows_as_ranges(small, tmp_path):
     ]
     identified, _ = described(small, tmp_path, *passes)
     assert tolerance(identified) == {"plus": ("14", "parts per million"), "minus": ("12", "parts per million")}
-    assert "within 10 ppm of an error of -2 to +1.5 ppm" in passes[0].sentence()
+    assert "within 10 ppm around an error of -2 to +1.5 ppm" in passes[0].sentence()
     assert passes_of_record({"passes": [json.loads(json.dumps(search_pass.record())) for search_pass in passes]}) == tuple(passes)
 
 

@@ -226,5 +226,5 @@ def test_protein_coverage_is_the_fraction_of_residues_in_peptides(length: list[i
 
 
 def test_protein_coverage_rejects_positions_outside_the_protein() -> None:
-    with pytest.raises(ValueError, match="leaves its protein"):
+    with pytest.raises(ValueError, match="exceeds its protein"):
         coverage(np.array([5]), np.array([0]), np.array([3]), np.array([6]))

@@ -60,7 +60,7 @@ def test_methods_text_of_each_search_follows_the_run_record(search) -> None:
     text = paragraph(facts, methods, search.preset)
     assert "Proteoscope 1.2" in text and "None" not in text and "{" not in text and "  " not in text
     # The text claims nothing that is missing from the record.
-    assert "it accepted" not in text and "were rescored" not in text
+    assert "the search accepted" not in text and "were rescored" not in text
     assert "second pass" not in text
     assert methods is None or all(sentence == "" or sentence.endswith(".") for sentence in methods.sentences)
 
@@ -133,7 +133,7 @@ def test_methods_text_describes_search_passes_that_were_run() -> None:
     ]
     methods = spectrum_search_methods(replace(facts, record={**record, "classes": [*classes, 3]}))
     of_classes = next(sentence for sentence in methods.sentences if sentence.startswith("Each class"))
-    assert "group-walk, and not below that of its own decoys (specific and second pass); none is estimated" in of_classes
+    assert "group-walk, but not below the rate from its own decoys (specific and second pass); none is estimated" in of_classes
     assert any("Freestone" in source for source in methods.citations) and not any("Fu Y" in source for source in methods.citations)
     assert "Each class" not in text
 

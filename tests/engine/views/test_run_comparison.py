@@ -233,7 +233,7 @@ def test_run_comparison_counts_and_reports_run_without_q_values(tmp_path: Path) 
     with compare_runs([open_run(project, run) for run in runs]) as comparison:
         assert comparison.counts("spectra", 0.0).tolist() == [0, len(answers(base))]
         assert [note for note in comparison.notes if "no q-values" in note] == [
-            f"{runs[1]} has no q-values: all of its matches count, whatever the threshold."
+            f"{runs[1]} has no q-values: all its matches are accepted at every threshold."
         ]
 
 

@@ -147,7 +147,7 @@ def test_reads_without_an_alignment_are_listed_and_counted(within: Project, qtbo
     n_patterns = len({row["pattern"] for row in rows})
     assert view.header.text == f"{len(rows) - n_none} alignments of {n_patterns} reads with 3 references, {n_none} without an alignment"
     choose(view, {"rows": "none"}, qtbot)
-    assert view.alignment.plot.pair is None and view.alignment.plot._text.endswith("with so few gaps.")
+    assert view.alignment.plot.pair is None and view.alignment.plot._text.endswith("within the gap limit.")
     assert view.coverage.marked is None and view.coverage.shown is not None and view.coverage.shown.n_alignments == 0
     assert view.gaps.histogram is None and view.gaps.text == "No alignments pass the filter."
     view.filters.reset()
