@@ -35,8 +35,8 @@ def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
     Returns
     -------
     (bytes, str) or None
-        Text without these rows, and a message about the rows; None if all rows have the right number of values, or rows are not one line
-        each.
+        Text without these rows, and a message about the rows; None if all rows have the right number of values, or rows are not single
+        lines.
     """
     header = _ATOM_SITE.search(text)
     if header is None:
@@ -76,13 +76,13 @@ def _n_values(line: bytes) -> int:
 def _note(text: bytes, tags: list[str], bad: list[tuple[int, int, int]], is_cut_off: bool) -> str:
     """Return the message about removed rows."""
     start, _, n = bad[0]
-    missing = f", {tags[n]} and what follows it are missing" if 0 <= n < len(tags) else ""
+    missing = f", without {tags[n]} and the columns after it" if 0 <= n < len(tags) else ""
     result = f"{n} of {len(tags)} values{missing}" if n >= 0 else "values that cannot be separated"
     line = text.count(b"\n", 0, start) + 1
     sentence = f"{counted(len(bad), 'row')} of the table of atoms left out, the first in line {line:,}, which has {result}"
     if is_cut_off:
         return f"{sentence}. The file ends there: copy or download it again"
-    return f"{sentence}. Write the file anew, or correct these lines"
+    return f"{sentence}. Write the file again, or correct these lines"
 
 
 _PREFIX = "_atom_site."
@@ -157,14 +157,14 @@ def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
 
 
 def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
-    """Mark all values but integers as unknown in columns where gemmi requires integers; return messages about these values."""
+    """Mark values that are not integers as unknown in columns in which gemmi requires integers; return messages about these values."""
     notes = []
     for name in _WHOLE_NUMBERS:
         column = block.find_values(_PREFIX + name)
         bad = [i for i, value in enumerate(column) if value not in _NULLS and not _WHOLE.fullmatch(value)]
         if bad:
             notes.append(
-                f"{counted(len(bad), 'value')} of _atom_site.{name} not a whole number and taken as unknown, the first "
+                f"{counted(len(bad), 'value')} of _atom_site.{name} not a whole number and treated as unknown, the first "
                 f"{column[bad[0]]!r:.20} in row {bad[0] + 1:,}"
             )
         for i in bad:

@@ -25,7 +25,7 @@ __all__ = ["read_binary_cif"]
 _LONGEST_LIST = 100_000
 _MAXIMUM_ENCODINGS = 16  # successive encodings of a column; writers use up to four
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
-_REMEDY = "Copy or download it again, or take it as mmCIF"
+_REMEDY = "Copy or download it again, or use mmCIF instead"
 
 _WANTED = {
     "_atom_site": (
@@ -147,7 +147,7 @@ def _unpacked(data: bytes) -> Any:
     except msgpack.OutOfData:
         raise _WrongError("it is cut off") from None
     except (msgpack.FormatError, msgpack.StackError):
-        raise _WrongError("it holds what MessagePack does not know, or lists too deep") from None
+        raise _WrongError("it contains data that MessagePack does not define, or lists nested too deeply") from None
 
 
 def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: Unfolding, all_models: bool) -> list[str]:
@@ -222,7 +222,7 @@ def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | lis
         else:
             value = _DECODERS[kind](_numbers(value), encoding, unfolding)
     if len(value) != n_rows or isinstance(value, bytes):
-        raise _WrongError(f"a column has {len(value)} rows and not {n_rows}")
+        raise _WrongError(f"a column has {len(value)} rows instead of {n_rows}")
     return value if isinstance(value, list) else np.asarray(value)
 
 
@@ -257,14 +257,14 @@ def _texts(value: Any, encoding: Any, n_rows: int, unfolding: Unfolding) -> list
         raise _WrongError("the offsets of texts do not ascend")
     n_texts = max(0, len(offsets) - 1)
     if len(indices) != n_rows or (len(indices) and (indices.min() < -1 or indices.max() >= n_texts)):
-        raise _WrongError("a column names texts that are not there")
+        raise _WrongError("a column refers to texts that do not exist")
     texts = [text[start:stop] for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
     return [texts[index] if index >= 0 else "" for index in indices.tolist()]
 
 
 def _decode_all(value: bytes, encodings: Any, unfolding: Unfolding) -> NDArray[Any]:
     if not isinstance(encodings, list):
-        raise _WrongError("a column does not say how it is encoded")
+        raise _WrongError("a column does not state its encoding")
     result: Any = value
     for encoding in _last_first(encodings):
         kind = _require_text(encoding, "kind")
@@ -304,7 +304,7 @@ def _run_length(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDA
 def _delta(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[Any]:
     del unfolding
     if value.dtype.kind not in "iu":
-        raise _WrongError("differences are no whole numbers")
+        raise _WrongError("differences are not whole numbers")
     origin = encoding["origin"]
     if not isinstance(origin, int) or abs(origin) >= 1 << 31:
         raise _WrongError("an origin is not a number")
@@ -314,7 +314,7 @@ def _delta(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[
 def _integer_packing(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[Any]:
     del unfolding
     if value.dtype.kind not in "iu" or value.dtype.itemsize > 2:
-        raise _WrongError("packed numbers are of a wrong type")
+        raise _WrongError("packed numbers have a wrong type")
     limits = np.iinfo(value.dtype)
     is_whole = value != limits.max
     if not encoding.get("isUnsigned"):

@@ -275,7 +275,7 @@ def _old_content(folder: Path, settings: _Settings, progress: Progress) -> Colle
     try:
         database = open_database(folder)
     except InputError as error:
-        progress.message(f"{error} It is built anew.", "warning")
+        progress.message(f"{error} It is built again.", "warning")
         return Collection(concatenated([]), np.empty(0, np.int32), ())
     if (database.minimum_plddt, database.models) != settings:
         return Collection(concatenated([]), np.empty(0, np.int32), ())
@@ -368,5 +368,5 @@ def _raise_empty(made: list[Collection], collections: list[Collection]) -> None:
     skipped = [(source, reason) for collection in [*made, *collections] for source in collection.sources for _, reason in source.skipped]
     if skipped:
         source, reason = skipped[0]
-        raise InputError(source.path, f"no file holds a protein chain; this one, for example: {reason}")
-    raise ParameterError("there is no file with a protein chain")
+        raise InputError(source.path, f"no file contains a protein chain; the reason for this file: {reason}")
+    raise ParameterError("no file contains a protein chain")

@@ -21,8 +21,8 @@ def models_note(n_models: int, n_atoms: int) -> str:
         Number of atoms of the models that are not read.
     """
     return (
-        f"only the first of {n_models:,} models is read ({counted(n_atoms, 'atom')} of the others left out). "
-        "A structure search, a superposition and a structure database read all of them as chains with models=all"
+        f"only the first of {n_models:,} models is read ({counted(n_atoms, 'atom')} of the other models left out). "
+        "With models=all, structure searches, superpositions and structure databases read the chains of all models"
     )
 
 
@@ -62,7 +62,7 @@ def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
     line = made[0][1]
     whole = f"chain {shown}" if shown else "the chain without a name"
     where = f", the second from line {line:,}" if line else ""
-    return f"{whole} holds {len(made) + 1:,} molecules with the same residue numbers{where}: those after the first are read as {names}"
+    return f"{whole} holds {len(made) + 1:,} molecules with the same residue numbers{where}: further molecules are read as {names}"
 
 
 def free_codes(used: set[str]) -> Iterator[str]:

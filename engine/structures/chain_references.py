@@ -99,11 +99,11 @@ def read_chain(requested: str, models: Models = "first") -> StructureFile:
     """
     result = read_chains(requested, models=models)
     if len(result.chains) > 1:
-        raise InputError(result.path, f"has {len(result.chains)} protein chains, and one is needed", remedy=_remedy(result))
+        raise InputError(result.path, f"has {len(result.chains)} protein chains, but exactly one is needed", remedy=_remedy(result))
     return result
 
 
 def _remedy(structure_file: StructureFile) -> str:
     names = ", ".join(name or "one without a name" for name in structure_file.chain_names[:20])
     more = f" and {len(structure_file.chain_names) - 20} more" if len(structure_file.chain_names) > 20 else ""
-    return f"It has the protein chains {names}{more}; name one as {structure_file.path.name}:{structure_file.chain_names[0]}"
+    return f"It has the protein chains {names}{more}; select one, such as {structure_file.path.name}:{structure_file.chain_names[0]}"

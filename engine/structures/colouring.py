@@ -420,7 +420,7 @@ def _by_partner(scene: ColouredScene) -> Coloured:
 
 def _by_chain(scene: ColouredScene) -> Coloured:
     chain_colours = [CHAIN_COLOURS[i % len(CHAIN_COLOURS)] for i in range(len(scene.chains))]
-    note = f"The colours begin anew after {len(CHAIN_COLOURS)} chains." if len(chain_colours) > len(CHAIN_COLOURS) else ""
+    note = f"The colours repeat after {len(CHAIN_COLOURS)} chains." if len(chain_colours) > len(CHAIN_COLOURS) else ""
     entries = tuple((colour, chain.name) for colour, chain in zip(chain_colours, scene.chains, strict=True))
     return Coloured(
         tuple(_all(len(chain), colour) for colour, chain in zip(chain_colours, scene.chains, strict=True)),
@@ -497,7 +497,7 @@ def _by_conservation(scene: ColouredScene) -> Coloured:
         result.append(scale_colours(rows, 0.0, 1.0))
     hits = counted(scene.n_hits, "hit")
     scale = Scale(SCALE, 0.0, 1.0, "", "in none", "in all")
-    note = f"Share of {hits} with the query's residue at the aligned place. Hits have the colours of the query's residues."
+    note = f"Fraction of {hits} with the query's residue at the aligned position. Hits have the colours of the query's residues."
     return Coloured(tuple(result), Legend("Conservation among hits", ((UNALIGNED, "not aligned"),), (scale,), note))
 
 
@@ -529,7 +529,7 @@ def _by_confidence(scene: ColouredScene) -> Coloured:
 
 def _by_place(scene: ColouredScene) -> Coloured:
     colours = [scale_colours(np.arange(len(chain), dtype=np.float64), 0.0, max(1, len(chain) - 1), _RAINBOW) for chain in scene.chains]
-    return Coloured(tuple(colours), Legend("Place along the chain", (), (Scale(_RAINBOW, 0.0, 1.0, "", "N-terminus", "C-terminus"),)))
+    return Coloured(tuple(colours), Legend("Position along the chain", (), (Scale(_RAINBOW, 0.0, 1.0, "", "N-terminus", "C-terminus"),)))
 
 
 def _needs_partner(scene: ColouredScene) -> str:
@@ -552,19 +552,19 @@ SCHEMES: tuple[Scheme, ...] = (
     Scheme("partner", "Query and hits", "One colour for the query and one for each hit", _by_partner),
     Scheme("chain", "Chain", "A colour for each chain", _by_chain),
     Scheme("secondary", "Secondary structure", "Helix, strand and coil", _by_state),
-    Scheme("distance", "Distance to the partner", "How far aligned Cα lie apart, superposed", _by_distance, _needs_partner),
+    Scheme("distance", "Distance to the partner", "Distance of aligned Cα after superposition", _by_distance, _needs_partner),
     Scheme("identity", "Sequence identity", "Identity or similarity of aligned residues", _by_identity, _needs_partner),
     Scheme(
         "conservation",
         "Conservation among hits",
-        "In how many hits a residue of the query is the same",
+        "Fraction of hits with the same residue as the query",
         _by_conservation,
         _needs_conservation,
     ),
     Scheme(
         "confidence",
         "Confidence",
-        "pLDDT of predicted structures by AlphaFold's bands, B-factors of others",
+        "pLDDT of predicted structures in AlphaFold's colours, B-factors of others",
         _by_confidence,
         _needs_confidence,
     ),
@@ -574,7 +574,7 @@ SCHEMES: tuple[Scheme, ...] = (
 
 
 _OBSERVED_PALER: Colour = _paler(OBSERVED)
-_NOT_OF_PROTEIN = "no residue of the protein"
+_NOT_OF_PROTEIN = "not aligned with the protein"
 
 
 def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours], foreign: Colour = UNALIGNED) -> tuple[Colours, ...]:
@@ -633,7 +633,7 @@ def _by_homologues(scene: ColouredScene) -> Coloured:
 
 def _needs_homologues(scene: ColouredScene) -> str:
     is_known = any(chain.evidence is not None and np.isfinite(chain.evidence.conservation).any() for chain in scene.chains)
-    return "" if is_known else "The run was given no homologues, or the protein has too few."
+    return "" if is_known else "The run had no homologues, or the protein has too few."
 
 
 def quantity_colours(values: NDArray[np.float64], scale: QuantityScale) -> Colours:
@@ -677,19 +677,19 @@ def _by_quantity(scene: ColouredScene) -> Coloured:
 
 def _needs_quantity(scene: ColouredScene) -> str:
     is_there = _quantity_scale(scene) is not None
-    return "" if is_there else "The project holds no quantities of these peptides: 'How much of each' above the identification makes them."
+    return "" if is_there else "The project has no quantities of these peptides. Quantify the identification to show them."
 
 
 EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
-    Scheme("coverage", "Coverage", "Which residues peptides cover, which are modified, and which were not observed", _by_coverage),
-    Scheme("psms", "Number of PSMs", "How many spectra show each residue", _by_psms),
-    Scheme("modification", "Modifications", "Residues on which a modification was found", _by_modification),
-    Scheme("quantity", "Quantity", "How much there is of the peptides over each residue, or how it changes", _by_quantity, _needs_quantity),
-    Scheme("exposure", "Exposure", "Which part of each residue water touches", _by_exposure, _needs_exposure),
+    Scheme("coverage", "Coverage", "Residues that are covered by peptides, modified, or not observed", _by_coverage),
+    Scheme("psms", "Number of PSMs", "Number of PSMs whose peptides cover each residue", _by_psms),
+    Scheme("modification", "Modifications", "Residues with modifications in identified peptides", _by_modification),
+    Scheme("quantity", "Quantity", "Quantity of the peptides that cover each residue, or its change", _by_quantity, _needs_quantity),
+    Scheme("exposure", "Exposure", "Fraction of the surface of each residue that water can reach", _by_exposure, _needs_exposure),
     Scheme(
         "homologues",
         "Conservation among homologues",
-        "How conserved the protein's residues are in related sequences",
+        "Conservation of the protein's residues among related sequences",
         _by_homologues,
         _needs_homologues,
     ),

@@ -20,11 +20,11 @@ _ACTIONS = ("build", "add", "remove")
 
 def _add_superpose(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Superpose one chain onto another so that their TM-score is the greatest, and write table, coordinates, alignment and scripts for "
+        "Superpose one chain onto another with the highest TM-score, and write table, coordinates, alignment and scripts for "
         "PyMOL and ChimeraX. Chains are named as FILE or FILE:CHAIN."
     )
-    parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({format_names('structures')}, also gzipped)")
-    parser.add_argument("target", metavar="B[:CHAIN]", help="structure that is moved onto the other one")
+    parser.add_argument("query", metavar="A[:CHAIN]", help=f"structure that is not moved ({format_names('structures')}, also gzipped)")
+    parser.add_argument("target", metavar="B[:CHAIN]", help="structure that is moved onto the first structure")
     parser.add_argument("--out", required=True, type=folder_name, metavar="DIR", help="output folder, created if missing")
     _add_models(parser)
 
@@ -60,9 +60,9 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> dict[str, Any
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Make and change a database of protein chains. build: the database holds exactly the chains of the given files; files read before, "
-        "also by a stopped build, are not read again. add: in addition to those in the database. remove: chains by name, or all of a file "
-        "by its name without ending. DATABASE/skipped.tsv lists what was left out, with reasons."
+        "Create or change a database of protein chains. build: create a database with exactly the chains of the given files; files that "
+        "were read before, also by an interrupted build, are not read again. add: add the chains of files. remove: remove chains by name, "
+        "or all chains of a file by its name without suffix. DATABASE/skipped.tsv lists what was left out, with reasons."
     )
     parser.add_argument("action", choices=_ACTIONS, help="action")
     parser.add_argument(
@@ -88,7 +88,7 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> dict[st
     if options.models is not None and options.action != "build":
         raise ParameterError("--models applies to build only; a changed database keeps its own value")
     if options.threads is not None and not 1 <= options.threads <= 1024:
-        raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
+        raise ParameterError(f"--threads is {options.threads}; expected 1 to 1024")
     if options.action == "remove":
         database = structures.building.remove_from_database(options.items, options.out)
     else:

@@ -228,11 +228,11 @@ def _manifest(folder: Path) -> dict[str, Any]:
     result = read_json(path)
     require(
         isinstance(result, dict) and set(result) == {"format", "columns", "least_confidence", "models"},
-        f"{DATABASE_FILE} holds other things than it should",
+        f"{DATABASE_FILE} has unexpected content",
     )
-    require(result["format"] == _FORMAT, f"it is of format {str(result['format'])[:20]}, and this version reads {_FORMAT}")
+    require(result["format"] == _FORMAT, f"it is of format {str(result['format'])[:20]}, but this version reads {_FORMAT}")
     require(isinstance(result["columns"], str) and _COLUMNS_FOLDER.fullmatch(result["columns"]) is not None, "it names no columns")
-    require(result["models"] in get_args(Models), "it names no models that files are read by")
+    require(result["models"] in get_args(Models), "it does not state which models are read")
     least = result["least_confidence"]
     require(isinstance(least, float) and 0.0 <= least <= 100.0, "its minimum pLDDT is not between 0 and 100")
     described: dict[str, Any] = result
@@ -265,7 +265,7 @@ def open_collection(folder: Path) -> Collection:
     is_written = _is_plain(texts["descriptions"]) or all(map(str.isprintable, descriptions))
     require(is_written, "a description cannot be written")
     source = _column(folder, "source", "<i4", n)
-    require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain is of no file")
+    require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain belongs to no file")
     sizes, modified = _column(folder, "source_size", "<i8", n_sources), _column(folder, "source_modified", "<i8", n_sources)
 
     require(not (texts["source_paths"].characters == 0).any(), "a file has no name that can be opened")
@@ -294,7 +294,7 @@ def _check_values(columns: dict[str, NDArray[Any]]) -> None:
             return "a residue has no secondary structure"
         # Both comparisons are False for NaN.
         if not (position.min() >= -_MAXIMUM_PLACE and position.max() <= _MAXIMUM_PLACE):
-            return "a residue is nowhere"
+            return "a residue has no valid coordinates"
         if insertion.any() and ((insertion > 0) & ((insertion <= ord(" ")) | (insertion == _DELETE))).any():
             return "an insertion code is not printable"
         # NaN, for residues without pLDDT, is valid.
@@ -319,7 +319,7 @@ def _own(folder: Path, name: str) -> Path:
 
 def _column(folder: Path, name: str, kind: str, length: int) -> NDArray[Any]:
     column = open_column(_own(folder, f"{name}.npy"), kind)
-    require(len(column) == length, f"{name} has {len(column)} rows and not {length}")
+    require(len(column) == length, f"{name} has {len(column)} rows instead of {length}")
     return column
 
 

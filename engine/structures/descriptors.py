@@ -67,7 +67,7 @@ class Alphabets:
 
 @lru_cache(maxsize=1)
 def alphabets() -> Alphabets:
-    """Return the alphabets that are delivered with the program."""
+    """Return the alphabets that are shipped with the program."""
     return Alphabets.from_json(json.loads(resources.path("structures", "descriptors.json").read_text(encoding="utf-8")))
 
 
@@ -131,7 +131,7 @@ def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1
     chains : Chains
         Chains to describe.
     using : Alphabets, optional
-        Alphabets; by default those delivered with the program.
+        Alphabets; by default those shipped with the program.
     threads : int
         Number of threads.
     progress : Progress, optional

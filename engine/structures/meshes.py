@@ -525,7 +525,7 @@ def _checked(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return coordinates in which invalid ones are replaced by zeros, and True for residues to draw."""
     if steps < 2 or steps % 2 or sides < 3:
-        raise ValueError("a residue takes an even number of steps, and a tube three sides")
+        raise ValueError("steps must be an even number, and a tube needs three sides")
     there = are_finite(position)
     index = np.where(there[:, None], np.asarray(position, np.float64), 0.0)
     return index, there if is_shown is None else there & is_shown
@@ -626,7 +626,7 @@ def ribbon(
         Ribbon, with spheres for isolated residues.
     """
     if sides % 4:
-        raise ValueError("a ribbon has a multiple of four sides")
+        raise ValueError("the number of sides of a ribbon must be a multiple of four")
     index, shown = _checked(position, steps, sides, is_shown)
     if not len(index):
         return NO_MESH

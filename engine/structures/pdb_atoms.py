@@ -76,7 +76,7 @@ def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[i
 
 
 def _earlier_hexadecimal(texts: list[str], numbers: list[int], value: int, stop: int) -> list[int]:
-    """Reinterpret numbers before a hexadecimal number as hexadecimal if they lead up to it; return their indices."""
+    """Reinterpret numbers before a hexadecimal number as hexadecimal if they count up to it without a gap; return their indices."""
     changed = []
     for k in range(stop - 1, -1, -1):
         number = texts[k][:4]

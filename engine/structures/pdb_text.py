@@ -203,16 +203,14 @@ class _Rewriting:
             self._changed[line] = record = record.rstrip().ljust(ATOM_COLUMNS)
             cells[k] = np.frombuffer(record[:ATOM_COLUMNS], np.uint8)
         if n_shifted:
-            self._notes.append(
-                f"{counted(n_shifted, 'record')} of atoms with serial numbers that are too long, read as the next columns say"
-            )
+            self._notes.append(f"{counted(n_shifted, 'record')} of atoms with serial numbers that are too long, read with shifted columns")
         self._blank_charges(lines[retained])
         bad = lines[~retained]
         if len(bad):
             self._left_out[bad] = True
             self._notes.append(
                 f"{counted(len(bad), 'atom')} without readable coordinates left out, the first in line {bad[0] + 1:,}. "
-                "Write the file anew, or correct these lines"
+                "Write the file again, or correct these lines"
             )
         return lines[retained], cells[retained]
 
@@ -253,7 +251,7 @@ class _Rewriting:
             numbers[rows] = np.array(result, np.int64)[np.searchsorted(runs, rows, side="right") - 1]
             atoms.renumber(rows, numbers[rows])
             for some, what in (
-                (is_counted, "have no readable number: counted on from the one before"),
+                (is_counted, "have no readable number: numbering continues from the previous residue"),
                 (is_hexadecimal, "have numbers that were read as hexadecimal"),
             ):
                 if some:
@@ -272,7 +270,7 @@ class _Rewriting:
             if atoms.unwrap(rows, numbers):
                 atoms.renumber(rows, numbers[rows])
                 self._notes.append(
-                    f"residue numbers of chain {shown or 'without a name'} begin anew after {LAST_DECIMAL}: counted on from there"
+                    f"residue numbers of chain {shown or 'without a name'} restart after {LAST_DECIMAL}: numbering continues from there"
                 )
             starts = atoms.copies(rows, numbers, breaks, self._is_forced)
             made = []

@@ -75,10 +75,10 @@ _PREDICTED = re.compile(rb"(?i)ALPHAFOLD|ESMFOLD|COLABFOLD|OMEGAFOLD|ROSETTAFOLD
 _PDB_HEADER = re.compile(rb"(?m)^(?:HEADER|EXPDTA|CRYST1|REMARK|SEQRES|DBREF)")
 _CONVERT = f"Give {format_names('structures')}; gemmi and most viewers can write them"
 _UNKNOWN_B_FACTORS = (
-    "the file does not show whether its B-factors are pLDDT, and none of its residues is left out by it. If they are, take the model as "
-    "mmCIF with its qualities, or put the line 'TITLE     ALPHAFOLD' first"
+    "the file does not state whether its B-factors are pLDDT, so that no residue is left out because of a low pLDDT. If they are, use an "
+    "mmCIF file with its quality values, or insert 'TITLE     ALPHAFOLD' as the first line"
 )
-_TAKEN = "Take the file with all its coordinates from the PDB or from AlphaFold DB"
+_TAKEN = "Get the file with all its coordinates from the PDB or from AlphaFold DB"
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def _read(path: Path, models: Models) -> tuple[gemmi.Structure, _Facts]:
     except (RuntimeError, ValueError, IndexError, UnicodeDecodeError) as error:
         raise _unreadable(path, kind, error) from None
     except MemoryError:
-        raise InputError(path, "takes more memory than there is", remedy="Cut it into files of some chains each") from None
+        raise InputError(path, "needs more memory than is available", remedy="Divide it into files of a few chains each") from None
     if not len(structure) or not sum(len(chain) for chain in structure[0]):
         raise InputError(path, "holds no coordinates of atoms", remedy=_TAKEN)
     return structure, facts
@@ -276,8 +276,8 @@ def _content(path: Path) -> bytes:
             parts.append(chunk)
             n += len(chunk)
             if n > MAXIMUM_BYTES:
-                limit = f"holds more than {MAXIMUM_BYTES >> 20} MB of text, the most that a structure may have"
-                raise InputError(path, limit, remedy="Cut it into files of some chains each")
+                limit = f"holds more than {MAXIMUM_BYTES >> 20} MB of text, the maximum for a structure"
+                raise InputError(path, limit, remedy="Divide it into files of a few chains each")
         text = b"".join(parts)
         source.unfolding.check(ATOMS, text.count(b"\nATOM  ") + text.count(b"\nHETATM"))
         _check_words(source.unfolding, text)
@@ -418,10 +418,10 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes:
         raise InputError(
             path,
             f"holds no coordinates of atoms that can be read: it lacks the column _atom_site.{missing[0]}",
-            remedy="Write the file anew with this column",
+            remedy="Write the file again with this column",
         )
     if len(blocks) > 1:
-        notes.append(f"only the first of {len(blocks):,} blocks with atoms is read. Write each block to a file of its own")
+        notes.append(f"only the first of {len(blocks):,} blocks with atoms is read. Write each block to a separate file")
     try:
         structure = gemmi.make_structure_from_block(block)
     except ValueError:
@@ -660,7 +660,7 @@ class _StructureReader:
                 wanted.append(i)
             elif n_residues[i]:
                 n = int(n_residues[i])
-                skipped.append(SkippedChain(shown, f"has {counted(n, 'residue')} with Cα, and {FEWEST_RESIDUES} are the least"))
+                skipped.append(SkippedChain(shown, f"has {counted(n, 'residue')} with Cα, and {FEWEST_RESIDUES} are the minimum"))
             elif n_nucleotides[i]:
                 skipped.append(SkippedChain(shown, "is DNA or RNA"))
             elif n_amino_acids[i]:
@@ -676,7 +676,7 @@ class _StructureReader:
             chain_name = shown_names[i]
             if len(here) < FEWEST_RESIDUES:
                 limit = (
-                    f"has {len(here)} residues with a pLDDT of {self._minimum_confidence:g} or more, and {FEWEST_RESIDUES} are the least"
+                    f"has {len(here)} residues with a pLDDT of {self._minimum_confidence:g} or more, and {FEWEST_RESIDUES} are the minimum"
                 )
                 skipped.append(SkippedChain(chain_name, limit))
                 continue

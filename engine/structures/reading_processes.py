@@ -79,7 +79,7 @@ def read_structures(
                         yield reader.finished(), result
                         continue
                     except (EOFError, OSError):
-                        reason = "ended the process that read it"
+                        reason = "crashed the process that read it"
                 elif reader.is_late:
                     reason = f"took more than {_MAXIMUM_SECONDS:.0f} s to read"
                 if reason:
@@ -89,7 +89,7 @@ def read_structures(
                         n_left -= 1
                         guilty = reader.finished()
                         waiting.extendleft(reversed(reader.under_way))
-                        yield guilty, f"{paths[guilty]}: {reason}. Leave it out, or write it anew with another program."
+                        yield guilty, f"{paths[guilty]}: {reason}. Omit it, or write it again with another program."
     finally:
         for reader in readers:
             reader.end()
@@ -161,7 +161,7 @@ def _serve(connection: Connection, minimum_plddt: float, models: Models) -> None
             except InputError as error:
                 connection.send(str(error))
             except MemoryError:
-                connection.send(f"{path}: takes more memory than there is. Cut it into files of some chains each.")
+                connection.send(f"{path}: needs more memory than is available. Divide it into files of a few chains each.")
 
 
 def _limit_memory() -> None:

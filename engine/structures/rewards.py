@@ -111,7 +111,7 @@ class SensitiveTables:
 
 @lru_cache(maxsize=1)
 def sensitive_tables() -> SensitiveTables:
-    """Return the tables that are delivered with the program."""
+    """Return the tables that are shipped with the program."""
     return SensitiveTables.from_json(json.loads(resources.path("structures", "rewards.json").read_text(encoding="utf-8")))
 
 

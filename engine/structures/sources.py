@@ -57,7 +57,7 @@ def files_in(folder: Path) -> FolderFiles:
     """
     result = structures_in(folder)
     if not result.files:
-        reason = f"holds no files of structures ({format_names('structures')}, also gzipped)"
+        reason = f"contains no structure files ({format_names('structures')}, also gzipped)"
         others = _all_in(folder)
         raise InputError(folder, reason + (f", but {_listed_names(folder, others)}" if others else ""), remedy="Name another folder")
     return result
@@ -96,7 +96,7 @@ def listed(path: Path) -> list[Path]:
     names = [line for line in lines if line]
     if not names or len(names) > _MAXIMUM_LISTED:
         raise InputError(
-            path, "lists no files" if not names else f"lists more than {_MAXIMUM_LISTED:,} files", remedy="Write a path a line"
+            path, "lists no files" if not names else f"lists more than {_MAXIMUM_LISTED:,} files", remedy="Write one path per line"
         )
     return list(dict.fromkeys(path.parent / name for name in names))
 

@@ -1,4 +1,4 @@
-"""Superposition of a chain of one file onto a chain of another."""
+"""Superposition of a chain of one file onto a chain of another file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ __all__ = ["SuperposedFiles", "superpose_files"]
 
 @dataclass(frozen=True)
 class SuperposedFiles:
-    """A chain of a file superposed onto a chain of another.
+    """A chain of one file superposed onto a chain of another file.
 
     Attributes
     ----------

@@ -194,7 +194,7 @@ def pairs_with_query(
     query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
     _check(len(query), targets, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():
-        raise ValueError("the query has coordinates that are no numbers")
+        raise ValueError("the query has coordinates that are not numbers")
     n = len(target_offsets) - 1
     used = targets[target_offsets[0] : target_offsets[-1]]
     offsets = np.concatenate([np.zeros(1, np.int64), target_offsets - target_offsets[0] + len(query)])
@@ -248,11 +248,11 @@ def _check(
         rows = position[offsets[i] : offsets[i + 1]]
         some = pairs[pair_offsets[i] : pair_offsets[i + 1]]
         if not np.isfinite(rows).all():
-            raise ValueError(f"target {i} has coordinates that are no numbers")
+            raise ValueError(f"target {i} has coordinates that are not numbers")
         if len(some) and (
             some.min() < 0 or some[-1, 0] >= n_query or some[-1, 1] >= lengths[i] or (len(some) > 1 and (np.diff(some, axis=0) <= 0).any())
         ):
-            raise ValueError(f"the pairs that target {i} begins with do not ascend within both chains")
+            raise ValueError(f"the initial pairs of target {i} do not ascend in both chains")
 
 
 def _columns(position: NDArray[np.floating]) -> NDArray[np.float64]:

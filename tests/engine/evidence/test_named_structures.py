@@ -203,7 +203,7 @@ def test_structure_export_rejects_missing_file_or_empty_folder(
     original: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
-    for path, reason in ((tmp_path / "missing.pdb", "there is no such file"), (tmp_path / "empty", "holds no files of structures")):
+    for path, reason in ((tmp_path / "missing.pdb", "there is no such file"), (tmp_path / "empty", "contains no structure files")):
         assert export_structures(original.folder, tmp_path / "out", path) == 2
         errors = capsys.readouterr().err
         assert reason in errors and errors.count("\n") == 1

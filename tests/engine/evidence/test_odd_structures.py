@@ -75,7 +75,7 @@ def albumin_project(tmp_path_factory: pytest.TempPathFactory) -> AlbuminProject:
         (("HOH",), ("O",), 60, "only ligands, solvent or atoms of other kinds"),
         (("DA", "DC", "DG", "DT"), ("P", "C1'", "C3'", "N1"), 12, "chain A is DNA or RNA"),
         (("A", "C", "G", "U"), ("P", "C1'", "C3'", "N1"), 12, "chain A is DNA or RNA"),
-        (("LYS",), ("N", "CA", "C", "O"), 3, "chain A has 3 residues with Cα, and 4 are the least"),
+        (("LYS",), ("N", "CA", "C", "O"), 3, "chain A has 3 residues with Cα, and 4 are the minimum"),
         (("LYS", "GLY"), ("N", "CB", "C", "O"), 30, "chain A has no Cα"),
     ],
     ids=["ligands", "water", "DNA", "RNA", "three residues", "no Cα"],

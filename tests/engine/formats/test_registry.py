@@ -135,7 +135,7 @@ def test_structure_files_of_a_folder_are_selected_by_content(tmp_path: Path) -> 
 
 def test_folder_without_structure_files_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no structure")
-    with pytest.raises(InputError, match=r"holds no files of structures .*but 1 file of other content \(notes.txt\)"):
+    with pytest.raises(InputError, match=r"contains no structure files .*but 1 file of other content \(notes.txt\)"):
         files_in(tmp_path)
 
 

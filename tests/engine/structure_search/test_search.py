@@ -203,7 +203,7 @@ def test_structure_search_error_on_missing_chain_lists_chains(shared_data, folde
     (tmp_path / "list.txt").write_text(f"# two\n{folder / '1bvyf.pdb'}\n\n{folder / '1c7na.pdb'}\n", encoding="utf-8")
     assert find_structures([tmp_path / "list.txt"], [folder], None, parameters, device="cpu").n_queries == 2
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no files of structures"):
+    with pytest.raises(InputError, match="contains no structure files"):
         find_structures([tmp_path / "empty"], [folder], None, parameters, device="cpu")
 
 

@@ -81,7 +81,7 @@ def test_read_structure_reads_or_counts_further_mmcif_models(tmp_path: Path, wri
     content = write(rows, {"pdbx_PDB_model_num": lambda row: 1 if rows.index(row) < len(ROWS) else 2})
     structures = read(tmp_path, content)
     assert lengths(structures) == {"A": 8, "B": 8}
-    assert "only the first of 2 models is read (48 atoms of the others left out)" in structures.messages[0]
+    assert "only the first of 2 models is read (48 atoms of the other models left out)" in structures.messages[0]
     structures = read(tmp_path, content, models="all")
     assert lengths(structures) == {"A": 8, "B": 8, "A_2": 8, "C": 8} and not structures.messages
     assert np.allclose(structures.chains.position[16:24], helix(8) + 60.0, atol=6e-4)
@@ -134,7 +134,7 @@ def test_read_structure_counts_non_numeric_mmcif_values(tmp_path: Path, name: st
     assert lengths(structures)["A"] == 8 and lengths(structures)["B"] in (7, 8)
     if name == "auth_seq_id":
         assert structures.messages[0].startswith(
-            f"1 value of _atom_site.{name} not a whole number and taken as unknown, the first 'x1' in row 48"
+            f"1 value of _atom_site.{name} not a whole number and treated as unknown, the first 'x1' in row 48"
         )
 
 

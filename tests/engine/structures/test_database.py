@@ -75,7 +75,7 @@ def test_structure_reader_loses_only_the_file_of_a_killed_process(folder: Path, 
     monkeypatch.setattr(reading_processes, "_serve", dies_at_b)
     results = dict(reading_processes.read_structures(paths, 1, Progress()))
     assert [isinstance(results[i], str) for i in range(3)] == [False, True, False]
-    assert "ended the process" in str(results[1])
+    assert "crashed the process" in str(results[1])
 
 
 def dies_at_b(connection, minimum_plddt, models) -> None:

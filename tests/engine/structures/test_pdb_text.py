@@ -155,7 +155,7 @@ def test_read_structure_continues_numbers_that_restart_after_9999(tmp_path: Path
     rows = atoms_of(np.concatenate([helix(100) + 60.0 * k for k in range(101)]))
     structures = read(tmp_path, renumbered_rows(rows))
     assert structures.chains.author_number.tolist() == list(range(1, 10_101))
-    assert "begin anew after 9999" in structures.messages[0]
+    assert "restart after 9999" in structures.messages[0]
 
 
 def renumbered_rows(rows: list[tuple]) -> list[str]:

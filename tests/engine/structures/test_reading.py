@@ -95,7 +95,7 @@ def test_read_structure_names_chains_and_reports_short_chains(tmp_path: Path) ->
     rows = atoms_of(helix(8)) + atoms_of(helix(5) + 30.0, "B") + atoms_of(helix(3) - 30.0, "C")
     structures = read_structure(written(tmp_path, as_pdb(rows)))
     assert structures.chains.names == ("1abc:A", "1abc:B")
-    assert [(chain.chain, chain.reason) for chain in structures.skipped] == [("C", "has 3 residues with Cα, and 4 are the least")]
+    assert [(chain.chain, chain.reason) for chain in structures.skipped] == [("C", "has 3 residues with Cα, and 4 are the minimum")]
 
 
 def test_read_structure_reports_dna_chain(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_read_structure_reads_plddt_of_model_archive_table(tmp_path: Path) -> No
         (b"data_x\nloop_\n_atom_site.id\n_atom_site.type_symbol\n1\n", "not a valid mmCIF"),
         (b"HEADER    NOTHING\nEND\n", "no coordinates"),
         (as_binary_cif(ROWS)[:500], "cut off"),
-        (as_binary_cif(ROWS).replace(b"\xa5tests", b"\xc1tests"), "MessagePack does not know"),
+        (as_binary_cif(ROWS).replace(b"\xa5tests", b"\xc1tests"), "MessagePack does not define"),
         (b"\x8b\xabmmtfVersion\xa51.0.0" + b"\0" * 20, "MMTF"),
         (gzip.compress(as_pdb(ROWS), mtime=0)[:100], "cut off"),
     ],
