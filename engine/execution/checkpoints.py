@@ -266,7 +266,7 @@ class RunCheckpoint:
         with self._changed:
             self._is_closed = True
             self._waiting.clear()
-        self._warn(f"What this run computes from now on is not in its checkpoint, and is computed again if the run is resumed: {reason}")
+        self._warn(f"Further results of this run are not stored in its checkpoint, and are computed again if the run is resumed: {reason}")
 
 
 class IterationCheckpoint:

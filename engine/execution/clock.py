@@ -16,7 +16,7 @@ COMPILATION = "compile"
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _SCHEDULING, _MACHINE = Path("/proc/thread-self/schedstat"), Path("/proc/stat")
 _BUSY = 0, 1, 2, 5, 6, 7  # columns of `_MACHINE`: user, nice, system, irq, softirq, steal
-_SHORT = 0.01  # seconds of computing; with less, waiting may be a coincidence
+_SHORT = 0.01  # minimum seconds of computing; with fewer, the waiting time may be due to chance
 
 
 class _CpuUse(NamedTuple):

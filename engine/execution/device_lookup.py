@@ -1,4 +1,4 @@
-"""Detection of the requested device in the background, since a driver takes seconds and may hang, and opening of the GPUs that it names."""
+"""Detection of the requested device in the background, since a driver takes seconds and may hang, and opening of its GPUs."""
 
 import threading
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class DeviceLookup:
     def _look(self) -> None:
         try:
             device = self._resolve() if self._choose is None else self._choose(self._resolve)
-        except Exception as error:  # `device` raises it
+        except Exception as error:  # raised by the method `device`
             self._device.set_exception(error)
             return
         if not self._is_resolved:

@@ -274,7 +274,7 @@ def _probed(progress: Progress) -> dict[str, Any]:
             result["devices"][first:], result["reason"] = again["devices"][first:] or untried, again["reason"]
         else:
             for gpu in untried:
-                gpu["reason"] = result["reason"] or "it was not tried: those before it took too long"
+                gpu["reason"] = result["reason"] or "it was not tested: the tests of other GPUs took too long"
     return result
 
 

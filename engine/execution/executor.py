@@ -216,7 +216,7 @@ class Session:
             advance.count(end - first)
             advance(costs.before(end) - costs.before(first))
 
-        # Workers keep their items if the number of items is unchanged. Remote CPUs only keep files, so they need not keep items.
+        # Workers keep their items if the number of items is unchanged. Remote CPUs retain only files, so that their items may change.
         sticks = items is None and len(costs) == self._n_items and (self._remote_workers is None or self._remote_workers.has_gpus)
         gpus = {device.name for device in self._devices if device is not self._processor}
         in_turns = in_step and sticks and not done and self._remote_workers is None and len(gpus) == len(self._devices) > 1
@@ -253,7 +253,7 @@ class Session:
         return rows
 
     def _has_others(self) -> bool:
-        """Return True if other devices can compute the items of failed ones: remote workers, after waiting for one, or the next GPU."""
+        """Return True if other devices can compute the items of failed devices: remote workers (after waiting for one), or the next GPU."""
         if self._remote_workers is None:
             return bool(self._devices)
         # A removed worker may still be listed.
@@ -342,7 +342,7 @@ class Session:
         if self._has_shown_plan or len(workers) < 2 or cost == 0.0:
             return
         self._has_shown_plan = True
-        shares, how = [worker.name for worker in workers], "measured while they work"
+        shares, how = [worker.name for worker in workers], "speeds are measured while they work"
         speeds = [worker.speed for worker in workers if worker.speed is not None]
         if len(speeds) == len(workers):
             shares = [f"{name} {speed / sum(speeds) * 100:.1f} %" for name, speed in zip(shares, speeds, strict=True)]

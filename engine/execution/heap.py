@@ -1,9 +1,9 @@
 """Settings of the C heap for processes that do the same work many times.
 
 The heap of glibc retains freed memory in an arena for each thread, and the longer the program runs, the larger are the blocks that it
-places on the heap. Short threads of many runs therefore leave gaps everywhere: in 12 runs of 1,000 spectra the resident memory grew from
-318 to 401 MB, although no object remained. With two arenas, large blocks outside the heap, and freed pages returned after each run, the
-memory stays the same.
+places on the heap. The short-lived threads of many runs therefore leave gaps in all arenas: in 12 runs of 1,000 spectra the resident memory
+grew from 318 to 401 MB, although no object remained. With two arenas, large blocks outside the heap, and freed pages returned after each
+run, the memory stays the same.
 """
 
 import ctypes

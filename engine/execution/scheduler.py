@@ -40,7 +40,7 @@ _PARTS_OF_CARD = 4  # partitions per planned share of a GPU, so that a wrong pla
 _LAST_PARTS = 0.5, 0.25, 0.25  # fractions into which the last of many equal partitions is divided, to shorten the wait at the end
 _MAXIMUM_CHARACTERS = 300  # maximum characters of an error message
 _MAXIMUM_LOSSES = 3  # number of workers lost on the same items, which are then excluded
-_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # the same number if workers are also lost on other items, so that the cause may be external
+_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # number of workers instead, if workers are also lost on other items, so that the cause may be external
 _MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # without results between them, in addition to one loss per worker
 _PARTS_AFTER_LOSS = 8  # partitions into which the rest of a lost worker's partition is divided, to find the items that cause the loss
 _MAXIMUM_WORKERS = 4096
@@ -366,7 +366,7 @@ class Scheduler:
     def _complaint(self, *, are_others_done: bool) -> str:
         items = ", ".join(f"{part.first} to {part.last - 1}" for part, _ in sorted(self._deadly, key=lambda entry: entry[0].first))
         n = min(n_losses for _, n_losses in self._deadly)
-        others = "all others are computed" if are_others_done else "others are not computed, since no worker is left"
+        others = "all other items are computed" if are_others_done else "other items are not computed, since no worker is left"
         return f"{n} workers were lost on items {items}; {others}. Check the memory of the workers."
 
     def _next(self, pace: _Pace) -> Generator[None, None, Partition | None]:

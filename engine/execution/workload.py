@@ -192,7 +192,7 @@ class PredictableWorkloadType(WorkloadType, Protocol):
         -------
         float
             Number of operations in the unit of this workload type and device, such as cells of alignment matrices. Calibrations relate it
-            to the seconds of samples. The sum of the costs unless a type overrides this.
+            to the seconds of samples. By default, it is the sum of the costs.
         """
         return float(self.costs(workload, state).sum())
 

@@ -42,7 +42,7 @@ USUAL_DAYS = 365
 """Default validity of certificates, days."""
 _MAXIMUM_BYTES = 1 << 20
 _MAXIMUM_DAYS = 3650
-_REMEDY = "Make new ones with: proteoscope workers certificates --out DIR"
+_REMEDY = "Create new certificates with: proteoscope workers certificates --out DIR"
 _REPLACEABLE = "other users can replace certificates here. Give a folder of your own."
 
 
@@ -141,7 +141,7 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
     """
     check_outputs([folder / CERTIFICATE], [])
     if (folder / CERTIFICATE).exists():
-        raise ParameterError(f"{folder}: there are certificates in it already; give a folder that is not there yet")
+        raise ParameterError(f"{folder}: already contains certificates; give a new folder")
     if (part := untrusted_folder(folder / CERTIFICATE)) is not None:
         raise StorageError(f"{part}: {_REPLACEABLE}")
     with storage_errors(folder):
@@ -149,7 +149,8 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
         folder.mkdir(mode=0o700, exist_ok=True)
         if not is_owned_by_this_user(folder.lstat()):  # another user created it in the meantime
             raise StorageError(f"{folder}: {_REPLACEABLE}")
-    for name, text in ((KEY, certificates.key), (CERTIFICATE, certificates.certificate)):  # both are found by the certificate, written last
+    # The certificate is written last: if it exists, the key exists too.
+    for name, text in ((KEY, certificates.key), (CERTIFICATE, certificates.certificate)):
         with atomic_file(folder / name) as file:
             os.chmod(file.fileno(), 0o600)  # noqa: PTH101 - the file has no name of its own yet
             file.write(text.encode())

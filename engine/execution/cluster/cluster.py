@@ -111,7 +111,7 @@ class _SentWork:
         self._packed: list[tuple[tuple[Any, ...], bytes, NamedColumns]] = []
 
     def packed(self, *values: Any) -> tuple[bytes, Mapping[str, ColumnFile]]:
-        """Return the packed values (those of `opening`, or the state and items of a round), and the files of their large arrays."""
+        """Return packed values (the tuple `opening`, or the state and items of a round), and the files of their large arrays."""
         with self._lock:
             for packed_values, packed, named in self._packed:
                 if all(map(operator.is_, packed_values, values)):

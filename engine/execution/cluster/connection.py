@@ -29,7 +29,7 @@ _DIRECT_SECONDS = 4.0  # seconds to reach a worker directly; otherwise the sched
 _LOSS_SECONDS = 0.5  # seconds between a broken connection and the scheduler's report that the worker is lost
 _MAXIMUM_CHARACTERS = 300
 _MAXIMUM_GREETING = 5000  # maximum characters of each text from a worker
-_DISCONNECTED = "the connection with the scheduler of the workers is lost; start it again, and run this again"
+_DISCONNECTED = "the connection to the scheduler of the workers is lost; start the scheduler again, and repeat this command"
 _INCOMPATIBLE = "expected a worker of this version of Proteoscope; install the same version on both machines"
 SILENT = logging.CRITICAL + 1
 """Level of logging above that of all messages of `distributed`."""
@@ -63,7 +63,7 @@ def configure() -> None:
     import distributed  # noqa: F401 - it sets what is changed here
 
     dask.config.set(CONFIGURATION)
-    # Errors that matter to the user are raised; a connection that ends together with another does not matter.
+    # Errors that matter to the user are raised as exceptions. Log messages that a further connection ended are not needed.
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(SILENT)
     for name in ("asyncio", "tornado.application"):
@@ -296,7 +296,7 @@ class Connection:
                 device.name = f"worker {next(self._numbers)}"
                 self._devices[address] = device
             self._changed.notify_all()
-        self._report(refusal if device is None else f"{device.name} is there: {device.description}")
+        self._report(refusal if device is None else f"{device.name} joined: {device.description}")
 
     def _greet(self, address: str) -> RemoteDevice:
         """Compare the program of a worker with this program, before the worker is used.
@@ -312,12 +312,12 @@ class Connection:
             device = RemoteDevice("it", address, greeting)
             difference, reason = version_difference(greeting["make"], program_version()), str(greeting["reason"])
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-            text = "it does not answer as a worker of Proteoscope does"
+            text = "it does not answer like a worker of Proteoscope"
             raise WorkersError(f"The worker at {address} cannot be used: {text}") from None
         except Exception as error:  # any exception of the worker
             raise WorkersError(f"The worker at {address} cannot be used: {_INCOMPATIBLE} ({shortened(str(error))})") from None
         if difference:
-            raise WorkersError(f"The worker on {device.host} is another Proteoscope: {shortened(difference)}; install the same on both")
+            raise WorkersError(f"The worker on {device.host} has another Proteoscope: {shortened(difference)}; install the same on both")
         if reason:
             raise WorkersError(f"The worker on {device.host} cannot compute: {shortened(reason)}")
         return device

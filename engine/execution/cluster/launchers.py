@@ -87,7 +87,7 @@ def open_cluster(
         connection = Connection(client, progress.message)
         stack.callback(connection.close)
         if not connection.wait(started.n, started.seconds, progress, started.checks):
-            text = f"no worker came to {started.address} within {started.seconds:.0f} seconds"
+            text = f"no worker joined {started.address} within {started.seconds:.0f} seconds"
             raise WorkersError(f"{text}; start some with: proteoscope workers start")
         yield Cluster(requested, connection, stack.enter_context(scratch_folder()) if spool is None else _folder(spool, "workers", stack))
 
@@ -95,7 +95,7 @@ def open_cluster(
 class _Started(NamedTuple):
     """Started scheduler, and the number of workers that must join within a number of seconds.
 
-    `checks` raise an exception if they cannot.
+    `checks` raise an exception if the workers cannot join.
     """
 
     address: str

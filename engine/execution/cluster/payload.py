@@ -38,7 +38,7 @@ def pack(value: Any, named: Callable[[NDArray[Any]], Mapping[str, Any] | None] =
             if position is not None:
                 return msgpack.ExtType(_NAMED, pack(dict(position)))
             if item.dtype.hasobject:
-                raise TypeError("an array of objects cannot go to another process")
+                raise TypeError("an array of objects cannot be sent to another process")
             file = io.BytesIO()
             np.lib.format.write_array(file, np.asarray(item), version=(1, 0), allow_pickle=False)
             return msgpack.ExtType(_ARRAY if item.flags.writeable else _READ_ONLY, file.getvalue())
@@ -48,7 +48,7 @@ def pack(value: Any, named: Callable[[NDArray[Any]], Mapping[str, Any] | None] =
             return msgpack.ExtType(_TUPLE, pack(list(item), named))
         if isinstance(item, Mapping):
             return dict(item)
-        raise TypeError(f"{type(item).__name__} cannot go to another process")
+        raise TypeError(f"{type(item).__name__} cannot be sent to another process")
 
     packed: bytes = msgpack.packb(value, default=other, strict_types=True)
     return packed
@@ -73,14 +73,14 @@ def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray[Any]] | 
     def extension(code: int, data: bytes) -> Any:
         if code in (_ARRAY, _READ_ONLY):
             array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-            # Kernels are compiled separately for writable and read-only arrays; if the array stays as it was, both processes use the same
-            # kernels.
+            # Kernels are compiled separately for writable and read-only arrays; if the array remains writable or read-only, both processes
+            # use the same kernels.
             array.flags.writeable = code == _ARRAY
             return array
         if code == _TUPLE:
             return tuple(unpack(data, opened))
         if code == _NAMED and opened is not None:
             return opened(unpack(data))
-        raise ValueError(f"a part of kind {code} is not expected here")
+        raise ValueError(f"data with the code {code} are not expected here")
 
     return msgpack.unpackb(packed, ext_hook=extension, strict_map_key=False)

@@ -95,7 +95,7 @@ def checked_address(text: str) -> str:
     if result is None or not 0 <= int(result["port"]) < 65536:
         raise ParameterError(f"'{text:.100}' is not a scheduler address; expected tls://HOST:PORT")
     if result["protocol"] == "tcp" and not _LOOPBACK.fullmatch(result["host"]):
-        raise ParameterError(f"{text}: without encryption only this machine itself can be reached; use tls:// and certificates")
+        raise ParameterError(f"{text}: without encryption, only addresses on this machine are allowed; use tls:// and certificates")
     return text
 
 
@@ -180,7 +180,7 @@ def read_hosts(path: Path) -> list[Host]:
                 raise InputError(path, "gives an option twice", place=f"line {number}")
             hosts.append(_validated(Host, options, path, f"line {number}"))
     if not hosts:
-        raise InputError(path, "names no host", remedy="Write one a line")
+        raise InputError(path, "names no host", remedy="Write one host per line")
     return hosts
 
 
@@ -238,7 +238,7 @@ def checked_workers(requested: str, certificates: Path | None = None) -> str:
         result = read_slurm(request.file)
         queue = f", queue {result.queue}" if result.queue else ""
         return f"{_counted(result.jobs, 'Slurm job')}, each {result.cores} threads and {result.memory}{queue}"
-    unencrypted = "" if connection_security(request.address, certificates) else ", without encryption, on this machine alone"
+    unencrypted = "" if connection_security(request.address, certificates) else ", without encryption, only on this machine"
     return f"the workers of the scheduler at {request.address}{unencrypted}"
 
 

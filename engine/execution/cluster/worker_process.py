@@ -257,7 +257,7 @@ class RemoteWorkload:
         """
         stored = _stored(digest)
         if not 0 <= offset <= offset + len(block) <= size:
-            raise ValueError("a block of a file does not lie within it")
+            raise ValueError("a block lies outside its file")
         if offset == 0:
             trim_store(stored.parent, size)
             self._arriving = self._arrival.enter_context(temporary_path(stored))

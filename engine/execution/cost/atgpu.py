@@ -11,8 +11,8 @@ seconds::
 
 The implementation differs from the thesis in four points:
 
-- Lambda is the cost of a memory block at full bandwidth, since the thesis sums q over all multiprocessors, and q is thus that of the whole
-  device. The latency of a single access is longer.
+- Lambda is the cost of a memory block at full bandwidth, since the thesis sums q over all multiprocessors, and q thus counts the accesses
+of the whole device. The latency of a single access is longer.
 - Memory blocks that were read before come from the device's cache, which the thesis does not model. They have a separate, lower lambda.
 - The host waits for a round only if it transfers data or is the first; otherwise the round costs a launch instead of sigma.
 - The time of a transfer is not linear in its size: small transfers stay in the host's caches, and large ones use new memory pages. A

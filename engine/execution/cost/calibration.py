@@ -181,7 +181,7 @@ def _transfers(gpu: Any, every: NDArray[np.uint8]) -> TransferCosts:
 def _combine(first: TransferCosts, second: TransferCosts) -> TransferCosts:
     """Return the minimum of two measurements of each transfer; for transfers to the host that need new memory pages, the maximum.
 
-    Busy systems have few free pages.
+    The maximum is used because busy systems have few free pages.
     """
     out = zip(first.sizes, first.seconds_out, second.seconds_out, strict=True)
     return TransferCosts(

@@ -1,7 +1,7 @@
 """Stored measurements of devices: calibrations, and speeds of each workload type in earlier searches (cost per second).
 
 Calibrations of this machine are stored by UUID, driver and clock of a GPU, or by model and threads of the CPU. Calibrations of reference
-devices are delivered with the program.
+devices are shipped with the program.
 """
 
 from collections.abc import Mapping
@@ -54,9 +54,9 @@ def _key(device: Device, threads: int) -> str:
 
 
 def reference_parameters(device: Device, threads: int) -> DeviceParameters:
-    """Return the parameters delivered with the program.
+    """Return the parameters shipped with the program.
 
-    For any GPU they are those of an H200; for the CPU they are those of a reference CPU, scaled to `threads`.
+    Every GPU gets the parameters of an H200; the CPU gets the parameters of a reference CPU, scaled to `threads`.
     """
     if device.numbers:
         return _shipped("card")

@@ -1,8 +1,8 @@
 """Measurement of each workload type on a device with samples of a few sizes.
 
-Micro-benchmarks do not show how fast an inner loop is and how well it uses a GPU. Therefore the kernels of the workload type run on samples
-whose size increases until they take long enough. Disturbances only lengthen runs, and may last for a while: samples are measured again
-after those of other types, and the minimum is used.
+Micro-benchmarks show neither the speed of an inner loop nor how well it uses a GPU. Therefore the kernels of the workload type run on
+samples whose size increases until they take long enough. Disturbances only lengthen runs, and may last for a while: samples are measured
+again after those of other types, and the minimum is used.
 """
 
 import time

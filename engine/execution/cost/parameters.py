@@ -20,7 +20,7 @@ USUAL_START_SECONDS = 0.9
 _WORD = 4
 _WARP = 32
 _THREADS_OF_BLOCK = 256
-_RESIDENT_BLOCKS = 8  # of this size: the limit is the 2048 threads of a multiprocessor, not H = 32 of GPUs since compute capability 7.0
+_RESIDENT_BLOCKS = 8  # limited by the 2048 threads of a multiprocessor (compute capability 7.0 or higher), not by H = 32 blocks
 
 
 class _Measured(BaseModel):
@@ -60,12 +60,12 @@ class TransferCosts(_Measured):
         return self
 
     def seconds(self, n_bytes: float, is_inward: bool) -> float:
-        """Return the seconds of a transfer, at least those of the smallest measured transfer."""
+        """Return the seconds of a transfer, at least the seconds of the smallest measured transfer."""
         seconds = self.seconds_in if is_inward else self.seconds_out
         return seconds[0] if seconds and n_bytes <= self.sizes[0] else _line(self.sizes, seconds, n_bytes)
 
     def alpha(self, is_inward: bool) -> float:
-        """Return the seconds to start a transfer: those of the smallest measured transfer."""
+        """Return the seconds to start a transfer, which are the seconds of the smallest measured transfer."""
         return self.seconds(0.0, is_inward)
 
     def beta(self, is_inward: bool) -> float:
@@ -85,7 +85,7 @@ class WorkSize(NamedTuple):
 
 
 class KindCosts(_Measured):
-    """Costs of a workload type on a device, measured on samples of several sizes, since the rate depends on how many threads a GPU has.
+    """Costs of a workload type on a device, measured on samples of several sizes, since the rate depends on the number of running threads.
 
     Attributes
     ----------

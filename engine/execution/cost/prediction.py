@@ -168,7 +168,7 @@ class StepHistory:
 
 
 def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
-    """Return the runs with the most similar size, the latest first among equals; those on a loaded machine only if there are no others."""
+    """Return the runs with the most similar size, the latest first among equals; runs on a loaded machine only if there are no others."""
     size = max(sum(predicted.values()), _LEAST)
     loaded = _LOADED * max((run.cpu_share for run in runs), default=1.0)
 
@@ -181,7 +181,7 @@ def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
 
 
 def _corrected(runs: Sequence[_Run], predicted: Mapping[str, float], finds_index: bool) -> dict[str, float]:
-    """Return the predicted seconds of steps, corrected by earlier runs; for the index step, by runs that also built (or found) theirs."""
+    """Return the predicted seconds of steps, corrected by earlier runs; for the index step, by runs that also built (or found) an index."""
     alike = [run for run in runs if run.finds_index == finds_index]
     return _on_line(runs, predicted) | {step: seconds for step, seconds in _on_line(alike, predicted).items() if step == "index"}
 

@@ -26,7 +26,7 @@ from tests.engine.execution import toy_kinds
 from tests.engine.execution.toy_kinds import FakeGpu
 
 X = np.random.default_rng(5).random(300)
-UNSTORED = "What this run computes from now on is not in its checkpoint, and is computed again if the run is resumed"
+UNSTORED = "Further results of this run are not stored in its checkpoint, and are computed again if the run is resumed"
 EXPECTED = {
     "nearest": np.abs(X[:, None] - np.array([0.1, 0.6])).argmin(axis=1),
     "histogram": np.bincount((X * 10).astype(int), minlength=10),

@@ -233,7 +233,7 @@ def test_gpu_probe_is_not_repeated_after_its_time_limit(driver: Callable[..., Pa
     monkeypatch.setattr(module, "_MAXIMUM_SECONDS", 0.0)
     driver("crash 1")
     assert [gpu.usable for gpu in gpus()] == [True, False, False]
-    assert gpus()[2].reason == "it was not tried: those before it took too long"
+    assert gpus()[2].reason == "it was not tested: the tests of other GPUs took too long"
 
 
 def test_gpus_are_listed_by_the_driver_when_cupy_crashes(driver: Callable[..., Path]) -> None:

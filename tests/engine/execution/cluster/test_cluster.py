@@ -233,8 +233,8 @@ asyncio.run(serve())
     [
         ("program", "expected a worker of this version"),
         ("class", "expected a worker of this version"),
-        ("answer", "it does not answer as a worker of Proteoscope does"),
-        ("version", "is another Proteoscope: version 0.0.1 there"),
+        ("answer", "it does not answer like a worker of Proteoscope"),
+        ("version", "has another Proteoscope: version 0.0.1 there"),
     ],
 )
 def test_worker_of_another_program_or_version_gets_no_items(workers: Workers, server: ForkServer, lacks: str, message: str) -> None:
@@ -306,7 +306,7 @@ def test_cluster_session_fails_when_the_scheduler_ends(tmp_path: Path, monkeypat
         with on(cluster).session(squares(X, seconds=0.1, trace=trace)) as session, pytest.raises(WorkersError) as caught:
             session.run()
         killing.join()
-    assert "the connection with the scheduler of the workers is lost" in str(caught.value)
+    assert "the connection to the scheduler of the workers is lost" in str(caught.value)
 
 
 def test_certificates_of_another_authority_are_rejected(workers: Workers, tmp_path: Path) -> None:
