@@ -76,7 +76,7 @@ def _n_values(line: bytes) -> int:
 def _note(text: bytes, tags: list[str], bad: list[tuple[int, int, int]], is_cut_off: bool) -> str:
     """Return the message about removed rows."""
     start, _, n = bad[0]
-    missing = f", without {tags[n]} and the columns after it" if 0 <= n < len(tags) else ""
+    missing = f", {tags[n]} and the columns after it are missing" if 0 <= n < len(tags) else ""
     result = f"{n} of {len(tags)} values{missing}" if n >= 0 else "values that cannot be separated"
     line = text.count(b"\n", 0, start) + 1
     sentence = f"{counted(len(bad), 'row')} of the table of atoms left out, the first in line {line:,}, which has {result}"

@@ -87,7 +87,7 @@ def test_read_structure_filters_by_plddt_or_reports_b_factors(shared_cases: Path
     path = shared_cases / "pdb_per_atom_plddt" / name
     structures = read_structure(path, minimum_plddt=70.0)
     is_filtered = len(structures.chains.residue) == 101
-    assert is_filtered != any("does not show whether its B-factors are pLDDT" in text for text in structures.messages)
+    assert is_filtered != any("does not state whether its B-factors are pLDDT" in text for text in structures.messages)
     assert not read_structure(path).messages
 
 

@@ -95,7 +95,7 @@ def test_heat_map_drawing_has_cells_trees_and_description():
     assert cells.targets.tolist() == heat.rows.tolist() and cells.values.shape == (30, 7)
     texts = [shape.text for shape in drawing.shapes if isinstance(shape, Label)]
     assert drawing.title == "Heat map: the 30 most variable of 40 proteins in 7 samples"
-    assert "average linkage, root mean square difference" in " ".join(texts) and "no quantity" in texts
+    assert "average linkage of root mean square differences" in " ".join(texts) and "no quantity" in texts
     upright = [shape.text for shape in drawing.shapes if isinstance(shape, Label) and shape.is_upright]
     assert upright == [f"s{column}" for column in heat.columns.tolist()]
     assert sum(isinstance(shape, Curve) for shape in drawing.shapes) == 29 + 6

@@ -206,7 +206,7 @@ def test_run_comparison_reports_unmatched_spectra_of_same_file(tmp_path: Path) -
     runs = [add_run(project, results) for results in (base, base, changed)]
     for compared_runs, is_noted in ((runs[:2], False), (runs[1:], True)):
         with compare_runs([open_run(project, run) for run in compared_runs]) as comparison:
-            assert any("none of its spectra by the same scan or name" in note for note in comparison.notes) == is_noted
+            assert any("no spectra with the same scan number or name" in note for note in comparison.notes) == is_noted
 
 
 def test_comparison_of_runs_of_different_files_shares_only_peptides(tmp_path: Path) -> None:
