@@ -119,7 +119,7 @@ class _Waiting(NamedTuple):
 
 
 class RunCheckpoint:
-    """Context manager around a running search that stores the results of the run and provides those of an earlier attempt.
+    """Context manager around a running search that stores the results of the run and provides the results of an earlier attempt.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
 
 MAXIMUM_NUMBERS = 4 * MAXIMUM_PEAKS
-"""Maximum number of values in a block (two per peak); a megabyte of well-compressed arrays contains a tenth as many."""
+"""Maximum number of values in a block (two per peak), ten times the number in a megabyte of well-compressed arrays."""
 _LARGE = MAXIMUM_NUMBERS // 8
 _MAXIMUM_NUMBERS_OF_BYTE = 1032  # the maximum compression ratio of zlib; numpress stores at most two numbers in a byte
 

@@ -71,7 +71,7 @@ class Ms1Spectra:
     def voltage_of(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the FAIMS voltage of the last MS1 spectrum at or before each time (seconds), (k,).
 
-        Times before the first spectrum have the voltage of the first spectrum; the voltage is NaN for spectra without one.
+        Times before the first spectrum have the voltage of the first spectrum; the voltage is NaN for spectra without a FAIMS voltage.
         """
         if not len(self.voltage):
             return np.full(len(times), np.nan)

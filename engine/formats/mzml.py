@@ -293,7 +293,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
 
 
 def _read_filters(texts: list[bytes], spectrum: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Add the activations that filter strings name to the activations of their spectra."""
+    """Add the activations in filter strings to the activations of their spectra."""
     for text, row in zip(texts, spectrum.tolist(), strict=True):
         named = parse_filter_activation(text.decode("latin-1"))
         table.activation[row] = combine_activations((Activation(table.activation[row]), named))

@@ -54,8 +54,8 @@ def centroid_profiles(
     """Replace the points of profile spectra by peaks.
 
     A peak is a point whose signal exceeds the minima on both sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its
-    m/z and height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian
-    peak. A point without a near neighbour on both sides is not changed.
+    m/z and height are the vertex of the parabola through the logarithms of the highest point and its neighbours, which is exact for a
+    Gaussian peak. A point without a near neighbour on both sides is not changed.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Proteins:
         )
 
     def followed_by(self, other: Proteins) -> Proteins:
-        """Return these proteins followed by those of another object, without features."""
+        """Return these proteins followed by the proteins of another object, without features."""
 
         def joined(values: str, offsets: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
             (first, first_offsets), (second, second_offsets) = (

@@ -121,7 +121,7 @@ def recognise_as(source: ByteSource, content: str) -> FileFormat:
     """
     file_format = recognise(source)
     if file_format.content != content and not (content == "libraries" and file_format.library_reader):
-        usual = "is {}, where results of a search engine belong", f"Give {format_names('identifications')}"
+        usual = "is {}, not results of a search engine", f"Give {format_names('identifications')}"
         reason, remedy = _MISPLACED.get((content, file_format.content), usual)
         raise InputError(source.path, reason.format(file_format.name), remedy=remedy)
     return file_format

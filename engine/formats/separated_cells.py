@@ -411,7 +411,7 @@ def read_cells(
 
 
 def _unquoted(cells: pa.Array) -> pa.Array:
-    """Return cells without enclosing quotes, and with single quotes in place of doubled ones (RFC 4180).
+    """Return cells without enclosing quotes, and with a single quote in place of two quotes (RFC 4180).
 
     A quote at only one end is retained.
     """

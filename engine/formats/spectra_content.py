@@ -155,7 +155,7 @@ _COUNT = re.compile(rb'<spectrumList[^>]{0,400}?count="(\d{1,12})"|<msRun[^>]{0,
 _ISOTOPE, _NEAR, _TIGHT, _APART = 1.00336, 0.1, 0.006, 0.25
 _ENOUGH_GAPS, _ENOUGH_PRECURSORS = 100, 30
 _EXACT_SHARE, _TRAP_SHARE = 0.18, 0.12
-"""Limits for the fraction of gaps within `_TIGHT` of an isotope distance, among those within `_NEAR` (ion traps 0.06, others 0.27-0.48)."""
+"""Limits for the fraction of gaps within `_TIGHT` of an isotope distance among gaps within `_NEAR` (ion traps 0.06, others 0.27-0.48)."""
 _EXACT_APART, _TRAP_APART = 0.01, 0.003
 """Limits for the fraction of gaps below `_APART` among all gaps (ion traps 0, others 0.05 to 0.13)."""
 _CLUSTER, _PROTON = 1.000495, 1.00727646688

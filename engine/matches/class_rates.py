@@ -11,7 +11,7 @@ transferred
     From 20 to 99 targets: at least the transferred subgroup FDR (`proteoscope.engine.statistics.transferred_fdr`), which is estimated from
     the decoys of all classes.
 none
-    Below 20 targets: no rate can be claimed, and nothing is accepted.
+    Below 20 targets: no rate can be estimated, and nothing is accepted.
 own decoys
     The main class (number 0, the ordinary matches of the search) at any size, a class that is the whole list, or the only class with 100
     targets.

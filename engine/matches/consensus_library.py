@@ -1,6 +1,6 @@
 """Spectral library of the identified spectra of a run: one entry per peptidoform, charge and set of ion series.
 
-The peaks of an entry are those of its best spectrum (smallest q-value, then highest score), or the mean of all its spectra. Peaks of the
+An entry contains the peaks of its best spectrum (smallest q-value, then highest score), or of the mean of all its spectra. Peaks of the
 mean that are in less than half of the spectra are omitted (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the
 peptide; the retention time is the median of the spectra, and the q-value is their minimum. Peaks are annotated with the y, b, z and c ions
 of the series that were searched. Spectra searched with different series have separate entries.

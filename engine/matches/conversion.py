@@ -33,7 +33,7 @@ class IdentifiedIn(NamedTuple):
     project : Path
         Project folder.
     is_wanted : bool
-        True selects identified spectra, False unidentified ones.
+        True selects identified spectra, False selects unidentified spectra.
     run : str
         Run identifier; '' for the newest.
     q_value : float

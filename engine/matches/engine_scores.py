@@ -1,6 +1,6 @@
 """Scores of other search engines: names, columns of imported PSMs, and suitability for ranking matches.
 
-Names are those in the engines' files; accessions are those of the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). The scores
+Names are taken from the engines' files, accessions from the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). The scores
 listed here are shown, sorted, filtered and exported. Other numbers in a file are stored in columns named by `OTHER_SCORE`, and exported.
 """
 
@@ -244,7 +244,7 @@ SCORE_COLUMNS = tuple(
     )
     for engine_score in ENGINE_SCORES
 )
-"""Columns of all known scores; a table of imported PSMs has those of the scores in the file."""
+"""Columns of all known scores; a table of imported PSMs has the columns of the scores in the file."""
 
 
 def score_called(name: str) -> EngineScore | None:

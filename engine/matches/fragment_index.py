@@ -1,11 +1,11 @@
 """Search of wide precursor windows with an index of the fragment ions of all peptidoforms, built in mass ranges that fit memory.
 
-Results equal those of scoring every candidate, with two exceptions. First, candidates are preselected with rounded scores and a fragment
-tolerance that is wider by up to 2e-6 Da. The best candidates are then scored exactly, so that results can differ only at the last ranks,
-among candidates with nearly equal scores. Second, masses are summed in another order, so a candidate within 1e-12 Da of the edge of a
-precursor window may be inside the window with one method and outside with the other. `FragmentIndexSearch.is_worthwhile` chooses the method
-by the estimated number of operations; because of these exceptions, the choice does not depend on the device. Each GPU indexes only the
-peptidoforms in the precursor windows of its queries.
+The results are the same as if every candidate were scored, with two exceptions. First, candidates are preselected with rounded scores and a
+fragment tolerance that is wider by up to 2e-6 Da. The best candidates are then scored exactly, so that results can differ only at the last
+ranks, among candidates with nearly equal scores. Second, masses are summed in another order, so a candidate within 1e-12 Da of the edge of
+a precursor window may be inside the window with one method and outside it with the other method. `FragmentIndexSearch.is_worthwhile`
+chooses the method by the estimated number of operations; because of these exceptions, the choice does not depend on the device. Each GPU
+indexes only the peptidoforms in the precursor windows of its queries.
 """
 
 from collections.abc import Callable

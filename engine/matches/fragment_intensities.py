@@ -168,7 +168,7 @@ class MatchedBonds:
         return MatchedBonds(offsets, residues, self.weight[index], self.is_known[rows])
 
     def joined(self, other: MatchedBonds) -> MatchedBonds:
-        """Return these matches followed by those of `other`."""
+        """Return these matches followed by the matches of `other`."""
         offsets = np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1]))
         columns = ((getattr(self, name), getattr(other, name)) for name in ("residues", "weight", "is_known"))
         return MatchedBonds(offsets, *map(np.concatenate, columns))
@@ -270,7 +270,7 @@ def learn_intensities(
         fold = folds_by_peptide(matches.peptide, _FOLDS, _SEED)
         network = network._replace(out=_fit_last_layers(network, bonds, matches.charge, chosen, fold))
         return IntensityModel(network, True), f"fragment intensities learnt from {n_peptides} peptides"
-    return IntensityModel(network, False), f"fragment intensities are those of the shipped model: {few} to adapt it"
+    return IntensityModel(network, False), f"fragment intensities are predicted by the shipped model without adaptation: {few}"
 
 
 def _select_training_matches(matches: MatchColumns) -> Integers:

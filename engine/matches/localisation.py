@@ -1,6 +1,6 @@
 """Localisation of variable modifications: probability of each possible site, and false localisation rates.
 
-The probabilities are those of `proteoscope.kernels.cpu.localisation`. The fraction of falsely localised sites is estimated from decoy
+The probabilities are defined in `proteoscope.kernels.cpu.localisation`. The fraction of falsely localised sites is estimated from decoy
 residues (Ramsbottom 2022, J Proteome Res 21:1603), which cannot carry the modification: alanine and leucine. Both residues were fixed
 beforehand, and their estimates check each other. The number of decoy sites is multiplied by the ratio of target to decoy residues in the
 identified peptides. Peptides without an alternative site are neither counted nor rated. Sites are collapsed to peptidoform sites before the
@@ -9,8 +9,8 @@ estimate (Camacho 2023, J Proteome Res 22:1828): a site that many spectra show c
 Unlike a search that allows decoy residues, the localisation compares each decoy site with the target sites only, so that decoys do not take
 the place of targets and do not lower their scores. In a peptide with t target sites, a wrong target site must beat the other t - 1 target
 sites, and a decoy site must beat all t. Among sites without evidence, this happens in 1 of t cases for a target and in 1 of t + 1 cases for
-a decoy. On the other hand, a peptide with one modification has t - 1 wrong target sites, but all t are counted in the ratio. The estimate
-is thus t^2 / (t^2 - 1) times the expectation, which is somewhat too high.
+a decoy. On the other hand, a peptide with one modification has t - 1 wrong target sites, but all t target sites are counted in the ratio.
+The estimate is thus t^2 / (t^2 - 1) times the expectation, which is somewhat too high.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class LocalisedSpectra:
     peptides : PeptideArrays
         Peptides of the search.
     mass : ndarray of float64, shape (m,)
-        Masses of the variable modifications, followed by those of the known modifications, Da.
+        Masses of the variable modifications, followed by the masses of the known modifications, Da.
     settings : ScoringSettings
         Settings of the kernels.
     """
@@ -143,8 +143,8 @@ class ModificationSites:
     names : tuple of str
         Names of modifications.
     moved : tuple of int
-        Localised modifications, as indices in `Psms.modifications`; other modifications of the same name, such as fixed ones, stay in
-        place.
+        Localised modifications, as indices in `Psms.modifications`; other modifications of the same name, such as fixed modifications, stay
+        in place.
     """
 
     row: NDArray[np.int64]
@@ -255,7 +255,7 @@ def localise_matches(
         for spectra in search_pass.spectra:
             is_searched = true_at(len(spectra.index.arrays.offsets) - 1, spectra.index.queries.spectrum)
             rows = np.flatnonzero(of_pass & is_searched[psms.spectrum])
-            # Sorting by score makes the counted matches the best ones; the order of rows within the kernels does not matter.
+            # Matches are sorted by score, so that the best matches are counted; the order of rows within the kernels does not matter.
             counted = rows[np.argsort(-scored.score[rows], kind="stable")[:_MAXIMUM_COUNTED]]
             for first in range(0, len(names), _MAXIMUM_TYPES):
                 chosen = names[first : first + _MAXIMUM_TYPES]
@@ -270,7 +270,7 @@ def localise_matches(
 
 
 class _Localisation:
-    """Localisation of the modifications `chosen` in the matches of one pass and one set of ion series; `names` are those in the result."""
+    """Localisation of the modifications `chosen` in the matches of one pass and one set of ion series; the result uses `names`."""
 
     def __init__(
         self,
@@ -536,10 +536,10 @@ def _loss(modifications: Sequence[SearchModification]) -> float:
 
 
 def ion_evidence(counts: IonCounts) -> IonEvidence:
-    """Return the evidence of ions from counts; frequencies estimated from few ions are shrunk towards those of a more general class.
+    """Return the evidence of ions from counts; frequencies estimated from few ions are shrunk towards more general frequencies.
 
-    Frequencies by series, charge and predicted intensity are shrunk towards those by series and charge, these towards those of all ions,
-    and the latter towards usual values.
+    Frequencies by series, charge and predicted intensity are shrunk towards frequencies by series and charge, which are shrunk towards the
+    frequencies of all ions, which are shrunk towards usual values.
     """
     present = counts.present.astype(np.float64)
     overall = _shrunk(present.sum(axis=(0, 1)), _USUAL)

@@ -409,7 +409,7 @@ class SpectrumSearchParameters(SearchParameters):
 
 
 def _for_pydantic(parse: Callable[[], T]) -> T:
-    """Return the result of a parser of parameter values; convert errors of the program to those of pydantic."""
+    """Return the result of a parser of parameter values; convert errors of the program to errors of pydantic."""
     try:
         return parse()
     except ParameterError as error:

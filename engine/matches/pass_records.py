@@ -41,7 +41,7 @@ __all__ = [
 Content = TypeVar("Content")
 
 SearchedProteins = Literal["all", "found"]
-"""Proteins that a pass searched: all in the databases, or only those that an earlier pass or run identified."""
+"""Proteins that a pass searched: all proteins in the databases, or only proteins that an earlier pass or run identified."""
 
 _MAXIMUM_PASSES, _MAXIMUM_VALUES = 20, 1000
 _MAXIMUM_JSON = 16 << 20
@@ -233,7 +233,7 @@ def requested_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
     Returns
     -------
     tuple of PassRecord
-        Empty if the parameters are not those of a peptide search.
+        Empty if the parameters do not describe a peptide search.
 
     Raises
     ------

@@ -5,7 +5,7 @@ one group, since no spectrum distinguishes them. Groups with a unique peptide ar
 by the group that explains most of them, and redundant groups are removed. Proteins whose peptides are all explained by other groups are in
 no group.
 
-The score of a group is that of its best razor peptide (see `ProteinGroups.razor_group`). Savitski 2015 (Mol Cell Proteomics 14:2394) and
+A group has the score of its best razor peptide (see `ProteinGroups.razor_group`). Savitski 2015 (Mol Cell Proteomics 14:2394) and
 The 2016 (J Am Soc Mass Spectrom 27:1719) find that the best peptide gives valid protein-level target-decoy estimates, while sums over
 peptides favour long proteins, which collect false peptides. Decoy peptides are explained by decoy proteins in the same way, and all groups
 are ranked together. If target-decoy pairs are known, only the better of the two groups of a pair competes ("picked", Savitski 2015), which

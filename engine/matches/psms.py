@@ -316,9 +316,9 @@ def search_score(psms: Psms) -> NDArray[np.float64]:
 
     The score is comparable between spectra. It is a sum of two logarithms with different weaknesses: first, the number of candidates
     expected to score as well by chance, fitted to the candidates of the spectrum (uncertain for few candidates); second, the binomial
-    probability of as many matched ions, times the number of candidates (ignores intensities). The second term assumes independent ions,
-    spreads about twice as far on spectra without a correct answer, and therefore has half the weight. The result is a score, not an
-    expected count; `Psms.expectation` is the count.
+    probability of matching at least this number of ions by chance, times the number of candidates (ignores intensities). The second term
+    assumes independent ions, spreads about twice as far on spectra without a correct answer, and therefore has half the weight. The result
+    is a score, not an expected count; `Psms.expectation` is the count.
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
     scores: NDArray[np.float64] = -(2.0 * psms.expectation + by_counts) / 3.0

@@ -9,7 +9,7 @@ copies of a run were false. All peptidoforms of a peptide and its decoy partner 
 A single division into folds changes the number of accepted matches of a small run by several percent. The score is therefore the mean over
 several divisions.
 
-The model is a ridge-penalised logistic regression, fitted by Newton's method. Its solution equals that of scikit-learn's
+The model is a ridge-penalised logistic regression, fitted by Newton's method. Its solution equals the solution of scikit-learn's
 `LogisticRegression`; solving the 25 x 25 systems here avoids importing scikit-learn, which takes a second. The penalty is constant, but the
 log-likelihood grows with the number of matches; for a small run, weights are thus nearly proportional to how well each single feature
 separates targets from decoys. The initial score is one of the features.
@@ -124,7 +124,7 @@ class RescoringSettings(NamedTuple):
         Number of folds, at least 2; the matches of a fold are scored by a model trained on the other folds. A hash of `peptide` assigns
         matches to folds, independent of their order.
     divisions : int or None
-        Number of divisions to average; None uses 10 for small runs and 2 for large ones.
+        Number of divisions to average; None uses 10 for small runs and 2 for large runs.
     iterations : int
         Number of iterations of selecting positives and training.
     minimum_peptides : int

@@ -346,7 +346,7 @@ def _best_rows(
 ) -> dict[str, NDArray[Any]]:
     """Return the best candidates of each spectrum over all charges, best first, at most `hits_per_spectrum`, with delta scores.
 
-    Among candidates with equal scores, those with the smaller isotope error are first.
+    Among candidates with equal scores, candidates with a smaller isotope error are first.
     """
     queries = index.queries
     kind = score_kind(parameters.score)[1]

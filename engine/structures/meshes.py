@@ -286,7 +286,7 @@ def _curve(
 def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return two unit vectors that form a right-handed frame with each direction, but are not continuous along a curve.
 
-    The method is that of Duff et al., Journal of Computer Graphics Techniques 6 (2017), 1-8.
+    The method is from Duff et al., Journal of Computer Graphics Techniques 6 (2017), 1-8.
     """
     x, y, z = direction.T
     sign = np.where(z >= 0.0, 1.0, -1.0)
@@ -523,7 +523,7 @@ def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) ->
 def _checked(
     position: Coordinates, steps: int, sides: int, is_shown: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return coordinates in which invalid ones are replaced by zeros, and True for residues to draw."""
+    """Return coordinates in which invalid values are replaced by zeros, and True for residues to draw."""
     if steps < 2 or steps % 2 or sides < 3:
         raise ValueError("steps must be an even number, and a tube needs three sides")
     there = are_finite(position)

@@ -51,7 +51,7 @@ class PlainPdb:
     text : bytes
         Text to be read by gemmi.
     chain_names : dict of str to str
-        For each renamed chain, its name in the file by its name in `text`.
+        Name in the file of each renamed chain, by its name in `text`.
     notes : tuple of str
         Messages for the user about omitted and reinterpreted content.
     """
@@ -215,7 +215,7 @@ class _Rewriting:
         return lines[retained], cells[retained]
 
     def _blank_charges(self, lines: NDArray[np.int64]) -> None:
-        """Replace invalid charges by blanks: charges are not used, but gemmi rejects invalid ones."""
+        """Replace invalid charges by blanks: charges are not used, but gemmi rejects invalid charges."""
         charge = self._columns(lines, 80)[:, 78:]
         is_digit, is_sign = (charge >= ord("0")) & (charge <= ord("9")), (charge == ord("+")) | (charge == ord("-"))
         is_right = (charge == ord(" ")).all(axis=1) | (is_digit.any(axis=1) & is_sign.any(axis=1))

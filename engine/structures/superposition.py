@@ -139,7 +139,7 @@ def superpose_many(
     target_offsets : ndarray of int64, shape (n + 1,)
         Residues of target i are ``target_offsets[i]:target_offsets[i + 1]``.
     start_pairs : ndarray of int, shape (k, 2)
-        Initially aligned residues of query and target, from 0, ascending in both, of all targets.
+        Initially aligned residues of the query and each target, from 0, ascending in both chains; all targets together.
     start_offsets : ndarray of int64, shape (n + 1,)
         Pairs of target i are ``start_offsets[i]:start_offsets[i + 1]``.
     threads : int, optional

@@ -1,7 +1,7 @@
 """Molecular surfaces as triangles: isosurfaces of a sum of Gaussians at the atoms.
 
-The sum is that of Grant & Pickup (Journal of Physical Chemistry 99, 1995, 3503-3510), with one factor for all atoms and the value 1 on the
-surface of an isolated atom. The triangles form surface nets (Gibson, MICCAI 1998, 888-898): each grid cell that contains a part of the
+The sum is defined by Grant & Pickup (Journal of Physical Chemistry 99, 1995, 3503-3510), with one factor for all atoms and the value 1 on
+the surface of an isolated atom. The triangles form surface nets (Gibson, MICCAI 1998, 888-898): each grid cell that contains a part of the
 surface has a vertex at the mean of the edge crossings, and each crossed edge is surrounded by a quadrilateral.
 """
 

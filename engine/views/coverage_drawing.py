@@ -140,7 +140,7 @@ class CoverageSheet(Sheet):
         return [Label(4, y, self.measure.elided(self.coverage.title, width)), *shapes]
 
     def _sequence(self, row: int) -> list[Shape]:
-        """Draw the numbered residues of a row, covered ones in bold on a background."""
+        """Draw the numbered residues of a row; covered residues are bold on a background."""
         start, end = row * self.per_row, min((row + 1) * self.per_row, len(self.coverage.sequence))
         codes = np.frombuffer(self.coverage.sequence[start:end].encode("ascii", "replace"), np.uint8)
         columns = np.arange(len(codes)) + np.arange(len(codes)) // _GROUP

@@ -90,7 +90,7 @@ class MappedChain:
 
     @property
     def name(self) -> str:
-        """Name of the chain, followed by the kind of similarity if its structure may differ from that of the protein."""
+        """Name of the chain, followed by the kind of similarity if its structure may differ from the structure of the protein."""
         kind = self.values["kind"]
         return f"{self.values['chain']} ({kind})" if kind in _UNSURE else str(self.values["chain"])
 
@@ -203,7 +203,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     every = [row for row in every if 1 <= row["position"] <= n]
     rows = [row for row in every if not row["is_alternative"]]
     is_modified = _scattered(n, np.array([row["position"] - 1 for row in rows], np.int64), True, False)
-    # Modifications without a site, such as fixed ones, are not marked.
+    # Modifications without a site, such as fixed modifications, are not marked.
     carried: dict[int, list[float]] = {}
     for row in rows:
         carried.setdefault(row["position"] - 1, []).append(row["mass"])
@@ -529,7 +529,7 @@ def protein_conditions(text: str) -> list[Condition]:
 
 
 def refer_to_proteins(text: str) -> list[Condition]:
-    """Return the conditions on rows of other tables that refer to a protein with a text (see `protein_conditions`)."""
+    """Return the conditions on rows of other tables that refer to a protein found by a text (see `protein_conditions`)."""
     conditions = protein_conditions(text)
     return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 

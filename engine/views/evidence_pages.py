@@ -124,7 +124,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     apart = np.linalg.norm(np.diff(position, axis=0), axis=1)
     is_bond = (apart <= _NEIGHBOURS) & is_place[1:] & is_place[:-1]
     lines = _lines(kind, is_bond)
-    # Draw the farthest lines first, and each line on a wider line in the background colour, so that nearer lines interrupt farther ones.
+    # Draw the farthest lines first, and each line on a wider line in the background colour, so that nearer lines interrupt farther lines.
     for first, last in sorted(lines, key=lambda line: float(seen[line[0] : line[1] + 1, 2].mean())):
         x, y = flat[first : last + 1].T
         shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]

@@ -301,7 +301,7 @@ class ProteinCounts:
 
 
 def protein_counts(project: Project, most: int, progress: Progress, *, stores: bool = True) -> ProteinCounts:
-    """Return and store the PSM counts of the most variable protein groups among those that at least a quarter of the runs have.
+    """Return and store the PSM counts of the most variable protein groups, among groups in at least a quarter of the runs.
 
     The groups have the largest standard deviations of the log2 counts. Memory: 12 bytes for each protein group of each run.
 

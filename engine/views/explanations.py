@@ -1,4 +1,4 @@
-"""Data of the view of explained spectra (unidentified spectra that resemble identified ones): filters, counts and compared spectra."""
+"""Data of the view of explained spectra (unidentified spectra that resemble identified spectra): filters, counts and compared spectra."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

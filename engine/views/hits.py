@@ -152,7 +152,7 @@ def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condit
 def _features(
     source: TableSource, query: str, length: int, hits: str, parameters: Sequence[Any]
 ) -> tuple[tuple[ProteinFeature, ...], dict[int, list[ProteinFeature]]]:
-    """Return the features of a query, and, by row, those in the aligned range of each hit; empty if the run stores none.
+    """Return the features of a query, and, by row, the features in the aligned range of each hit; empty if the run stores none.
 
     `hits` is the SQL text after FROM: table, conditions, order by ``row`` and limit.
     """

@@ -43,7 +43,7 @@ class MirroredSpectra:
     note
         Reason for a missing lower spectrum, or a remark.
     shift
-        Shift in thomson by which fragments of the upper spectrum may differ from those of the lower one; 0 for none.
+        Shift in thomson by which fragments of the upper spectrum may differ from fragments of the lower spectrum; 0 for no shift.
     is_one_spectrum
         True if both are the same spectrum with two peptides; peaks then do not count as shared.
     """

@@ -168,7 +168,7 @@ def have_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
 
 
 def _has_modification(row: ModificationRow) -> Condition:
-    """Return the condition that `_KEY_NAME` and `_KEY_MASS` of a PSM equal those of the modification `row`."""
+    """Return the condition that a PSM has the `_KEY_NAME` and `_KEY_MASS` of the modification `row`."""
     binned = (compares("shift_kind", "=", "unnamed"), matches_pattern("modification", "^[+-]"))
     if not row.key_name:
         return all_of((*binned, rounds_to("carried_mass", 100, row.key_mass)))

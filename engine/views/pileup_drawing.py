@@ -235,7 +235,7 @@ class PileupSheet(Sheet):
         return np.asarray(self.top + (lane - self.first_lane) * self.height, np.float64)
 
     def _reads(self) -> list[Basic]:
-        """Draw the visible alignments, reverse ones in another colour."""
+        """Draw the visible alignments, with reverse alignments in another colour."""
         pile = self.pile
         left, right, top = self._x(pile.start - 0.5), self._x(pile.end + 0.5), self._lane_tops(pile.lane)
         in_sight = (top > self.top - self.height) & (top < self.inner.bottom) & (right > self.inner.left) & (left < self.inner.right)

@@ -57,7 +57,7 @@ _LEAST_Q_VALUE = 1e-4
 def draw_volcano(
     volcano: Volcano, q_value: float, fold_change: float, width: float = 400.0, height: float = 320.0, font_size: float = 8.0
 ) -> Drawing:
-    """Draw fold changes against p-values; changes are coloured and counted at both sides, and the most significant ones are named.
+    """Draw fold changes against p-values; changes are coloured and counted at both sides, and the most significant changes are named.
 
     A click on a dot selects its row in the table of changes. The thresholds `q_value` and `fold_change` are handles that can be dragged.
     """

@@ -39,11 +39,11 @@ class TextMeasure:
         return LINE * self.font_size
 
     def width(self, text: str, size: float = 1.0, *, is_fixed: bool = False, is_bold: bool = False) -> float:
-        """Return the width of a text; the other parameters are those of `proteoscope.engine.views.drawings.Label`."""
+        """Return the width of a text; for the other parameters, see `proteoscope.engine.views.drawings.Label`."""
         return len(text) * (FIXED_CHARACTER if is_fixed else _CHARACTER) * size * self.font_size
 
     def number(self, value: float) -> str:
-        """Format an integer with thousands separators; in the window, with those of the locale."""
+        """Format an integer with thousands separators; in the window, with the separators of the locale."""
         return f"{value:,.0f}"
 
     def cell(self, size: float = 1.0) -> float:

@@ -103,8 +103,8 @@ EXPLAINED_LIST = _listed(
 def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambda: None) -> TableSource:
     """Open the list of spectra of a run (`SPECTRUM_LIST`), one row per spectrum in stored order.
 
-    A run that explains spectra lists those of its identification (`EXPLAINED_LIST`); if the identification is missing, spectra have no
-    peaks.
+    A run that explains spectra lists the spectra of its identification (`EXPLAINED_LIST`); if the identification is missing, spectra have
+    no peaks.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def _spectrum_status_query() -> str:
 def _best_psms(fdr: float) -> str:
     """Return an SQL query for the best PSM of each spectrum.
 
-    If no PSM has a q-value, all targets of rank 1 count as identified; otherwise only those with an accepted q-value.
+    If no PSM has a q-value, all targets of rank 1 count as identified; otherwise only rows with an accepted q-value.
     """
     best = "arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER))"
     return (
@@ -189,7 +189,7 @@ def _best_psms(fdr: float) -> str:
 def _best_library_matches(fdr: float) -> str:
     """Return an SQL query for the most similar library entry of each spectrum.
 
-    If no match has a q-value (a library without decoys), all matches count as identified; otherwise only those with an accepted q-value.
+    If no match has a q-value (a library without decoys), all matches count as identified; otherwise only rows with an accepted q-value.
     """
     return (
         "SELECT spectrum AS matched, file_row_number AS psm, q_value, coalesce(peptide, library_spectrum) AS peptide, "

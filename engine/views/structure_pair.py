@@ -237,7 +237,7 @@ class StructurePair(AlignedPair):
 
 
 def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
-    """Return the alignment of a hit; if structure files are missing, it has a note, but no distances and residue numbers.
+    """Return the alignment of a hit; if structure files are missing, it has a note, but neither distances nor residue numbers.
 
     Parameters
     ----------

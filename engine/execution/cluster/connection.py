@@ -32,7 +32,7 @@ _MAXIMUM_GREETING = 5000  # maximum characters of each text from a worker
 _DISCONNECTED = "the connection to the scheduler of the workers is lost; start the scheduler again, and repeat this command"
 _INCOMPATIBLE = "expected a worker of this version of Proteoscope; install the same version on both machines"
 SILENT = logging.CRITICAL + 1
-"""Level of logging above that of all messages of `distributed`."""
+"""Level of logging above the levels of all messages of `distributed`."""
 
 CONFIGURATION: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],

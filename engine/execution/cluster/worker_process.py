@@ -1,7 +1,7 @@
 """Functions that run in a worker: opening of a workload, and computation of partitions on the worker's device.
 
-A `RemoteWorkload` is an actor of `distributed`: it exists in a worker as long as the run refers to it. Its functions run on one thread, one
-after the other with those of other actors in the worker. Arguments and results are plain data
+A `RemoteWorkload` is an actor of `distributed`: it exists in a worker as long as the run refers to it. Its functions, and the functions of
+other actors in the worker, run one after another on the same thread. Arguments and results are plain data
 (`proteoscope.engine.execution.cluster.payload`).
 """
 

@@ -55,7 +55,7 @@ class Machine(NamedTuple):
     launch
         Seconds to launch a kernel without waiting for it.
     gamma
-        Operations of a block per second if the multiprocessors hold as many blocks as they can.
+        Operations of a block per second if each multiprocessor holds its maximum number of blocks.
     lambda_
         Number of operations in the time of accessing a memory block of 32 words.
     cached_lambda

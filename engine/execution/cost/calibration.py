@@ -135,7 +135,7 @@ def _measured(
 
 
 def _more(seconds: Callable[[int], float], repeats: int) -> float:
-    """Return the time of one repetition, from the difference between runs with `repeats` and with twice as many repetitions."""
+    """Return the time of one repetition, from the difference between runs with `repeats` and with 2 * `repeats` repetitions."""
     once, twice = (_least(partial(seconds, times)) for times in (repeats, 2 * repeats))
     return max((twice - once) / repeats, 0.05 * twice / (2 * repeats), 1e-9)
 

@@ -2,7 +2,7 @@
 
 Micro-benchmarks show neither the speed of an inner loop nor how well it uses a GPU. Therefore the kernels of the workload type run on
 samples whose size increases until they take long enough. Disturbances only lengthen runs, and may last for a while: samples are measured
-again after those of other types, and the minimum is used.
+again after the samples of other types, and the minimum is used.
 """
 
 import time
@@ -80,7 +80,7 @@ def _predictable_type(workload: Workload) -> PredictableWorkloadType:
 def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
     """Open a workload on a device, run its rounds and close it; `is_noted` records kernels and transfers separately.
 
-    Recording takes time; without it the seconds are those of a search.
+    Recording takes time; without recording, the run takes as long as in a search.
     """
     kind = workload_type(sample.workload)
     timed = getattr(device, "busy_seconds", None)

@@ -188,7 +188,8 @@ class DeviceParameters(_Measured):
     def machine(self, rate: str = "integer") -> Machine:
         """Return the parameters of ATGPU(b, k', M, G) for an inner operation with the given rate.
 
-        The blocks of a multiprocessor share the rate; gamma is the rate per block when all multiprocessors hold as many blocks as they can.
+        The blocks of a multiprocessor share the rate; gamma is the rate per block when each multiprocessor holds its maximum number of
+        blocks.
         """
         threads, resident = (1, 1) if self.is_processor else (_THREADS_OF_BLOCK, _RESIDENT_BLOCKS)
         gamma = self.rates[rate] / (self.multiprocessors * resident * threads)

@@ -229,7 +229,7 @@ def _take_peptide(entry: Entry, sequence: str, noted: str, modifications: list[N
     except ValueError:
         return "its peptide cannot be read"
     if modifications and peptide.modifications:
-        # The text has rounded masses, the table exact ones. Both assign modifications of termini to the adjacent residues.
+        # The text has rounded masses, but the table has exact masses. Both assign modifications of termini to the adjacent residues.
         peptide = NotedPeptide(peptide.sequence, tuple(modifications))
     entry.peptide = peptide
     return ""

@@ -167,7 +167,7 @@ class TextLibrary(ABC):
         self.header(header)
 
     def _find_decimal_sign(self, data: bytes) -> None:
-        """Set the decimal sign to a comma if no number has a point and more entries are valid with a comma."""
+        """Set the decimal sign to a comma if no number has a point and more entries are valid with a comma than with a point."""
         if b"," not in data or decimal_sign(self.numbers(data)) != COMMA:
             return
         n_valid = {}

@@ -272,5 +272,5 @@ class MspWriter:
 
 
 def _quoted(texts: object) -> object:
-    """Return texts with quotes around those that contain a blank."""
+    """Return texts, with quotes around texts that contain a blank."""
     return pa.compute.if_else(pa.compute.match_substring(texts, " "), pa.compute.binary_join_element_wise('"', texts, '"', ""), texts)

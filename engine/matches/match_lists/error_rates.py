@@ -67,7 +67,7 @@ class ErrorRateSettings:
     decoy_prefixes: tuple[str, ...]
     """Prefixes of decoy accessions; the accession of the target follows the prefix."""
     is_by_group: bool = False
-    """True if error rates were estimated per group and by distinct peptides; the q-value of a peptide is then that of its best match."""
+    """True if error rates were estimated per group and by distinct peptides; a peptide then has the q-value of its best match."""
     decoy_ratio: float = 1.0
     """Decoy candidates per target candidate."""
 

@@ -124,7 +124,7 @@ class Identifications:
 def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: Any, value: Any = None) -> pa.Table:
     """Return a table of matches of one file that could not be read; each argument has one value per match.
 
-    The columns are those of `Identifications.unread`.
+    The table has the columns of `Identifications.unread`.
     """
     value = [""] * len(reason) if value is None else value
     given = {"reason": reason, "value": value, "spectrum": spectrum, "peptide": peptide}

@@ -283,7 +283,7 @@ def _places(
 ) -> tuple[PlacedPeptides, Integers, Integers]:
     """Return positions of sequences in proteins, and the peptide-protein pairs of each match (CSR).
 
-    The proteins of a match are those in the file, otherwise those in the database that contain the sequence.
+    The proteins of a match are taken from the file or, if it names none, are all proteins of the database that contain the sequence.
     """
     codes: dict[str, int] = {}
     sequence_of = np.array([codes.setdefault(sequence, len(codes)) for sequence in sequences] or [0], np.int64)

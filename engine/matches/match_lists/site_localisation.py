@@ -92,7 +92,7 @@ def localise_list(
 ) -> SiteTables | None:
     """Return the tables of sites of the accepted matches; None without a modification to localise, or without a database.
 
-    Rows of PSMs are those of `proteoscope.engine.matches.match_lists.tables.listed_tables`.
+    Rows of PSMs are counted as in `proteoscope.engine.matches.match_lists.tables.listed_tables`.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def localise_list(
 
 
 def _modifications(peptides: ListedPeptides) -> _Modifications:
-    """Return the modifications to localise, those that stay in place, and the index of each listed modification among both."""
+    """Return the modifications to localise, the modifications that stay in place, and the index of each listed modification among both."""
     listed = peptides.modifications
     owner = np.repeat(np.arange(len(peptides.sequences)), np.diff(peptides.offsets))
     inside = (peptides.sites > 0) & (peptides.sites <= np.diff(peptides.residue_offsets)[owner])

@@ -46,7 +46,7 @@ def count_ions(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the numbers of matched and possible fragment ions of n matches.
 
-    The numbers are those of `proteoscope.engine.chemistry.fragments.annotate`.
+    The numbers are the same as in `proteoscope.engine.chemistry.fragments.annotate`.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ The file is streamed while DuckDB provides rows in the required order, so memory
 ``Pep_7`` is peptidoform 7, ``PE_7_2`` is its position in the second of its proteins, ``SII_12`` is the PSM with ``psm_id`` 12.
 
 If the run localised modifications, these have a number in their peptidoform, and each PSM lists the probabilities of their possible sites
-and false localisation rates as ``number:value:position:is accepted`` (MS:1002505). The positions are those of the localisation, whereas the
+and false localisation rates as ``number:value:position:is accepted`` (MS:1002505). The positions come from the localisation, whereas the
 modifications of the peptidoform are at the positions from the search.
 """
 

@@ -132,7 +132,7 @@ class MatchesSource:
     search : SearchDescription
         Search that found the matches.
     spreadsheet_safe : bool
-        True prefixes texts that a spreadsheet would interpret as formulas with an apostrophe; used by ``tsv``.
+        True to put an apostrophe before texts that a spreadsheet would interpret as formulas; used by ``tsv``.
     accepted_only : bool
         True omits decoys, and targets above the false discovery rate of the search; used by ``tsv``.
     """
@@ -155,7 +155,7 @@ MatchesWriter: TypeAlias = Callable[[MatchesSource, Path, Progress], list[Path]]
 def database(
     tables: IdentificationTables, progress: Progress | None = None, *, is_whole: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a DuckDB connection with the views ``psms``, ``peptides`` and ``proteins``, and those of the optional tables of the run.
+    """Open a DuckDB connection with the views ``psms``, ``peptides`` and ``proteins``, and views of the optional tables of the run.
 
     Memory is limited; if DuckDB needs more, it uses a temporary folder. Files are validated first (`proteoscope.engine.results.reader`). On
     cancellation, the running query is interrupted and `Cancelled` is raised.
