@@ -53,8 +53,8 @@ def printed_lines(file: IO[bytes]) -> list[str]:
     return file.read().decode(errors="replace").strip().splitlines()
 
 
-_SILENT_SECONDS = 30.0  # without output, after which the driver counts as hung; importing CuPy and compiling took 10 s on a slow machine
-_MAXIMUM_SECONDS = 60.0  # seconds of the whole test; after these, it is not restarted without the GPU at which it failed
+_SILENT_SECONDS = 30.0  # seconds without output until the driver counts as hung; importing CuPy and compiling took 10 s on a slow machine
+_MAXIMUM_SECONDS = 60.0  # seconds of the whole test; later, it is not restarted without the GPU at which it failed
 _CHECK_SECONDS = 0.05  # seconds between two checks for cancellation
 _KILLED_SECONDS = 0.2
 _REMEMBERED_SECONDS = 3600.0

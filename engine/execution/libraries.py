@@ -26,7 +26,7 @@ class _WithoutUnused:
     """Finder that treats modules that the program does not use as not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Raise an error if such a module is imported; other modules are left to the next finder."""
+        """Raise an error if an unused module is imported; other modules are left to the next finder."""
         if fullname in _UNUSED or (fullname in _NUMBA_IMPORTERS and _is_for_numba(fullname)):
             raise ModuleNotFoundError(f"{fullname} is not used by the program", name=fullname)
 
@@ -43,10 +43,10 @@ def _is_for_numba(fullname: str) -> bool:
 def lighten_libraries() -> None:
     """Let libraries omit needless initialisation when they are loaded; the user's environment variables have precedence.
 
-    Programs call this function, not scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core, which
-    doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads. pydantic
-    would search all installed packages for plugins. PyArrow would load libraries for network file systems and, if it is installed, pandas,
-    which only scripts use. Numba would load yaml and SciPy.
+    Call this function in programs, not in scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core,
+    which doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads.
+    pydantic would search all installed packages for plugins. PyArrow would load libraries for network file systems and, if it is installed,
+    pandas, which only scripts use. Numba would load yaml and SciPy.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

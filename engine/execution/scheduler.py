@@ -41,7 +41,7 @@ _LAST_PARTS = 0.5, 0.25, 0.25  # fractions into which the last of many equal par
 _MAXIMUM_CHARACTERS = 300  # maximum characters of an error message
 _MAXIMUM_LOSSES = 3  # number of workers lost on the same items, which are then excluded
 _MAXIMUM_LOSSES_AMONG_OTHERS = 6  # number of workers instead, if workers are also lost on other items, so that the cause may be external
-_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # without results between them, in addition to one loss per worker
+_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # losses without results between them, in addition to one loss per worker
 _PARTS_AFTER_LOSS = 8  # partitions into which the rest of a lost worker's partition is divided, to find the items that cause the loss
 _MAXIMUM_WORKERS = 4096
 
@@ -520,7 +520,7 @@ def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) ->
 
 
 def _shares(costs: Costs, part: Partition, speeds: Sequence[float], *, keep_empty: bool = False) -> list[Partition]:
-    """Divide a partition in proportion to speeds; the first speed gets the end of the partition.
+    """Divide a partition in proportion to speeds; the worker with the first speed gets the end of the partition.
 
     Empty results are omitted by default.
     """

@@ -99,7 +99,7 @@ class _Lines:
         return lines
 
     def values(self, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the indices of the lines ``KEY=VALUE`` with a key, and the positions of their values.
+        """Return the indices of the lines ``KEY=VALUE`` with the key `key`, and the positions of their values.
 
         Blanks around the sign are allowed.
         """
@@ -153,7 +153,7 @@ class _PeakListParser(ABC):
         return self._decimal == COMMA
 
     def begin(self, block: Block) -> None:
-        """Detect the decimal sign of the file: a comma if all numbers permit it and more spectra are valid with it."""
+        """Detect the decimal sign of the file: a comma if all numbers permit it and it makes more spectra valid than a point."""
         text = block.text.removeprefix(_BYTE_ORDER_MARK)
         if b"," not in text or not _DECIMAL_COMMA.search(text):
             return

@@ -301,7 +301,7 @@ def _report_file(state: FileState, progress: Progress, *, has_decimal_commas: bo
 
 
 def _unused_precursors(n_spectra: int, n_precursors: int, place: str) -> str:
-    """Return the message about unused precursors; `place` is the position of the first spectrum that has some."""
+    """Return the message about unused precursors; `place` is the position of the first spectrum with unused precursors."""
     verb = "precursor is" if n_precursors == 1 else "precursors are"
     spectra = counted(n_spectra, "spectrum", "spectra")
     return (

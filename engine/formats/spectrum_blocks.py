@@ -339,7 +339,7 @@ class SpectrumTable:
         self.remarks.setdefault(code, {}).setdefault(spectrum, line)
 
     def take_precursors(self, spectrum: int, candidates: list[tuple[float, int]]) -> None:
-        """Set the precursors of a spectrum: the first candidate becomes its precursor, the others are added to `other_precursors`.
+        """Set the precursors of a spectrum: the first candidate becomes its precursor, other candidates are added to `other_precursors`.
 
         Parameters
         ----------
@@ -705,7 +705,7 @@ def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
 
 
 def _other_precursors(table: SpectrumTable, rows: NDArray[np.int64]) -> OtherPrecursors:
-    """Return the precursors after the first of the spectra in `rows`; spectra are numbered by position in `rows`."""
+    """Return all precursors except the first of each spectrum in `rows`; spectra are numbered by position in `rows`."""
     if not table.other_precursors:
         return OtherPrecursors.none()
     position = {row: i for i, row in enumerate(rows.tolist())}

@@ -74,7 +74,7 @@ _FOLDERS: tuple[tuple[tuple[str, ...], VendorFormat], ...] = (
 
 
 def vendor_format(path: Path) -> VendorFormat | None:
-    """Return the vendor format of a file or folder; None if the format is another, or if the path cannot be inspected."""
+    """Return the vendor format of a file or folder; None for other formats, or if the path cannot be inspected."""
     try:
         if path.is_dir():
             names = {entry.name.lower() for entry in os.scandir(path)}

@@ -11,7 +11,7 @@ _FORBIDDEN = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 
 def attribute(text: str) -> str:
-    """Escape text for the double quotes of an attribute, and replace control characters by spaces."""
+    """Escape text for an attribute in double quotes, and replace control characters by spaces."""
     if _SPECIAL.search(text) is None:
         return text
     return escape(_FORBIDDEN.sub(" ", text), _ENTITIES)

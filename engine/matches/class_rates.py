@@ -132,11 +132,11 @@ def class_rates(
     peptide : ndarray of int64, shape (n,), optional
         Number shared by all peptidoforms of a peptide and its decoy partner. The tails are then fitted to decoy peptides (the best score of
         each), times the mean number of rows per decoy peptide (per peptide if there are no decoys), and the error rate of every class
-        except the main one is the larger of two: the rate of all matches, and the rate of the best match of each peptide in its class.
+        except the main class is the larger of two: the rate of all matches, and the rate of the best match of each peptide in its class.
         Without `peptide`, rows are considered independent.
     leads : ndarray of float64, shape (classes,), optional
-        Score advantage of each class (see `class_leads`). With it, each class is rated by its own decoys, the main class also by distinct
-        peptides; requires `peptide`.
+        Score advantage of each class (see `class_leads`). If given, each class is rated by its own decoys, and the main class also by
+        distinct peptides; requires `peptide`.
 
     Returns
     -------
@@ -176,7 +176,7 @@ class _Level(NamedTuple):
     ) -> tuple[NDArray[np.float64], dict[int, float]]:
         """Return the expected number of decoys at or above each score, and the mean number of rows per decoy peptide.
 
-        The former is an array (2, n): among all matches, and within the class. The latter is given by class; key -1 means all matches.
+        Numbers of decoys are an array (2, n): among all matches, and within the class. Mean numbers are by class; key -1 means all matches.
         """
         of_all, at_once = self._decoys(np.ones(len(self.score), np.bool_), unit)
         tail = DecoyTail.fit(of_all, scale)
@@ -193,7 +193,7 @@ class _Level(NamedTuple):
         return expected, events
 
     def _decoys(self, rows: NDArray[np.bool_], unit: NDArray[np.int64] | None) -> tuple[NDArray[np.float64], float]:
-        """Return the scores of the decoys among the chosen rows, the best of each peptide, and the mean number of rows per peptide."""
+        """Return the scores of the decoys in the given rows (the best score of each peptide), and the mean number of rows per peptide."""
         decoys = np.flatnonzero(rows & self.is_decoy)
         if unit is None or not rows.any():
             return self.score[decoys], 1.0
@@ -275,7 +275,7 @@ def _posterior_errors(
     methods: dict[int, ClassRate],
     decoy_ratio: float,
 ) -> NDArray[np.float64]:
-    """Return the posterior error probability of each match in its class; in small classes, at least that in the whole list."""
+    """Return the posterior error probability of each match in its class; in small classes, it is at least as high as in the whole list."""
     result = np.full(len(score), np.nan)
     for number, method in methods.items():
         rows = match_class == number

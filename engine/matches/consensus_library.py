@@ -2,7 +2,7 @@
 
 An entry contains the peaks of its best spectrum (smallest q-value, then highest score), or of the mean of all its spectra. Peaks of the
 mean that are in less than half of the spectra are omitted (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the
-peptide; the retention time is the median of the spectra, and the q-value is their minimum. Peaks are annotated with the y, b, z and c ions
+peptide; the retention time is the median, and the q-value the minimum, over the spectra. Peaks are annotated with the y, b, z and c ions
 of the series that were searched. Spectra searched with different series have separate entries.
 """
 

@@ -130,7 +130,7 @@ class ModificationSites:
         Residue from 1; 0 for the N-terminus, length + 1 for the C-terminus.
     probability : ndarray of float64, shape (n,)
         Probability of the modification at the site, 0 for decoy sites. Over the sites of a match, the probabilities of a modification add
-        up to its number.
+        up to the number of its occurrences.
     score : ndarray of float64, shape (n,)
         log10 of the odds of the site against all arrangements on other target sites.
     is_decoy : ndarray of bool, shape (n,)
@@ -538,8 +538,8 @@ def _loss(modifications: Sequence[SearchModification]) -> float:
 def ion_evidence(counts: IonCounts) -> IonEvidence:
     """Return the evidence of ions from counts; frequencies estimated from few ions are shrunk towards more general frequencies.
 
-    Frequencies by series, charge and predicted intensity are shrunk towards frequencies by series and charge, which are shrunk towards the
-    frequencies of all ions, which are shrunk towards usual values.
+    Frequencies by series, charge and predicted intensity are shrunk towards frequencies by series and charge. These are shrunk towards the
+    frequencies of all ions, and the frequencies of all ions towards usual values.
     """
     present = counts.present.astype(np.float64)
     overall = _shrunk(present.sum(axis=(0, 1)), _USUAL)

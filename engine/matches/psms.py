@@ -306,8 +306,8 @@ SEARCH_SCORE_SCALE = ScoreScale(base=1.0, spread=1.0, weight=3.0)
 """Prior parameters of the decoy tail of `search_score`, used if there are few decoys.
 
 If both terms of the score were logarithms of chance counts, the number of false matches would decrease by a factor of e for each 0.43 by
-which the score increases. Since the second term spreads twice as far, this is 0.6. In six data sets, it was 0.4 to 1.2 for decoys above the
-median score, which was -0.2 to 1.6.
+which the score increases. Since the second term spreads twice as far, this is 0.6. In six data sets, this number was 0.4 to 1.2 for decoys
+above the median score, which was -0.2 to 1.6.
 """
 
 
@@ -315,7 +315,7 @@ def search_score(psms: Psms) -> NDArray[np.float64]:
     """Return the ranking score of matches before training, (n,) float64, on the scale of -log10 of a probability.
 
     The score is comparable between spectra. It is a sum of two logarithms with different weaknesses: first, the number of candidates
-    expected to score as well by chance, fitted to the candidates of the spectrum (uncertain for few candidates); second, the binomial
+    expected to reach this score by chance, fitted to the candidates of the spectrum (uncertain for few candidates); second, the binomial
     probability of matching at least this number of ions by chance, times the number of candidates (ignores intensities). The second term
     assumes independent ions, spreads about twice as far on spectra without a correct answer, and therefore has half the weight. The result
     is a score, not an expected count; `Psms.expectation` is the count.

@@ -80,7 +80,7 @@ def site_tables(sites: ModificationSites, scored: ScoredMatches, proteins: Prote
 
 
 def write_site_tables(run: Run, sites: SiteTables | None, progress: Progress) -> list[dict[str, Any]]:
-    """Write the tables of sites to a run, and report on the modifications with most matches; return the record of all modifications."""
+    """Write the tables of sites to a run, and report on the modifications with the most matches; return the record of all modifications."""
     if sites is None:
         return []
     for name, table in sites.tables.items():
@@ -92,7 +92,7 @@ def write_site_tables(run: Run, sites: SiteTables | None, progress: Progress) ->
 
 
 def _numbers(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a number for each distinct row of columns, ascending in the order of the columns."""
+    """Return a number for each row, equal for equal rows, and ascending when rows are sorted by the columns in order."""
     order = np.lexsort(columns[::-1])
     result = np.empty(len(order), np.int64)
     result[order] = np.cumsum(begins_group(*(column[order] for column in columns))) - 1
@@ -332,7 +332,7 @@ def _count_distinct(group: NDArray[np.int64], value: NDArray[np.int64], n: int) 
 
 
 def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Return for each modification the numbers of matches and sites, the residues, and the sites accepted at levels of the FLR."""
+    """Return for each modification the numbers of matches and sites, the residues, and the sites accepted at several rates."""
     result = []
     best = rates.best
     name, is_decoy, rated = sites.name[best], sites.is_decoy[best], sites.is_reported[best] & sites.has_alternative[best]

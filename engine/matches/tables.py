@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 FEWEST_FOR_EXPECTATION = 20
-"""Minimum number of candidates for an E-value; the distribution of chance scores cannot be fitted to fewer."""
+"""Minimum number of candidates for an E-value; the distribution of chance scores cannot be fitted to fewer candidates."""
 _SAME_MASS = 1e-4  # Da
 
 

@@ -227,7 +227,7 @@ def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | lis
 
 
 def _last_first(encodings: list[Any]) -> list[Any]:
-    """Return the encodings of a column in the order of decoding, the last one first.
+    """Return the encodings of a column in the order of decoding, last encoding first.
 
     Columns with too many encodings are rejected, since each one processes the whole column.
     """

@@ -346,7 +346,7 @@ def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_sm
         means = angles.copy()
         means[1:-1] = (angles[:-2] + 2.0 * angles[1:-1] + angles[2:]) / 4.0
         angles = np.where(is_inner, means, angles)
-    # At the ends of a segment, use the rotation of its nearest guide, not one interpolated towards the next segment.
+    # At the ends of a segment, use the rotation of its nearest guide, not a rotation interpolated towards the next segment.
     left, right = np.searchsorted(positions, firsts), np.searchsorted(positions, lasts, "right") - 1
     has_any = left <= right
     ends = np.stack([firsts[has_any], lasts[has_any] + 0.5], axis=1).ravel()
@@ -532,7 +532,7 @@ def _checked(
 
 
 def _with_balls(mesh: Mesh, position: NDArray[np.float64], is_alone: NDArray[np.bool_], radius: float) -> Mesh:
-    """Return a mesh with an added sphere for each residue that is not connected to another."""
+    """Return a mesh with an added sphere for each residue that is not connected to another residue."""
     if not is_alone.any():
         return mesh
     return Mesh.joined([mesh, spheres(position, _ISOLATED * radius, 1, is_alone)])

@@ -386,7 +386,7 @@ class PdbAtoms:
         return is_residue
 
     def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
-        """Return the rewritten records by line number; the function `record` returns the present text of a line."""
+        """Return the rewritten records by line number; the function `record` returns the current text of a line."""
         lines = self.lines[self._is_changed].tolist()
         return {
             line: cells.tobytes() + record(line)[ATOM_COLUMNS:] for line, cells in zip(lines, self._cells[self._is_changed], strict=True)

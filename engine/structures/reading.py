@@ -587,7 +587,7 @@ class _StructureReader:
         is_residue: NDArray[np.bool_],
         occupancy: NDArray[np.float32],
     ) -> NDArray[np.bool_]:
-        """Return False for a residue if another one at its position has a higher occupancy, or an equal occupancy and comes first."""
+        """Return False for a residue if another residue at its position has a higher occupancy, or an equal one and comes first."""
         retained = np.ones(len(chain), np.bool_)
         rows = np.flatnonzero(is_residue)
         if len(rows) < 2:

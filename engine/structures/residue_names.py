@@ -1,6 +1,7 @@
 """One-character codes of residue names, from gemmi's table and for names of molecular dynamics programs.
 
-AMBER, CHARMM, GROMACS and others have names for protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA, CLEU.
+AMBER, CHARMM, GROMACS and other programs have names for protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA,
+CLEU.
 """
 
 from functools import lru_cache

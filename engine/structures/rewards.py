@@ -118,7 +118,7 @@ def sensitive_tables() -> SensitiveTables:
 def element_similarity() -> NDArray[np.float64]:
     """Return the similarity of the states coil, helix and strand with each other, (3, 3).
 
-    It is 1 for two helices or two strands, 0 for a helix and a strand, and 1/2 with coil (rules i-iii of the publication).
+    It is 1 for two helices or two strands, 0 for a helix and a strand, and 1/2 for coil with any state (rules i-iii of the publication).
     """
     return np.array([[0.5, 0.5, 0.5], [0.5, 1.0, 0.0], [0.5, 0.0, 1.0]])
 

@@ -126,7 +126,7 @@ def among(column: str, selected: Selected) -> Condition:
 
 
 def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
-    """Require that a list contains any of the wanted values; these are given, or are in lists of another table."""
+    """Require that a list contains any of the wanted values; the wanted values are given, or come from lists in another table."""
     name = identifier(column)
     if isinstance(wanted, Selected):
         where, values = where_clause(wanted.conditions)

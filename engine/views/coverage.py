@@ -192,7 +192,7 @@ def covered_by(
         for residue, name in changes:
             if name not in modified.setdefault(residue, []):
                 modified[residue].append(name)
-        # The first lane whose last peptide has ended, with at least one free residue between.
+        # Use the first lane whose last peptide leaves at least one residue free before this peptide.
         lane = next((i for i, last in enumerate(lanes) if last < start), len(lanes))
         lanes[lane : lane + 1] = [end]
         q_value = peptide["q_value"]

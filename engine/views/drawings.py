@@ -151,7 +151,7 @@ class Spans:
 class Points:
     """Dots of one colour at `x` and `y`, each of shape (n,).
 
-    `targets`, shape (n,), are the numbers of the objects that clicks on the dots select; it is empty if clicks select nothing.
+    `targets`, shape (n,), are the numbers of the objects that clicks on the dots select; they are empty if clicks select nothing.
     """
 
     x: NDArray[np.float64]

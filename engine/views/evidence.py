@@ -348,7 +348,7 @@ class ShownStructure:
 
 
 def link_quantities(run: FinishedRun) -> LinkedQuantities:
-    """Return an object that reads the peptide quantities of the identification of an evidence run."""
+    """Return an object that reads the peptide quantities of the identification on which an evidence run is based."""
     return LinkedQuantities(run.project, str(run.project.record(run.run.id).get("source_run")))
 
 

@@ -144,7 +144,7 @@ _COUNTS = Table(
     ),
 )
 _SHIFT_COLUMNS = {"modified": "shift_kind", "library": "mass_difference"}
-"""Column that names the PSMs with the mass of their peptide, by kind of search."""
+"""Column that distinguishes PSMs with the mass of their peptide from other PSMs, by kind of search."""
 _UNSHIFTED_DA = 0.5
 QUALITY_NOTES = {
     "modified": "PSMs with a mass shift are counted, but have no mass error.",

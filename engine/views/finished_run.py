@@ -106,7 +106,7 @@ class FinishedRun:
 
     @property
     def has_decoys(self) -> bool:
-        """True if the matches of the run include decoys; imported results may have none."""
+        """True if the matches of the run include decoys; imported results may have no decoys."""
         return self.project.record(self.run.id).get("has_decoys") is not False
 
     def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:

@@ -38,7 +38,7 @@ tr.changed td{background:#fff3d6;font-weight:600}.counts td:first-child{font-siz
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
-    """Return a page with a title; `parts` are HTML texts; empty texts are omitted."""
+    """Return a page with a title and the HTML texts `parts`; empty texts are omitted."""
     head = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
         # Even if a text contained HTML, the page may not load or run anything.

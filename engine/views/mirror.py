@@ -117,7 +117,7 @@ class MirroredSpectra:
         )
 
     def partner(self, half: int, peak: int) -> int | None:
-        """Return the peak of the other spectrum that matches a peak, or None; `half` is 0 for the upper spectrum, 1 for the lower one."""
+        """Return the peak of the other spectrum that matches a peak, or None; `half` is 0 for the upper spectrum, 1 for the lower."""
         result = np.flatnonzero(self.shared[:, half] == peak)
         return int(self.shared[result[0], 1 - half]) if len(result) else None
 

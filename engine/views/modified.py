@@ -53,7 +53,7 @@ SURE = 0.95
 _NO_PARTNER = "No accepted spectrum of this peptide and charge without a shift."
 _NO_SHIFT = "This match has no shift."
 _RARE = 0.1
-"""Minimum fraction of the PSMs of a modification that are at a site, for a second search to include this site."""
+"""Minimum fraction of a modification's PSMs at a site; sites with fewer PSMs are omitted from a second search."""
 
 # The table of modifications groups unnamed shifts by hundredths of a dalton and names them by their mass.
 _IS_BINNED = "shift_kind = 'unnamed' AND regexp_matches(modification, '^[+-]')"

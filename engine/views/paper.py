@@ -1,6 +1,6 @@
 """Conversion of drawings to PDF and PNG, without a screen.
 
-ReportLab writes PDF with the fonts delivered with the program; PDFium renders it to PNG. The same drawing always gives the same bytes.
+ReportLab writes PDF with the fonts shipped with the program; PDFium renders it to PNG. The same drawing always gives the same bytes.
 """
 
 from functools import lru_cache

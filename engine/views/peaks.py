@@ -1,4 +1,4 @@
-"""Access to the stored peaks of a run by row of the table of spectra, or the reason why there are none."""
+"""Access to the stored peaks of a run by row of the table of spectra, or the reason why peaks are missing."""
 
 from collections import OrderedDict
 from pathlib import Path

@@ -237,7 +237,7 @@ def _show_equal(
 
 
 def _show_different(reference: NDArray[np.uint8], columns: pa.Table, reads: Texts, first: int, last: int) -> None:
-    """Set the other covered bases of `reference`, from which all reads differ, from the MD fields of the reads."""
+    """Set the other covered bases of `reference`, at which all reads differ, using the MD fields of the reads."""
     start, end = (columns[name].to_numpy().astype(np.int64) for name in ("text_start", "text_end"))
     depth = np.zeros(last - first + 2, np.int64)
     np.add.at(depth, np.clip(start, first, last + 1) - first, 1)

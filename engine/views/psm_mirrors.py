@@ -78,7 +78,7 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
 
 
 def mirrored_arrangements(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
-    """Mirror a spectrum with itself: above, ions with a modification at its best site; below, ions with it at the best other site.
+    """Mirror a spectrum with itself: ions with a modification at its best site above, and at its best alternative site below.
 
     Parameters
     ----------

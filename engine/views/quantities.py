@@ -214,7 +214,7 @@ class Volcano:
         return -np.log10(np.maximum(self.p_value, _TINY))
 
     def changed(self, q_value: float, fold_change: float) -> NDArray[np.bool_]:
-        """Return True for changes with at most a q-value and at least an absolute log2 fold change, (m,)."""
+        """Return True for changes with at most the given q-value and at least the given absolute log2 fold change, (m,)."""
         return (self.q_value <= q_value) & (np.abs(self.fold_change) >= fold_change)
 
     def height_at(self, q_value: float) -> float:

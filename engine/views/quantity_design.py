@@ -110,7 +110,7 @@ def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
 
 
 def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
-    """Return the spectrum files of finished identifications (by default of the newest), each content once.
+    """Return the spectrum files of finished identifications (by default of the newest), without files of equal content.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def experiment_design(rows: Sequence[ExperimentRow]) -> tuple[DesignTable, dict[
     """Return the design of the runs of an experiment, and the parameters of the quantification that its labels need.
 
     Rows with labels are quantified by reporter ions of the smallest kit that has all of their channels. If two samples of a condition have
-    the same replicate number, as when none is given, the samples of the condition are numbered in their order.
+    the same replicate number, for example because none is given, the samples of the condition are numbered in their order.
 
     Examples
     --------

@@ -124,7 +124,7 @@ class IonTrace:
 
 @dataclass(frozen=True, eq=False)
 class IonTraces:
-    """Chromatograms of an ion in all files of a run, in order; `pattern` is the predicted isotope abundances, (isotopes,), float64."""
+    """Chromatograms of an ion in all files of a run, in order; `pattern` are predicted isotope abundances, (isotopes,), float64."""
 
     peptide: str
     charge: int

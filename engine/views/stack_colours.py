@@ -189,7 +189,7 @@ class ColouredStack:
 def stack_colours(stack: Stack, name: str) -> Colours:
     """Return the colours of a stack's residues in a scheme of `SCHEMES`, (rows, columns, 4), uint8.
 
-    The values are red, green, blue and opacity: 255, or 0 for residues without a colour.
+    The values are red, green, blue and opacity. The opacity is 255, or 0 for residues without a colour.
     """
     return scheme_named(name).colour(stack)
 

@@ -53,7 +53,7 @@ class ChainFacts:
 
     @classmethod
     def from_states(cls, states: str) -> ChainFacts:
-        """Return the descriptors of a chain whose secondary structure, but not coordinates, are known."""
+        """Return the descriptors of a chain for which only the secondary structure is known, not the coordinates."""
         unknown = np.full(len(states), np.nan)
         return cls(states, None, unknown, unknown, unknown)
 

@@ -307,7 +307,7 @@ class Connection:
             If the worker cannot be used.
         """
         try:
-            # A worker without the program survives `run`; an actor that it cannot import would end it.
+            # A worker without the program survives `run`; an actor that it cannot import would end the worker.
             greeting = unpack(self._client.run(greet, workers=[address])[address])
             device = RemoteDevice("it", address, greeting)
             difference, reason = version_difference(greeting["make"], program_version()), str(greeting["reason"])

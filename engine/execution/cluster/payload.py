@@ -73,8 +73,8 @@ def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray[Any]] | 
     def extension(code: int, data: bytes) -> Any:
         if code in (_ARRAY, _READ_ONLY):
             array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-            # Kernels are compiled separately for writable and read-only arrays; if the array remains writable or read-only, both processes
-            # use the same kernels.
+            # Kernels are compiled separately for writable and read-only arrays. Keep this property, so that both processes use the same
+            # kernels.
             array.flags.writeable = code == _ARRAY
             return array
         if code == _TUPLE:

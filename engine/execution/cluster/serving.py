@@ -64,7 +64,7 @@ def serve_workers(
     count, threads, device : int, int, str
         Number of workers, and the threads and the device that they share.
     ends_with_input : bool
-        True to end also when standard input ends, that is, with the process that started this one.
+        True to end also when standard input ends, that is, with the process that started this process.
 
     Raises
     ------

@@ -204,7 +204,7 @@ class RemoteWorkload:
         first, last : int
             Range of the round's items to compute (`last` exclusive).
         is_new : bool
-            True to begin with the partition and drop the previous one; False to continue with it.
+            True to begin with the partition and drop the previous partition; False to continue with it.
 
         Returns
         -------

@@ -86,7 +86,7 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
     timed = getattr(device, "busy_seconds", None)
     if timed is not None:
         timed()
-        device.is_noting = is_noted  # type: ignore[attr-defined] # what notes has it, other devices need not know of it
+        device.is_noting = is_noted  # type: ignore[attr-defined] # only devices that record kernels have it
     began = time.perf_counter()
     with kind.open(sample.workload, device, is_shared=False) as opened:
         for state in sample.states:
@@ -110,7 +110,7 @@ def raise_clock(sample: Sample, device: Device, seconds: float = 0.0) -> None:
 
 
 def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
-    """Return a run with recording and, unless that is long, one without (the second would be faster, since memory is already allocated)."""
+    """Return a run with recording and, unless it is long, a run without (the second is faster, since memory is already allocated)."""
     runs = [run_sample(sample, device)]
     if not device.is_processor and runs[0].seconds <= _UNDISTURBED:
         runs.append(run_sample(sample, device, is_noted=False))

@@ -128,7 +128,7 @@ class MspLibrary(TextLibrary):
         for _, text in lines:
             key, colon, value = text.partition(":")
             if not colon:
-                # A declared number of peaks reveals misread peaks; only without it do lines without a key make the entry invalid.
+                # A declared number of peaks reveals misread peaks. Without this number, a line without a key makes the entry invalid.
                 has_words = has_words or not text.startswith("#")
                 continue
             key, value = _plain(key), value.strip()

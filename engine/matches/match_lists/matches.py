@@ -180,7 +180,7 @@ def collect_matches(
     enzyme : Enzyme
         Cleavage agent, used to count missed cleavages.
     fixed_modifications : sequence of str
-        Modifications on all residues of a type that the files do not mention.
+        Modifications that are on all residues of a type, but are not mentioned in the files.
     progress : Progress
         Progress of the run.
 
@@ -237,7 +237,7 @@ def collect_matches(
 def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModification], enzyme: Enzyme) -> NamedPeptides:
     """Return the given peptides with modification names and masses.
 
-    `fixed` are modifications on all residues of a type that the files do not mention.
+    `fixed` are modifications that are on all residues of a type, but are not mentioned in the files.
     """
     namer = Namer(fixed)
     placed = [namer.place_modifications(peptide) for peptide in noted]

@@ -194,7 +194,7 @@ def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number:
 def _rows_of_times(
     identifications: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the index of the only spectrum with the retention time and precursor m/z of each match whose spectrum is not named."""
+    """Return, for each match without a spectrum name, the index of the only spectrum with its retention time and precursor m/z."""
     rows = np.full(len(identifications), UNKNOWN, np.int64)
     nameless = (identifications.scan < 0) & (identifications.index < 0) & (identifications.row < 0)
     for texts in (identifications.native_id, identifications.title):

@@ -237,7 +237,7 @@ def _peptides(
     if rates.q_value_of == "none" and ranked_matches.rates.q_value_of == "file":
         rates = ErrorRates(_minimum_by_group(peptide_of_row, ranked_matches.rates.q_value, n), rates.posterior_error, "best match", "none")
     if ranked_matches.settings.is_by_group:
-        # Rates by group are already by distinct peptides (`proteoscope.engine.matches.group_rates`).
+        # Rates by group are already estimated by distinct peptides (`proteoscope.engine.matches.class_rates`).
         rates = rates._replace(q_value=_minimum_by_group(peptide_of_row, ranked_matches.rates.q_value, n))
     sequences = [matches.peptides.sequences[i] for i in matches.peptide[best_row].tolist()]
     ranked = np.isfinite(score) & first[best_row]

@@ -61,7 +61,7 @@ class SearchDescription:
 
     @cached_property
     def passes(self) -> tuple[PassRecord, ...]:
-        """Passes of the search; empty if neither passes nor the parameters from which they follow are known."""
+        """Passes of the search; empty if neither the passes nor the parameters that determine them are known."""
         return tuple(self.done) or requested_passes(self.parameters)
 
     @property
