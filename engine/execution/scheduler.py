@@ -40,8 +40,8 @@ _PARTS_OF_CARD = 4  # partitions per planned share of a GPU, so that a wrong pla
 _LAST_PARTS = 0.5, 0.25, 0.25  # fractions into which the last of many equal partitions is divided, to shorten the wait at the end
 _MAXIMUM_CHARACTERS = 300  # maximum characters of an error message
 _MAXIMUM_LOSSES = 3  # number of workers lost on the same items, which are then excluded
-_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # number of workers instead, if workers are also lost on other items, so that the cause may be external
-_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # losses without results between them, in addition to one loss per worker
+_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # instead, if workers are also lost on other items, since the cause may then be external
+_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # number of losses without a result between them, in addition to one per worker
 _PARTS_AFTER_LOSS = 8  # partitions into which the rest of a lost worker's partition is divided, to find the items that cause the loss
 _MAXIMUM_WORKERS = 4096
 
@@ -278,7 +278,7 @@ class Scheduler:
         Cancelled
             If the user cancels.
         WorkersError
-            If several workers were lost on the same items, or many one after the other. Any other exception of a worker is raised again
+            If several workers were lost on the same items, or many in succession. Any other exception of a worker is raised again
             after all workers have stopped.
         """
         if self._in_turns:
@@ -342,7 +342,7 @@ class Scheduler:
             raise
 
     def _count_loss(self) -> None:
-        """Count a lost worker; end the round if too many were lost one after the other, on any items or before starting."""
+        """Count a lost worker; end the round if too many were lost in succession, on any items or before starting."""
         self.losses.in_a_row += 1
         if self.losses.in_a_row > self.losses.n_workers + _MAXIMUM_LOSSES_IN_A_ROW:
             self._is_broken = True

@@ -23,8 +23,8 @@ _MINIMUM_RECORD_BYTES = 5  # @, a name of one character, and three line ends
 _MAXIMUM_RECORD_BYTES = 64 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SAM_HEADERS = tuple(b"@" + code + b"\t" for code in (b"HD", b"SQ", b"RG", b"PG", b"CO"))
-# Qualities of Illumina before version 1.8 range from ; or @ to h. Sanger's qualities begin at !. Sanger files without low qualities
-# have at most K, or extend up to ~.
+# Qualities of Illumina before version 1.8 range from ; or @ to h. Sanger's qualities begin at !. The highest
+# quality of Sanger files without low qualities is at most K, or beyond h.
 _MINIMUM_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
 
 
@@ -235,7 +235,7 @@ def _error(path: Path, data: bytes, issue: int, position: int, line: int, begun:
         case kernels.cpu.fastq_text.NO_NAME:
             return InputError(path, "the record has no name", place=where, remedy="Put a name right after the @")
         case kernels.cpu.fastq_text.BAD_SYMBOL:
-            remedy = "Bases are A to Z, in capitals or not; check for a missing line with +"
+            remedy = "Bases are A to Z, in upper or lower case; check for a missing line with +"
             if begun.startswith(_SAM_HEADERS):
                 reason, remedy = "is SAM, not FASTQ: it begins with a header line", "Convert it with samtools fastq"
                 return InputError(path, reason, place=f"line {line - 1}", remedy=remedy)

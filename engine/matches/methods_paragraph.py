@@ -130,7 +130,7 @@ def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
     learnt, skipped = facts.said("Rescoring learnt"), facts.said("Rescoring skipped")
     if learnt:
         sentences.append(
-            "Matches were rescored by semi-supervised learning after Percolator, cross-validated so that no match was scored by a "
+            "Matches were rescored by semi-supervised learning as in Percolator, cross-validated so that no match was scored by a "
             f"model that had seen its peptide ({learnt[0].lower()}{learnt[1:]})."
         )
         citations += [_PERCOLATOR, _FOLDS]

@@ -164,7 +164,7 @@ def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
         bad = [i for i, value in enumerate(column) if value not in _NULLS and not _WHOLE.fullmatch(value)]
         if bad:
             notes.append(
-                f"{counted(len(bad), 'value')} of _atom_site.{name} not a whole number and treated as unknown, the first "
+                f"_atom_site.{name} contains {counted(len(bad), 'value')} other than whole numbers, treated as unknown, the first "
                 f"{column[bad[0]]!r:.20} in row {bad[0] + 1:,}"
             )
         for i in bad:

@@ -102,7 +102,7 @@ class Depth:
         left = self.first - 0.5
         run = np.maximum(np.searchsorted(left, edges, "right") - 1, 0)
         summed = self._before[run] + self.depth[run] * (edges - left[run])
-        # The maximum is over the segments that overlap an interval: the segment that reaches into it, and those that begin in it.
+        # The maximum is over the segments that overlap an interval: the segment that reaches into it, and the segments that begin in it.
         last = np.maximum(np.searchsorted(left, edges[1:], "left") - 1, 0)
         begun = np.maximum.reduceat(self.depth[: last[-1] + 1], run[:-1])
         return np.diff(summed) / np.diff(edges), np.maximum(begun, self.depth[last])

@@ -110,7 +110,7 @@ QUALITY = Table(
         Column(
             "drift_spread",
             "Spread",
-            "Median absolute deviation of these differences from the drift",
+            "Median absolute deviation of the retention time differences from the drift",
             "number",
             8,
             1,

@@ -53,8 +53,8 @@ _FONT_SIZE = 8.0
 _IMAGE_PIXELS = 2000
 """Approximate length of a side of the image in files."""
 _NOTE = (
-    "TM-scores by the longer chain. Order: average linkage of 1 - TM-score; pairs that were not superposed count as 0. Left: clusters of"
-    " the table, whose chains have a TM-score of 0.5 or more with the representative."
+    "TM-scores normalised by the longer chain. Order: average linkage of 1 - TM-score; pairs that were not superposed count as 0. Left:"
+    " clusters of the table, whose chains have a TM-score of 0.5 or more with the representative."
 )
 
 

@@ -87,7 +87,7 @@ def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
     for name in (FONT, BOLD, FIXED, FIXED_BOLD):
         if name not in pdfmetrics.getRegisteredFontNames():
             pdfmetrics.registerFont(TTFont(name, str(resources.path("fonts", f"{name}.ttf"))))
-    # Without this, ReportLab encodes the compressed bytes as ASCII, which costs a tenth of the time and a quarter of the size.
+    # Without this, ReportLab encodes the compressed bytes as ASCII, which takes a tenth more time and a quarter more space.
     rl_config.useA85 = 0
     canvas = Canvas(file, pagesize=size, invariant=1, pageCompression=1)
     canvas.setTitle(title)

@@ -244,7 +244,7 @@ def experiment_request(request: SearchRequest, *, writes: bool = True) -> Search
 
 
 def _split_replicate(stem: str) -> tuple[str, int]:
-    """Return a name without its replicate number, and the number; 0 for none."""
+    """Return a name without its replicate number, and the number (0 if there is none)."""
     match = _REPLICATE.search(stem)
     head = "" if match is None else stem[: match.start()].rstrip("_-. ")
     return (head, int(match[1])) if match is not None and head else (stem, 0)

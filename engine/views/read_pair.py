@@ -59,7 +59,7 @@ def draw_lines(pattern: str, cigar: str, md: str) -> tuple[str, str]:
             subject[of_text[position : position + n]] = np.frombuffer(others.encode("ascii"), np.uint8)
         position += n
     if position != len(of_text):
-        raise ValueError(f"MD has {position} bases, CIGAR {len(of_text)}")
+        raise ValueError(f"MD has {position} bases, but CIGAR has {len(of_text)}")
     return query.tobytes().decode("ascii"), subject.tobytes().decode("ascii")
 
 

@@ -369,7 +369,7 @@ def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) 
         for run in runs:
             run.close()
         if isinstance(error, duckdb.Error) and is_out_of_memory(str(error)):
-            raise ProteoscopeError(f"{_MEMORY} of memory are not enough to compare {len(runs)} runs; compare fewer") from error
+            raise ProteoscopeError(f"{_MEMORY} of memory is not enough to compare {len(runs)} runs; compare fewer") from error
         raise
 
 

@@ -224,7 +224,7 @@ class RemoteWorkload:
         results, n_bytes = list[list[Any]](), 0
         for result in self._results:
             if result.rows is None and results and results[-1][2] is None:
-                results.pop()  # the previous result only reports progress, and less than this result
+                results.pop()  # the previous result only reports progress, which this result includes
             results.append([int(result.end), float(result.beyond), None if result.rows is None else dict(result.rows)])
             n_bytes += sum(column.nbytes for column in (result.rows or {}).values())
             if result.end < last and (time.monotonic() > until or n_bytes > _MAXIMUM_ROW_BYTES):

@@ -25,7 +25,7 @@ from proteoscope.kernels.device import Device, DeviceError, backend_module
 __all__ = ["calibrate_gpu", "calibrate_processor"]
 
 _NEW_PAGES = 32 << 20  # bytes from which the system allocates new pages for each array
-# Bytes, on both sides of this limit, where transfer times jump.
+# Measured numbers of bytes, below and above this limit, at which transfer times jump.
 _SIZES_OF_TRANSFERS = *(1 << power for power in (10, 15, 17, 18, 19, 20, 21, 22, 23)), 24 << 20, 31 << 20, 34 << 20, 64 << 20, 128 << 20
 _REPEATS = 3  # repetitions; the minimum counts, since interference only lengthens a run
 _STEPS = 1 << 12  # steps of the measured loops

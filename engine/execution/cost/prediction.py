@@ -53,7 +53,7 @@ def predict_workload(parameters: DeviceParameters, kind: str, size: WorkSize) ->
     kernel = costs.kernel_seconds(size.operations)
     if parameters.is_processor:
         return Prediction(0.0, kernel, 0.0, 0.0, moved / parameters.memory_bandwidth)
-    # The part of the host's time in which it waits for rounds to end.
+    # Synchronisation is the part of the host's time in which it waits for rounds to end.
     host = costs.host_seconds(size.items, moved)
     synchronisation = min(size.rounds * parameters.sigma, host)
     memory = min(kernel, moved / parameters.memory_bandwidth)

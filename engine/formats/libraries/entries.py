@@ -373,7 +373,9 @@ def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
         if text.strip().lower() in MISSING:
             return False
         has_comma = decimal == POINT and "," in text
-        entry.issue = entry.issue or f"the m/z of its precursor {'has a comma, and no decimal point' if has_comma else 'is not a number'}"
+        entry.issue = (
+            entry.issue or f"the m/z of its precursor {'has a comma instead of a decimal point' if has_comma else 'is not a number'}"
+        )
         return True
     if not number > 0:
         return False

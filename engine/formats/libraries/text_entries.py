@@ -196,7 +196,7 @@ class TextLibrary(ABC):
         for i, lines in enumerate(_iterate_entry_lines(scan, rows)):
             entry = self.entry(lines)
             if i in too_long:
-                entry.issue = entry.issue or f"a line of it is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
+                entry.issue = entry.issue or f"one of its lines is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
             issue, n_peaks = broken.get(i, ""), starts[i + 1] - starts[i]
             if entry.n_announced != n_peaks and (entry.n_announced != -1 or issue or scan.n_ambiguous):
                 peaks = self._packed_peaks(entry, n_peaks, data[ends[i] : ends[i + 1]])

@@ -134,7 +134,7 @@ def test_read_structure_counts_non_numeric_mmcif_values(tmp_path: Path, name: st
     assert lengths(structures)["A"] == 8 and lengths(structures)["B"] in (7, 8)
     if name == "auth_seq_id":
         assert structures.messages[0].startswith(
-            f"1 value of _atom_site.{name} not a whole number and treated as unknown, the first 'x1' in row 48"
+            f"_atom_site.{name} contains 1 value other than whole numbers, treated as unknown, the first 'x1' in row 48"
         )
 
 

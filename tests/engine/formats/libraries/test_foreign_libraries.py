@@ -129,7 +129,7 @@ def test_ambiguous_msp_peaks_without_count_are_rejected(tmp_path: Path, text: st
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("PrecursorMZ: 300.5", "PrecursorMZ: 300,5"), "has a comma, and no decimal point"),
+        (("PrecursorMZ: 300.5", "PrecursorMZ: 300,5"), "has a comma instead of a decimal point"),
         (("PrecursorMZ: 300.5", "PrecursorMZ: 300.5x"), "the m/z of its precursor is not a number"),
         (("PrecursorMZ: 300.5", "PrecursorMZ: 300.5\nPRECURSOR_MZ: 301"), "two different values of PRECURSOR_MZ"),
         (("Charge: 2", "Charge: two"), "its charge is not a whole number"),

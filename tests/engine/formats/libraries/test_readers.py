@@ -301,7 +301,7 @@ BROKEN = {
     "outside": (MSP.replace("/3,M,", "/30,M,"), 1, "lies outside its peptide"),
     "no peak": (re.sub(r"Num peaks: 3\n(.*\n){3}", "Num peaks: 0\n", MSP), 1, "has no peak"),
     "mass": (MSP.replace("195.0877", "-5"), 2, ""),
-    "a long line": (MSP.replace("some words", "w" * 3_000_000), 1, "a line of it is longer"),
+    "a long line": (MSP.replace("some words", "w" * 3_000_000), 1, "one of its lines is longer"),
 }
 
 
