@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from proteoscope.engine import views
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import RecordedFiles
 from proteoscope.engine.searches import search_of_kind
-from proteoscope.engine.views.quantity_design import experiment_design
 from proteoscope.gui import experiments
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.tables.worker import TableWorker
@@ -127,7 +127,7 @@ class ExperimentActions(QObject):
         if self._project is not None:
             state = self.page.state
             done = tuple(run for run, status in state.status.items() if status == "done")
-            design, parameters = experiment_design([row for row in state.rows if state.status[row.run] == "done"])
+            design, parameters = views.quantity_design.experiment_design([row for row in state.rows if state.status[row.run] == "done"])
             form = self._window.searches["quantify"].form
             form.reuse_settings(self._project.folder, FormPrefill(parameters=parameters), done, uses_project=True)
             form.designs["design"].restore(design)  # as soon as the files of the runs are known

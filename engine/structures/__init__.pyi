@@ -5,5 +5,6 @@ from . import counting as counting
 from . import outputs as outputs
 from . import pdb_text as pdb_text
 from . import reading as reading
+from . import sources as sources
 from . import superposed_files as superposed_files
 from . import superposition as superposition

@@ -18,19 +18,16 @@ from proteoscope.engine import formats, structure_search
 from proteoscope.engine import structures as structures_package
 from proteoscope.engine.entry import FileContent
 from proteoscope.engine.errors import InputError, ProteoscopeError
-from proteoscope.engine.formats.fastq import is_fastq
-from proteoscope.engine.formats.libraries.mgf import names_its_spectra
 from proteoscope.engine.formats.recognition import HEAD_BYTES, every_format, recognise
 from proteoscope.engine.formats.registry import bare_name, format_names, has_suffix, library_suffixes, list_suffixes
-from proteoscope.engine.formats.sequence_type import SequenceCount, count_sequences
 from proteoscope.engine.formats.sources import DATA_FOLDERS, ByteSource
 from proteoscope.engine.formats.vendor import find_converter, unreadable, vendor_format
 from proteoscope.engine.project import Project, is_project
 from proteoscope.engine.project.digests import content_bytes
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.structures.sources import DATABASE_FILE, LISTS, structures_in
 
 if TYPE_CHECKING:
+    from proteoscope.engine.formats.sequence_type import SequenceCount
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.structures.counting import StructureCount
 
@@ -163,9 +160,9 @@ def file_kind(path: Path) -> FileKind:
             if has_suffix(path.name, "structures"):
                 return _structure_kind(path, source.size)
             # An MGF file may look like a list of paths, since its comments may start with a slash.
-            if path.suffix.lower() in LISTS and (result := _list_kind(path, source.size)):
+            if path.suffix.lower() in structures_package.sources.LISTS and (result := _list_kind(path, source.size)):
                 return result
-            if is_fastq(source):
+            if formats.fastq.is_fastq(source):
                 return FileKind(path, "reads", format_names("reads"), source.size)
             try:
                 written_as = recognise(source)
@@ -173,7 +170,7 @@ def file_kind(path: Path) -> FileKind:
                 if not (name := structures_package.reading.structure_format(path)):
                     raise
                 return FileKind(path, "structures", name, source.size)
-            is_annotated = bool(written_as.library_reader) and names_its_spectra(source.peek(HEAD_BYTES))
+            is_annotated = bool(written_as.library_reader) and formats.libraries.mgf.names_its_spectra(source.peek(HEAD_BYTES))
             return FileKind(path, written_as.content, written_as.name, source.size, is_annotated=is_annotated)
     except InputError as error:
         # Such an error lists all formats, or formats of other inputs, which do not apply to the list to which the file was added.
@@ -186,11 +183,11 @@ def file_kind(path: Path) -> FileKind:
 
 
 def _folder_kind(folder: Path) -> FileKind:
-    if (folder / DATABASE_FILE).is_file():
+    if (folder / structures_package.sources.DATABASE_FILE).is_file():
         return FileKind(folder, "structure database", "structure database")
     if is_project(folder):
         return FileKind(folder, "project", "project")
-    n = len(structures_in(folder).files)
+    n = len(structures_package.sources.structures_in(folder).files)
     if not n:
         return FileKind(folder, None, problem=f"{folder}: contains no structure files. Choose another folder.")
     return FileKind(folder, "structures", f"folder with {counted(n, 'structure file')}")
@@ -252,7 +249,7 @@ class FileInspector(QObject):
     def count(self, path: Path, deliver: Callable[[SequenceCount | None], None]) -> None:
         """Count the sequences in a FASTA or FASTQ file, and deliver their number."""
         if self._is_open:
-            self._counter.submit(lambda: self._emit(deliver, count_sequences(path, is_wanted=lambda: self._is_open)))
+            self._counter.submit(lambda: self._emit(deliver, formats.sequence_type.count_sequences(path, is_wanted=lambda: self._is_open)))
 
     def count_structures(self, file: FileKind, deliver: Callable[[StructureCount | None], None]) -> None:
         """Count chains and residues of structures, up to a maximum number of files, and deliver their numbers.
@@ -361,9 +358,9 @@ def _add(inspection: FileInspection, path: Path) -> None:
         inspection.projects.append(path.parent)
     elif path.suffix.lower() == ".toml":
         inspection.presets.append(path)
-    elif path.name == DATABASE_FILE and path.is_file():
+    elif path.name == structures_package.sources.DATABASE_FILE and path.is_file():
         inspection.files.append(file_kind(path.parent))
-    elif (path / DATABASE_FILE).is_file():
+    elif (path / structures_package.sources.DATABASE_FILE).is_file():
         inspection.files.append(file_kind(path))
     elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS and vendor_format(path) is None:
         files = _files_below(path)
@@ -395,7 +392,7 @@ def _files_below(folder: Path) -> list[Path]:
         # A folder written by an instrument is a single input.
         result += [here / name for name in sorted(folders) if Path(name).suffix.lower() in DATA_FOLDERS]
         folders[:] = sorted(name for name in folders if Path(name).suffix.lower() not in DATA_FOLDERS)
-        if DATABASE_FILE in names:
+        if structures_package.sources.DATABASE_FILE in names:
             result.append(here)
             folders.clear()
             continue
@@ -409,7 +406,7 @@ def _files_below(folder: Path) -> list[Path]:
             # The folder includes all structures in its subfolders.
             result.append(covered := here)
         # Skip lists of structures if the folder already includes these structures.
-        covered_endings = (*structures, *LISTS) if covered and here.is_relative_to(covered) else structures
+        covered_endings = (*structures, *structures_package.sources.LISTS) if covered and here.is_relative_to(covered) else structures
         result += [here / name for name, ending in bare if not ending.endswith(covered_endings) and not name.startswith(".")]
         if len(result) > _MAXIMUM_FILES:
             break

@@ -1,11 +1,14 @@
 """Content with which a form is filled, for a follow-up search or to repeat an earlier search."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from proteoscope.engine.views.quantity_design import DesignTable
+if TYPE_CHECKING:
+    from proteoscope.engine.views.quantity_design import DesignTable
 
 
 @dataclass(frozen=True)

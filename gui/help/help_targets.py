@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView, QWidget
 
 from proteoscope import resources
-from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui import forms
 from proteoscope.gui.searches import SearchPages
 
 BEGINNING = "window"
@@ -59,7 +59,7 @@ def help_target(widget: QWidget | None, searches: Iterable[SearchPages], here: s
     while around is not None and not page:
         if not term and isinstance(around, QTableView):
             term = _column(around)
-        if not term and isinstance(around, Outlined) and around.description is not None:
+        if not term and isinstance(around, forms.field.Outlined) and around.description is not None:
             term, meaning = around.description.title, around.description.help
         page = getattr(type(around), "MANUAL", "") or pages.get(id(around), "")
         around = around.parentWidget()

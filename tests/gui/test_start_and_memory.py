@@ -70,7 +70,7 @@ assert not {{"engine", "gui", "kernels", "resources"}} & sys.modules.keys()
 window.close()
 window.queue.shutdown(5)
 """
-_MAXIMUM_WIDGETS, _MAXIMUM_MODULES = 200, 640
+_MAXIMUM_WIDGETS, _MAXIMUM_MODULES = 200, 580
 """Bounds of a window just opened. A form has 500 widgets; a window with all views had 5,000 widgets and 830 modules."""
 
 
