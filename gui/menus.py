@@ -113,6 +113,8 @@ class Menus:
     ----------
     new : dict of str to QAction
         Actions that show the empty form of a search, by search kind.
+    of_form : tuple of QAction
+        Actions that work only while a form is shown.
     themes : dict of str to QAction
         Actions that select a theme, by theme name.
     font_scales : dict of int to QAction
@@ -139,8 +141,12 @@ class Menus:
         self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.prompt_for_export)
         self.export.setProperty(WORKS_IN, "Results")
         self.run = self._action("&Run", "run", "Ctrl+R", actions.run_form)
-        self.run.setProperty(WORKS_IN, "Form")
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
+        self.load_preset = self._action("&Load preset…", "open", "Ctrl+L", actions.load_preset)
+        self.save_preset = self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, actions.save_preset)
+        self.of_form = (self.run, self.load_preset, self.save_preset)
+        for action in self.of_form:
+            action.setProperty(WORKS_IN, "Form")
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
         self.experiment = self._action("&Experiment", "jobs", "Ctrl+5", actions.show_experiment, checkable=True)
@@ -176,8 +182,7 @@ class Menus:
         file_menu.addAction(self._action("New structure &database…", "database", "", self._dialogs.new_database))
         file_menu.addAction(self._action("&Convert spectra…", "spectrum", "", self._dialogs.convert_spectra))
         file_menu.addAction(self._action("&Predict a spectral library…", "database", "", self._dialogs.predict_library))
-        file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", actions.load_preset))
-        file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, actions.save_preset))
+        file_menu.addActions([self.load_preset, self.save_preset])
         file_menu.addSeparator()
         file_menu.addAction(self.export)
         file_menu.addSeparator()

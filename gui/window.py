@@ -282,7 +282,8 @@ class MainWindow(WindowFrame):
         self.menus.results.setChecked(page is self.search.made_results)
         self.menus.experiment.setChecked(page is self.experiment_actions.made_page)
         self.menus.devices.setChecked(page is self.device_page)
-        self.menus.run.setEnabled(page is self.search.made_form)
+        for action in self.menus.of_form:
+            action.setEnabled(page is self.search.made_form)
         self._enable_export()
 
     def _mark_shown(self, page: QWidget | None) -> None:

@@ -195,7 +195,7 @@ def check(user: WindowUser) -> None:
     assert pane.compare_button.isVisibleTo(pane) == (len(selected) > 1)
     menus = window.menus
     assert (menus.form.isChecked(), menus.results.isChecked()) == (isinstance(page, SearchForm), isinstance(page, RunView))
-    assert menus.run.isEnabled() == isinstance(page, SearchForm)
+    assert {action.isEnabled() for action in menus.of_form} == {isinstance(page, SearchForm)}
     if isinstance(page, RunView):
         check_results(user, page, selected)
     elif isinstance(page, RunPage):

@@ -320,18 +320,29 @@ def test_run_without_inputs_reports_what_is_missing(window: MainWindow, kind: st
     assert window.pages.currentWidget() is window.form and window.queue.is_idle
 
 
-def test_run_action_is_enabled_only_on_the_form_page(window: MainWindow, qtbot: QtBot) -> None:
+def test_actions_of_the_form_are_enabled_only_on_the_form_page(window: MainWindow, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+    dialogs: list[str] = []
     window.show()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    keys = (Qt.Key.Key_R, Qt.Key.Key_L, Qt.Key.Key_S)
+    actions = (window.menus.run, window.menus.load_preset, window.menus.save_preset)
     window.show_form()
-    assert window.menus.run.isEnabled()
+    monkeypatch.setattr(window.form.presets, "prompt_for_file", lambda: dialogs.append("load"))
+    monkeypatch.setattr(window.form.presets, "prompt_for_path", lambda: dialogs.append("save"))
     for show in (window.show_results, window.show_devices, lambda: window.show_page(window.start_page)):
         window.show_form()
+        assert all(action.isEnabled() for action in actions)
         show()
-        assert not window.menus.run.isEnabled()
-        QTest.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
-        assert window.pages.currentWidget() is not window.form and window.queue.is_idle
+        assert not any(action.isEnabled() for action in actions)
+        for key in keys:
+            QTest.keyClick(window, key, Qt.KeyboardModifier.ControlModifier)
+        assert window.pages.currentWidget() is not window.form and window.queue.is_idle and dialogs == []
     window.show_form()
-    assert window.menus.run.isEnabled()
+    assert all(action.isEnabled() for action in actions)
+    for key in keys[1:]:
+        QTest.keyClick(window, key, Qt.KeyboardModifier.ControlModifier)
+    assert dialogs == ["load", "save"]
 
 
 def test_message_on_missing_input_disappears_when_input_is_added(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
