@@ -121,6 +121,8 @@ _MAXIMUM_SETS = 24
 _NAME_SHARE = 0.3
 """Maximum width of the names of runs, as a fraction of the width of the figure."""
 _ROW = 16.0
+_STRIPE_OPACITY = 0.7
+"""Opacity of the stripes behind names; less than 1, so that themes lower it until names on them are readable."""
 
 
 def draw_overlaps(
@@ -155,7 +157,7 @@ def draw_overlaps(
     for run in range(n_runs):
         y = height - (n_runs - run) * row
         if run % 2 == 0:
-            shapes.append(Bar(left - name_width - 4, y, width - left + name_width - 4, row, "grid"))
+            shapes.append(Bar(left - name_width - 4, y, width - left + name_width - 4, row, "grid", opacity=_STRIPE_OPACITY))
         length = bar_width * int(totals[run]) / max(1, int(totals.max(initial=0)))
         x = number_width + 8 + bar_width - length
         tip = f"{names[run]}: {int(totals[run]):,} {level.plural}"

@@ -22,8 +22,9 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.comparison_drawings import compared_answers, draw_overlaps, draw_scores
 from proteoscope.engine.views.comparison_tables import write_comparison
-from proteoscope.engine.views.drawings import Bar, Points
+from proteoscope.engine.views.drawings import Bar, Label, Points, text_width
 from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.palette import PAPER, Palette, contrast, opacity_below_text, rgb_of
 from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, comparable_runs, compare_runs
 from proteoscope.engine.views.shown_peaks import SHARED
 from tests.engine.identification_tables import Identification, identification
@@ -295,6 +296,27 @@ def test_upset_plot_bars_are_proportional_to_set_sizes(compared: tuple[RunCompar
     assert [bar.target for bar in bars] == [intersection.runs for intersection in expected]
     heights = np.array([bar.height for bar in bars])
     assert np.allclose(heights / heights[0], [intersection.count / expected[0].count for intersection in expected])
+
+
+@pytest.mark.parametrize(("palette", "least"), [(PAPER, 4.5), (Palette("#000000", "#ffffff", "#e0e0e0", "#a6a6a6"), 7.0)])
+def test_upset_plot_names_are_readable_on_their_stripes(compared: Any, palette: Palette, least: float) -> None:
+    shapes = draw_overlaps(compared[0], LEVELS[1], Q).shapes
+    stripes = [shape for shape in shapes if isinstance(shape, Bar) and shape.ink == "grid"]
+    names = [shape for shape in shapes if isinstance(shape, Label) and shape.text.startswith(("A  ", "B  ", "C  "))]
+    on_stripes = 0
+    for name in names:
+        surface = rgb_of("background", palette)
+        for stripe in stripes:
+            if (
+                stripe.y < name.y < stripe.y + stripe.height
+                and stripe.x <= name.x
+                and name.x + text_width(name.text, 8) <= stripe.x + stripe.width
+            ):
+                opacity, top = opacity_below_text(stripe.ink, stripe.opacity, palette), rgb_of(stripe.ink, palette)
+                surface = tuple(round(low + (high - low) * opacity) for low, high in zip(surface, top, strict=True))
+                on_stripes += 1
+        assert contrast(surface, rgb_of(name.ink, palette)) >= least, name.text
+    assert (len(names), on_stripes) == (3, 2)
 
 
 def test_comparable_runs_are_runs_with_psms(compared: Any, tmp_path: Path) -> None:
