@@ -54,6 +54,8 @@ class PileupPlot(Zoomable, QWidget):
         self._of: ShownReference | None = None
         self.chosen: int | None = None
         """Row of the marked alignment in the table, or None."""
+        self._is_sought = False
+        """True until the marked alignment has been scrolled into view."""
         self._pressed: QPointF | None = None
         self._pulled: QPointF | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -115,6 +117,7 @@ class PileupPlot(Zoomable, QWidget):
         self._of = text
         if self.pile is not None and not self.pile.text.is_same(text):
             self.pile = self.reference_depth = None
+            self._first_lane = 0
         self.show_range(((first - 0.5, last + 0.5),))
 
     def show_range(self, ranges: Ranges) -> None:
@@ -123,15 +126,17 @@ class PileupPlot(Zoomable, QWidget):
         super().show_range(tuple((max(low, (low + high) / 2 - half), min(high, (low + high) / 2 + half)) for low, high in ranges))
 
     def show_pile(self, pile: Pileup | None, text: str = "") -> None:
-        """Show alignments or a text."""
+        """Show alignments or a text. The first visible line is retained, if there are as many lines."""
         self.pile, self.text = pile, text
         if pile is None and not text:
             self._of = self.reference_depth = None
             self._later.stop()
-        self._first_lane = 0
+        if pile is None:
+            self._first_lane = 0
         left = "" if pile is None or not pile.n_left_out else f"; {QLocale().toString(pile.n_left_out)} more do not fit"
         n = 0 if pile is None else len(pile)
         self.setAccessibleDescription(text or f"{n} alignments{left}")
+        self._seek()
         self.update()
         self.linesChanged.emit()
 
@@ -141,9 +146,21 @@ class PileupPlot(Zoomable, QWidget):
         self.update()
 
     def choose(self, row: int | None) -> None:
-        """Mark the alignment of a row of the table."""
-        self.chosen = row
+        """Mark the alignment of a row of the table, and scroll to its line if it is not visible."""
+        if row != self.chosen:
+            self.chosen, self._is_sought = row, row is not None
+            self._seek()
         self.update()
+
+    def _seek(self) -> None:
+        """Scroll to the line of the marked alignment, once it is among the shown ones."""
+        sheet = self.sheet
+        if not self._is_sought or sheet is None or not len(lanes := sheet.pile.lane[sheet.pile.row == self.chosen]):
+            return
+        self._is_sought = False
+        lane = int(lanes[0])
+        if not self._first_lane <= lane < self._first_lane + sheet.n_visible:
+            self.scroll_lines(lane - sheet.n_visible // 2)
 
     def sizeHint(self) -> QSize:
         """Return the preferred size of a pile-up."""

@@ -174,3 +174,30 @@ def test_pileup_lines_that_do_not_fit_can_be_scrolled(view: ReadsView, qtbot: Qt
     assert plot.first_lane == bar.maximum()
     qtbot.keyClick(plot, Qt.Key.Key_PageUp)
     assert plot.first_lane < bar.maximum()
+
+
+def test_pileup_scrolls_to_selected_row_and_retains_lines_when_moved(view: ReadsView, qtbot: QtBot) -> None:
+    view.resize(1000, 620)
+    view.tabs.setCurrentWidget(view.pileup)
+    waited(view, qtbot)
+    plot = view.pileup.plot
+    assert plot.reference_depth is not None
+    deepest = int(plot.reference_depth.first[np.argmax(plot.reference_depth.depth)])
+    plot.show_range(((deepest - 15.5, deepest + 15.5),))
+    waited(view, qtbot)
+    plot.setFixedHeight(plot.minimumHeight())
+    qtbot.wait(20)
+    pile, sheet = plot.pile, plot.sheet
+    assert pile is not None and sheet is not None and pile.n_lanes > sheet.n_visible
+    for lane in (pile.n_lanes - 1, 0):
+        row = int(pile.row[pile.lane == lane][0])
+        view.pileup.rowChosen.emit(row)
+        waited(view, qtbot)
+        assert plot.chosen == row and plot.pile is pile
+        assert plot.first_lane <= lane < plot.first_lane + sheet.n_visible, "the line of the selected row is visible"
+    last = pile.n_lanes - sheet.n_visible
+    plot.scroll_lines(last)
+    plot.show_range(((deepest - 14.5, deepest + 15.5),))
+    waited(view, qtbot)
+    assert plot.pile is not pile and plot.pile is not None and plot.sheet is not None
+    assert plot.first_lane == min(last, plot.pile.n_lanes - plot.sheet.n_visible) > 0, "moving by a base does not scroll"
