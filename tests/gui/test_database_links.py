@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QAction, QDesktopServices
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
@@ -20,6 +23,7 @@ from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.search_projects import random_protein, relative, write_fasta
 from tests.gui.result_views import SharedView, cut_off, settle, shown
+from tests.gui.x_events import Hand, at_hand, why_no_hand
 from tests.searching import align
 
 HOSTILE = "x|P02769|<b>y</b>"
@@ -129,6 +133,162 @@ def test_coverage_map_menu_has_links_to_the_entry_of_the_protein(qtbot: QtBot, o
     assert opened_addresses == ["https://alphafold.ebi.ac.uk/entry/P02768"]
     plot.show_coverage(None)
     assert plot.link_actions == []
+
+
+class Browser(QObject):
+    """Receiver of the web addresses that Qt would open in the browser."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+
+    @Slot(QUrl)
+    def open(self, url: QUrl) -> None:
+        """Note an address."""
+        self.opened.append(url.toString(QUrl.ComponentFormattingOption.FullyEncoded))
+
+
+SCHEMES = ("https", "http", "javascript", "file", "data")
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    made = Browser()
+    for scheme in SCHEMES:
+        QDesktopServices.setUrlHandler(scheme, made, "open")
+    yield made
+    for scheme in SCHEMES:
+        QDesktopServices.unsetUrlHandler(scheme)
+
+
+UNIPROT, ALPHAFOLD = "https://www.uniprot.org/uniprotkb/P02769/entry", "https://alphafold.ebi.ac.uk/entry/P02769"
+
+
+@pytest.fixture
+def pointer(view: HitsView, qtbot: QtBot) -> Iterator[Hand]:
+    if why_no_hand():
+        pytest.skip(why_no_hand())
+    at_hand(view, qtbot)
+    made = Hand(qtbot)
+    yield made
+    made.close()
+
+
+def open_menu(
+    opens: Callable[[], None], then: Callable[[QMenu, Hand, QtBot], None], pointer: Hand, browser: Browser, qtbot: QtBot
+) -> list[str]:
+    """Open a menu, which blocks until it closes, act on it, and return the addresses that were opened."""
+    done: list[bool] = []
+
+    def act() -> None:
+        assert browser.opened == [], "an open menu opens no address"
+        then(pointer.menu(), pointer, qtbot)
+        done.append(True)
+
+    pointer.when(lambda: isinstance(QApplication.activePopupWidget(), QMenu), act)
+    opens()
+    qtbot.waitUntil(lambda: bool(done) and QApplication.activePopupWidget() is None)
+    qtbot.wait(50)
+    opened, browser.opened = browser.opened, []
+    return opened
+
+
+def escape(_menu: QMenu, pointer: Hand, _qtbot: QtBot) -> None:
+    """Close the menu."""
+    pointer.press("escape")
+
+
+def click_uniprot(menu: QMenu, pointer: Hand, _qtbot: QtBot) -> None:
+    """Click the link to UniProt."""
+    pointer.choose(menu, link_of(menu, "UniProt"))
+
+
+def enter_alphafold(menu: QMenu, pointer: Hand, qtbot: QtBot) -> None:
+    """Go to the link to AlphaFold DB with the arrow key, and press Enter."""
+    wanted = link_of(menu, "AlphaFold DB")
+    for _ in menu.actions():
+        if menu.activeAction() is not wanted:
+            pointer.press("down")
+            qtbot.wait(30)
+    pointer.press("enter")
+
+
+def test_database_links_open_by_x_events_of_mouse_and_keys(view: HitsView, pointer: Hand, browser: Browser, qtbot: QtBot) -> None:
+    view.hits.view.choose(shown(view.hits, "subject").index("sp|P02769|ALBU_BOVIN"))
+    settle(view, qtbot)
+    in_menu = partial(open_menu, pointer=pointer, browser=browser, qtbot=qtbot)
+    for widget in (view.alignment, view.subject):
+        view.tabs.setCurrentWidget(widget)
+        settle(view, qtbot)
+        button = widget.links
+        assert in_menu(lambda button=button: pointer.click(button), click_uniprot) == [UNIPROT]
+        button.setFocus(Qt.FocusReason.TabFocusReason)
+        assert button.hasFocus() and button.focusPolicy() & Qt.FocusPolicy.TabFocus
+        assert in_menu(lambda: pointer.press("space"), escape) == []
+        assert in_menu(lambda: pointer.press("space"), enter_alphafold) == [ALPHAFOLD]
+    table = view.hits.view
+    at = table.visualRect(table.currentIndex()).center()
+    table.setFocus()
+    assert in_menu(lambda: pointer.click(table.viewport(), at, is_right=True), escape) == []
+    assert in_menu(lambda: pointer.click(table.viewport(), at, is_right=True), click_uniprot) == [UNIPROT]
+    assert in_menu(lambda: pointer.press("menu"), enter_alphafold) == [ALPHAFOLD]
+
+
+def link_of(menu: QMenu, title: str) -> QAction:
+    """Return the action of a menu that opens an entry of a database."""
+    return next(action for action in menu.actions() if action.text().startswith(f"Open {title}"))
+
+
+def test_coverage_map_opens_database_link_by_x_events(browser: Browser, qtbot: QtBot) -> None:
+    if why_no_hand():
+        pytest.skip(why_no_hand())
+    plot = CoverageMap()
+    qtbot.addWidget(plot)
+    plot.show_coverage(cover("sp|P02769|ALBU_BOVIN", "PEPTIDEK", []))
+    plot.show()
+    at_hand(plot, qtbot)
+    pointer = Hand(qtbot)
+    in_menu = partial(open_menu, pointer=pointer, browser=browser, qtbot=qtbot)
+    plot.setFocus()
+    assert in_menu(lambda: pointer.click(plot.viewport(), is_right=True), click_uniprot) == [UNIPROT]
+    assert in_menu(lambda: pointer.press("menu"), enter_alphafold) == [ALPHAFOLD]
+    assert in_menu(lambda: pointer.press("menu"), escape) == []
+    pointer.close()
+
+
+HOSTILE_NAMES = (
+    *("javascript:alert(1)", "https://evil.example/P02769", "file:///etc/passwd", "P02769/../x", "P02769?q=1", "P02769#x", "P02769'"),
+    *(
+        'P02769"',
+        "P02769 ",
+        "P 02769",
+        "P02769\n",
+        "P02769%2F..",
+        "%50%302769",
+        "sp|P02769/x|Y_Z",
+        "4f5s/..",
+        "4f5s%0A",
+        "4f5s\n",
+        "../4f5s",
+    ),
+)
+
+
+@pytest.mark.parametrize("is_structure", [False, True])
+def test_hostile_accessions_have_no_link_and_do_not_change_others(is_structure: bool, browser: Browser, qtbot: QtBot) -> None:
+    button = LinksButton(lambda _: None, is_structure=is_structure)
+    plot = CoverageMap()
+    qtbot.addWidget(button)
+    qtbot.addWidget(plot)
+    for name in HOSTILE_NAMES:
+        button.show_names([name])
+        plot.show_coverage(cover(name, "PEPTIDEK", []))
+        assert button.isHidden() and button.menu().isEmpty() and plot.link_actions == [], name
+    button.show_names([*HOSTILE_NAMES[:9], "sp|P02769|ALBU_BOVIN", *HOSTILE_NAMES[9:]])
+    assert browser.opened == []
+    for action in button.menu().actions():
+        action.trigger()
+    assert browser.opened == [UNIPROT, ALPHAFOLD]
 
 
 def test_only_the_three_listed_modules_open_addresses_in_the_browser() -> None:

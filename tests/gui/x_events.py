@@ -39,6 +39,7 @@ _KEYS = {
     "home": 0xFF50,
     "left": 0xFF51,
     "right": 0xFF53,
+    "menu": 0xFF67,
 }
 """Keysyms by their names; characters have their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'

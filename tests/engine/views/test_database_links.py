@@ -59,6 +59,7 @@ def test_pdb_identifier_links_to_one_page(name: str, is_structure: bool, entry: 
         *("", "albumin", "NP_851335.1", "ENSP00000295897", "P0276", "p02769", "P02769 ", " P02769", "P02769\n", "P02769/../x"),
         *("P02769?q=1", "P02769#x", "sp|P02769|ALBU BOVIN", "sp|evil|P02769", "rev_sp|P02769|ALBU_BOVIN", "DECOY_P02769"),
         *("javascript:alert(1)", "https://evil.example/P02769", "sp|P02769|ALBU_BOVIN|x", "P\u0660\u06602769", "\uff3002769", "P02769\x00"),
+        *("P02769'", 'P02769"', "P02769%2F..", "%50%302769", "P02769\r\nHost: x", "P02769\u2028", "P02769\\x", "file:///P02769", "P 02769"),
         *("4f5s", "4F5S", "0F5S_A", "pdb|4F5S|<b>", "AF-P02769-F1-model_v4.pdb", "AF-../../x-F1", "P02769" * 1000, "A" * 10_000_000),
     ],
 )
