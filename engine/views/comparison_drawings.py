@@ -122,7 +122,7 @@ _NAME_SHARE = 0.3
 """Maximum width of the names of runs, as a fraction of the width of the figure."""
 _ROW = 16.0
 _STRIPE_OPACITY = 0.7
-"""Opacity of the stripes behind names; less than 1, so that themes lower it until names on them are readable."""
+"""Opacity of the stripes below names; less than 1, so that themes lower it until names on them are readable."""
 
 
 def draw_overlaps(
