@@ -197,7 +197,7 @@ class Journey:
 
         searches = self.window.searches.values()
         preparation = Preparation(searches, lambda: True, self.window)
-        preparation.done.connect(gc.freeze)
+        preparation.stepped.connect(gc.freeze)
         preparation.begin()
         self.wait(1.0, lambda: all(search.made_results is not None for search in searches))
 

@@ -47,7 +47,8 @@ def run_window(files: Sequence[Path] = ()) -> int:
     gc.freeze()
     window.devices.detect()
     preparation = Preparation(window.searches.values(), lambda: window.queue.is_idle, window)
-    preparation.done.connect(gc.freeze)
+    # A full collection of the imported modules and new pages would block the window for 90 ms.
+    preparation.stepped.connect(gc.freeze)
     preparation.begin()
     if files:
         window.open_files(files)

@@ -32,11 +32,11 @@ class Preparation(QObject):
 
     Signals
     -------
-    done
-        All pages have been created.
+    stepped
+        A step was done. The modules and pages that it loaded live as long as the window.
     """
 
-    done = Signal()
+    stepped = Signal()
 
     def __init__(self, searches: Iterable[SearchPages], may_work: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
@@ -60,12 +60,13 @@ class Preparation(QObject):
             self._thread.join()
 
     def step(self) -> None:
-        """Do the next step of creating a page, if a step remains and the window is idle."""
+        """Do the next step of creating a page, if a step remains and the window is idle; stop once all pages and modules are loaded."""
         if not self._is_imported.is_set() or not self._may_work():
             return
-        if not any(search.prepare() for search in self._searches):
+        is_over = not any(search.prepare() for search in self._searches) and not self._thread.is_alive()
+        self.stepped.emit()
+        if is_over:
             self._timer.stop()
-            self.done.emit()
 
     def _import(self) -> None:
         self._load(_FIRST)

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from proteoscope.gui.forms.parameter_form import ParameterForm
     from proteoscope.gui.forms.search_form import SearchForm
     from proteoscope.gui.results.run_view import RunView
+    from proteoscope.gui.tables.panel import TablePanel
 
-_OWN_VIEWS: Mapping[str, Callable[[], Callable[..., RunView]]] = {
+_OWN_VIEWS: Mapping[str, Callable[[], type[RunView]]] = {
     "identify": lambda: results_package.identification_view.IdentificationView,
     "align": lambda: results_package.hits_view.HitsView,
     "structures": lambda: results_package.structure_view.StructureView,
@@ -45,7 +46,7 @@ searches in the window.
 """
 
 
-def _view_of(kind: str) -> Callable[..., RunView]:
+def _view_of(kind: str) -> type[RunView]:
     """Import and return the view class of a search kind."""
     load = _OWN_VIEWS.get(kind)
     return results_package.standard_view.StandardView if load is None else load()
@@ -58,14 +59,27 @@ _DRAWING: tuple[Callable[[], ModuleType], ...] = (
 )
 _PARTS: Mapping[str, tuple[Callable[[], ModuleType], ...]] = {"structures": _DRAWING, "evidence": _DRAWING}
 """Modules of widgets that a view creates on demand, by search kind."""
-_SPECTRA: Mapping[str, Callable[[], Callable[[], QWidget]]] = {
+_Part = Callable[[], Callable[[], QObject]]
+_SPECTRA: Mapping[str, _Part] = {
     "spectrum": lambda: spectrum.spectrum_view.SpectrumView,
     "mirror": lambda: spectrum.mirror_view.MirrorView,
+    "spectra": lambda: results_package.run_spectra.RunSpectra,
 }
-_MADE_BEFORE = {"identify": _SPECTRA, "import": _SPECTRA, "modified": _SPECTRA}
-"""Widgets that are created before a view and passed to its constructor, by search kind and argument name.
+_IDENTIFICATION: Mapping[str, _Part] = {
+    **_SPECTRA,
+    "sites": lambda: results_package.sites_page.SitesPage,
+    "filters": lambda: results_package.identification_filter.IdentificationFilter,
+}
+_MADE_BEFORE: Mapping[str, Mapping[str, _Part]] = {
+    "identify": _IDENTIFICATION,
+    "import": _IDENTIFICATION,
+    "modified": _SPECTRA,
+    "library": {name: _SPECTRA[name] for name in ("mirror", "spectra")},
+    "explain": {"mirror": _SPECTRA["mirror"]},
+}
+"""Parts that are created before a view and passed to its constructor, by search kind and argument name.
 
-Creating each takes as long as creating the rest of the view.
+Creating the whole view in one step would block the window for longer than 50 ms.
 """
 
 _Page = Literal["form", "results"]
@@ -110,8 +124,10 @@ class SearchPages(QObject):
         """Unfinished iterators that create the pages step by step, by page name."""
         self._fields: dict[str, Field] = {}
         self._parameters: ParameterForm | None = None
-        self._parts: dict[str, QWidget] = {}
-        """Finished widgets of an incomplete form or view, by name."""
+        self._parts: dict[str, QObject] = {}
+        """Finished parts of an incomplete form or view, by name."""
+        self._panels: dict[str, TablePanel] = {}
+        """Finished tables of an incomplete view, by name."""
         self._failed: set[_Page] = set()
         """Pages whose creation failed."""
 
@@ -170,7 +186,11 @@ class SearchPages(QObject):
         if self._parameters is None:
             self._parameters = forms.parameter_form.ParameterForm(self.search.model, self._fields.values())
             yield
-        form = forms.search_form.SearchForm(self.search, self._inspector, self._devices, self._parameters)
+        presets = forms.preset_choice.PresetChoice(self.search, self._parameters)
+        yield
+        presets.choose(self.search.preset)
+        yield
+        form = forms.search_form.SearchForm(self.search, self._inspector, self._devices, presets)
         yield
         self._fields, self._parameters = {}, None
         self.made_form = form
@@ -178,12 +198,19 @@ class SearchPages(QObject):
 
     def _make_results(self) -> Iterator[None]:
         """Create the results view in steps."""
+        view = _view_of(self.kind)
+        for table in view.shown_tables(self.search):
+            if table.name not in self._panels:
+                self._panels[table.name] = view.make_panel(table)
+                yield
         for name, load in _MADE_BEFORE.get(self.kind, {}).items():
             if name not in self._parts:
                 self._parts[name] = load()()
                 yield
-        results = _view_of(self.kind)(self.search, **self._parts)
-        self._parts = {}
+        make: Callable[..., RunView] = view
+        results = make(self.search, panels=self._panels, **self._parts)
+        self._parts, self._panels = {}, {}
+        yield
         for of, then, text in _FOLLOW_UPS:
             if of == self.kind:
                 results.offer_search(registry.search_of_kind(then), text)

@@ -4,8 +4,10 @@ from pathlib import Path
 
 __all__ = ["path"]
 
+# Resolved: in a checkout this package is reached through a link, and projects record the real paths of files.
+_FOLDER = Path(__file__).resolve().parent
+
 
 def path(*parts: str) -> Path:
     """Return the path of a shipped file or folder, as ``path("presets", "identify")``."""
-    # Resolved: in a checkout this package is reached through a link, and projects record the real paths of files.
-    return Path(__file__).resolve().parent.joinpath(*parts)
+    return _FOLDER.joinpath(*parts)

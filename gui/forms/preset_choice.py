@@ -68,7 +68,7 @@ class PresetChoice(QWidget):
 
     def __init__(self, search: Search, parameters: ParameterForm) -> None:
         super().__init__()
-        self._search, self._model, self._parameters = search, search.model, parameters
+        self._search, self._model, self.parameters = search, search.model, parameters
         self.box = ChoiceBox()
         self.description = toned_label()
         self.suited_text = toned_label(tone="attention")
@@ -112,7 +112,7 @@ class PresetChoice(QWidget):
 
     def save_file(self, path: Path) -> None:
         """Write the current parameters to a preset file."""
-        parameters = self._parameters.parameters
+        parameters = self.parameters.parameters
         if parameters is None:
             self.failed.emit("The preset was not saved: a parameter has an invalid value.")
             return
@@ -131,7 +131,7 @@ class PresetChoice(QWidget):
 
         If the user has selected a preset or edited a value, only show the name of the suitable preset.
         """
-        if suited != self.name and not self.is_chosen and not self._parameters.changed_names:
+        if suited != self.name and not self.is_chosen and not self.parameters.changed_names:
             self.choose(suited)
         differs = suited not in (self.name, self._search.preset)
         self.suited_text.setText(
@@ -189,7 +189,7 @@ class PresetChoice(QWidget):
         self.chosen.emit()
 
     def _add_undo_step_before_reset(self) -> None:
-        n = len(self._parameters.changed_names)
+        n = len(self.parameters.changed_names)
         if n:
             self._add_undo_step("reset the parameters", f"Reset replaced {counted(n, 'edited value')}.", self._content())
 
@@ -198,7 +198,7 @@ class PresetChoice(QWidget):
         record(Change(what, self, before, None, self._restore_content, read=self._content, note=text), self._show_undo)
 
     def _content(self) -> _Filled:
-        return replace(self._filled, values=self._parameters.values())
+        return replace(self._filled, values=self.parameters.values())
 
     def _restore_content(self, content: _Filled) -> None:
         self._show_content(content)
@@ -207,7 +207,7 @@ class PresetChoice(QWidget):
     @property
     def _of_project(self) -> set[str]:
         """Names of the parameters that refer to one project: the runs that a search uses."""
-        return {_RUN} & self._parameters.fields.keys()
+        return {_RUN} & self.parameters.fields.keys()
 
     def _load(self, name: str) -> bool:
         try:
@@ -218,7 +218,7 @@ class PresetChoice(QWidget):
             return False
         is_shipped = name in preset_names(self._search.kind)
         # Presets do not contain runs, so keep the chosen run.
-        now = self._parameters.values()
+        now = self.parameters.values()
         retained = {name: now[name] for name in self._of_project - preset_values.keys()}
         description = preset_description(self._search.kind, name) if is_shipped else f"From {name}"
         wanted = _Filled(name, description, values, values | retained)
@@ -227,10 +227,10 @@ class PresetChoice(QWidget):
 
     def _fill(self, wanted: _Filled) -> None:
         """Show a preset, and add an undo step if it replaces edited values."""
-        edited = {name: bool(self._parameters.fields[name].editor.problem()) for name in self._parameters.changed_names}
-        before, was = self._content(), self._parameters.values()
+        edited = {name: bool(self.parameters.fields[name].editor.problem()) for name in self.parameters.changed_names}
+        before, was = self._content(), self.parameters.values()
         self._show_content(wanted)
-        now = self._parameters.values()
+        now = self.parameters.values()
         n = sum(was_wrong or was[name] != now[name] for name, was_wrong in edited.items())
         if n:
             title = wanted.preset_title
@@ -239,7 +239,7 @@ class PresetChoice(QWidget):
     def _show_content(self, wanted: _Filled) -> None:
         self._filled = wanted
         self.is_filling = True
-        self._parameters.set_baseline(wanted.baseline, wanted.values)
+        self.parameters.set_baseline(wanted.baseline, wanted.values)
         self.is_filling = False
         self.description.setText(wanted.description)
 

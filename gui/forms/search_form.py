@@ -76,7 +76,7 @@ class SearchForm(QWidget):
     touched = Signal()
     database_requested = Signal(str)
 
-    def __init__(self, search: Search, inspector: FileInspector, devices: DeviceDetector, parameters: ParameterForm | None = None) -> None:
+    def __init__(self, search: Search, inspector: FileInspector, devices: DeviceDetector, presets: PresetChoice | None = None) -> None:
         super().__init__()
         self.search, self._model, self._inspector = search, search.model, inspector
         self.inputs = {
@@ -121,8 +121,8 @@ class SearchForm(QWidget):
         self.experiment.setParent(self)
         self.experiment.hide()
         self.device = DeviceChoice(devices, takes_workers=search.takes_workers)
-        self.parameters = parameters or ParameterForm(self._model)
-        self.presets = PresetChoice(search, self.parameters)
+        self.presets = presets or PresetChoice(search, ParameterForm(self._model))
+        self.parameters = self.presets.parameters
         self.run_button = _OnceButton("Run", "run")
         self.advice = AdviceLine()
         """Advice on a preset that suits the files better."""
@@ -138,7 +138,8 @@ class SearchForm(QWidget):
         self._checking = QTimer(self, singleShot=True)
         self._lay_out()
         self._connect()
-        self.presets.choose(search.preset)
+        if presets is None:
+            self.presets.choose(search.preset)
         self._suit_followers()
         self.check()
 

@@ -3,11 +3,14 @@ from . import comparison_view as comparison_view
 from . import evidence_view as evidence_view
 from . import explanation_view as explanation_view
 from . import hits_view as hits_view
+from . import identification_filter as identification_filter
 from . import identification_view as identification_view
 from . import library_view as library_view
 from . import modified_view as modified_view
 from . import quantity_view as quantity_view
 from . import reads_view as reads_view
 from . import run_page as run_page
+from . import run_spectra as run_spectra
+from . import sites_page as sites_page
 from . import standard_view as standard_view
 from . import structure_view as structure_view

@@ -24,7 +24,7 @@ from proteoscope.gui.forms.numbers import IntegerBox
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
-from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.run_view import Panels, RunView
 from proteoscope.gui.results.structure_filter import OptionalNumberBox
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.spectrum.mirror_view import MirrorView
@@ -78,9 +78,9 @@ class ClusterFilterBar(FilterBar):
 class ClusterView(RunView):
     """View of a finished clustering."""
 
-    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+    def __init__(self, search: Search, parent: QWidget | None = None, panels: Panels | None = None) -> None:
         self.filters = ClusterFilterBar()
-        super().__init__(search, self.filters, parent)
+        super().__init__(search, self.filters, parent, panels)
         self.clusters, self.members = (self.panels[name] for name in ("clusters", "members"))
         self._followed: int | None = None
         self.mirror = MirrorView()

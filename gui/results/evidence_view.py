@@ -42,7 +42,7 @@ from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
-from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.run_view import Panels, RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.results.with_structures import WithStructures
 from proteoscope.gui.structure.scene import Pick
@@ -77,8 +77,8 @@ class _ProteinFilter(FilterBar):
 class EvidenceView(WithStructures, RunView):
     """View of a finished run of evidence on structures."""
 
-    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
-        super().__init__(search, _ProteinFilter(), parent)
+    def __init__(self, search: Search, parent: QWidget | None = None, panels: Panels | None = None) -> None:
+        super().__init__(search, _ProteinFilter(), parent, panels)
         self.proteins = self.panels["proteins"]
         self.peptides, self.sites, self.missed, self.contacts, _, self.chains, _ = (self.panels[name] for name in _OF_PROTEIN)
         self._quantities: LinkedQuantities | None = None

@@ -29,8 +29,11 @@ from proteoscope.gui.results.facts import time_facts
 from proteoscope.gui.results.filter_bar import MassFilterBar
 from proteoscope.gui.results.matches import fdr_text, spectrum_title
 from proteoscope.gui.results.mirrored_run_view import MirroredRunView
+from proteoscope.gui.results.run_spectra import RunSpectra
+from proteoscope.gui.results.run_view import Panels
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.spectrum.mirror_view import MirrorView
 
 _NO_SPECTRUM = "Select a spectrum to compare it with the identified spectrum that explains it."
 
@@ -55,12 +58,19 @@ class ExplanationFilterBar(MassFilterBar):
 
 
 class ExplanationView(MirroredRunView):
-    """View of a finished search that explains unidentified spectra by similar identified spectra."""
+    """View of a finished search that explains unidentified spectra by similar identified spectra.
 
-    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+    The keyword arguments are existing parts to reuse, if any.
+    """
+
+    def __init__(
+        self, search: Search, parent: QWidget | None = None, *, panels: Panels | None = None, mirror: MirrorView | None = None
+    ) -> None:
         self.filters = ExplanationFilterBar()
-        listed = SpectrumPanel(has_explained_status=True)
-        super().__init__(search, self.filters, parent, matches="explained", no_match=_NO_SPECTRUM, listed=listed)
+        spectra = RunSpectra(panel=SpectrumPanel(has_explained_status=True))
+        super().__init__(
+            search, self.filters, parent, matches="explained", no_match=_NO_SPECTRUM, panels=panels, spectra=spectra, mirror=mirror
+        )
         self.explained = self.panels["explained"]
         self.tables = make_tabs((self.explained, "Explained spectra", "Spectra similar to an identified spectrum"))
         self.figures = make_tabs()

@@ -27,6 +27,7 @@ from proteoscope.gui.plots.hit_bars import HitBars
 from proteoscope.gui.results.hit_filter import HitFilterBar
 from proteoscope.gui.results.hits import beyond_text, facts, with_facts
 from proteoscope.gui.results.query_hits_view import QueryHitsView
+from proteoscope.gui.results.run_view import Panels
 
 _CHOOSING_MS = 120
 _PARTS = (9, 11)
@@ -36,10 +37,10 @@ _PARTS = (9, 11)
 class HitsView(QueryHitsView):
     """View of a finished sequence search."""
 
-    def __init__(self, search: Search = SEQUENCE_SEARCH, parent: QWidget | None = None) -> None:
+    def __init__(self, search: Search = SEQUENCE_SEARCH, parent: QWidget | None = None, panels: Panels | None = None) -> None:
         self.filters = HitFilterBar()
         self.bars = HitBars()
-        super().__init__(search, self.filters, AlignmentView(), parent)
+        super().__init__(search, self.filters, AlignmentView(), parent, panels)
         self.scores = HistogramPlot("Score distribution")
         self.stack = StackView()
         self.subject = SubjectView()

@@ -46,6 +46,8 @@ from proteoscope.gui.results.facts import files_facts, passes_facts, time_facts
 from proteoscope.gui.results.identification_filter import IdentificationFilter
 from proteoscope.gui.results.matches import show_summary, spectrum_title
 from proteoscope.gui.results.row_marker import RowMarker
+from proteoscope.gui.results.run_spectra import RunSpectra
+from proteoscope.gui.results.run_view import Panels
 from proteoscope.gui.results.sites_page import SitesPage
 from proteoscope.gui.results.spectra_run_view import SpectraRunView
 from proteoscope.gui.spectrum.match_pane import Below, MatchPane, ShownMatch
@@ -68,18 +70,22 @@ class _Overview(NamedTuple):
 
 
 class IdentificationView(SpectraRunView):
-    """View of a finished identification. `spectrum` and `mirror` are existing spectrum views to reuse, if any."""
+    """View of a finished identification. The keyword arguments are existing parts to reuse, if any."""
 
     def __init__(
         self,
         search: Search = IDENTIFICATION,
         parent: QWidget | None = None,
         *,
+        panels: Panels | None = None,
         spectrum: SpectrumView | None = None,
         mirror: MirrorView | None = None,
+        spectra: RunSpectra | None = None,
+        sites: SitesPage | None = None,
+        filters: IdentificationFilter | None = None,
     ) -> None:
-        self.filters = IdentificationFilter()
-        super().__init__(search, self.filters, parent, matches="psms", no_match=_NO_PSM)
+        self.filters = filters or IdentificationFilter()
+        super().__init__(search, self.filters, parent, matches="psms", no_match=_NO_PSM, panels=panels, spectra=spectra)
         self.proteins, self.peptides, self.psms = (self.panels[name] for name in ("proteins", "peptides", "psms"))
         self._fixed: list[FixedModifications] = []
         self._quantities: LinkedQuantities | None = None
@@ -109,7 +115,7 @@ class IdentificationView(SpectraRunView):
         self._shows_sites = False
         self._add_spectra(self.lists, self.tabs)
         if PROTEIN_SITES.name in {table.name for table in search.all_tables}:
-            self.sites = SitesPage()
+            self.sites = sites or SitesPage()
             add_tabs(self.lists, (self.sites, "Sites", "Modified residues of the proteins, with the probabilities of their sites"))
         parts = Pane("Tables", self.lists), Pane("Figures", self.tabs, is_picture=True)
         across = split(Qt.Orientation.Horizontal, dict(zip(parts, _PARTS, strict=True)))

@@ -27,7 +27,10 @@ from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import MassFilterBar
 from proteoscope.gui.results.matches import fdr_text
 from proteoscope.gui.results.mirrored_run_view import MirroredRunView
+from proteoscope.gui.results.run_spectra import RunSpectra
+from proteoscope.gui.results.run_view import Panels
 from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.spectrum.mirror_view import MirrorView
 
 _NO_SPECTRUM = "Select a match to compare its spectrum with the library entry."
 _NO_SHIFTS = "No accepted match differs in mass from its entry."
@@ -53,11 +56,21 @@ class LibraryFilterBar(MassFilterBar):
 
 
 class LibraryView(MirroredRunView):
-    """View of a finished library search."""
+    """View of a finished library search. The keyword arguments are existing parts to reuse."""
 
-    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        search: Search,
+        parent: QWidget | None = None,
+        *,
+        panels: Panels | None = None,
+        spectra: RunSpectra | None = None,
+        mirror: MirrorView | None = None,
+    ) -> None:
         self.filters = LibraryFilterBar()
-        super().__init__(search, self.filters, parent, matches="matches", no_match=_NO_SPECTRUM)
+        super().__init__(
+            search, self.filters, parent, matches="matches", no_match=_NO_SPECTRUM, panels=panels, spectra=spectra, mirror=mirror
+        )
         self.matches = self.panels["matches"]
         self.differences = HistogramPlot("Mass differences")
         tip = "Filtered by the text and the maximum q-value"

@@ -11,8 +11,9 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.run_spectra import RunSpectra
+from proteoscope.gui.results.run_view import Panels
 from proteoscope.gui.results.spectra_run_view import SpectraRunView
-from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 
 
@@ -30,10 +31,12 @@ class MirroredRunView(SpectraRunView):
         *,
         matches: str,
         no_match: str,
-        listed: SpectrumPanel | None = None,
+        panels: Panels | None = None,
+        spectra: RunSpectra | None = None,
+        mirror: MirrorView | None = None,
     ) -> None:
-        super().__init__(search, filter_bar, parent, matches=matches, no_match=no_match, listed=listed)
-        self.mirror = MirrorView()
+        super().__init__(search, filter_bar, parent, matches=matches, no_match=no_match, panels=panels, spectra=spectra)
+        self.mirror = mirror or MirrorView()
 
     def _forget(self) -> None:
         super()._forget()

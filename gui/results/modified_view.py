@@ -44,6 +44,8 @@ from proteoscope.gui.results.facts import files_facts, inputs_of_source, passes_
 from proteoscope.gui.results.matches import show_summary, spectrum_title
 from proteoscope.gui.results.modified_filter import ModifiedFilterBar
 from proteoscope.gui.results.row_marker import RowMarker
+from proteoscope.gui.results.run_spectra import RunSpectra
+from proteoscope.gui.results.run_view import Panels
 from proteoscope.gui.results.spectra_run_view import SpectraRunView
 from proteoscope.gui.spectrum.mark_bar import MarkBar
 from proteoscope.gui.spectrum.mirror_view import MirrorView
@@ -61,13 +63,20 @@ class _Found(NamedTuple):
 
 
 class ModifiedView(SpectraRunView):
-    """View of a finished open modification search. `spectrum` and `mirror` are existing spectrum views to reuse, if any."""
+    """View of a finished open modification search. The keyword arguments are existing parts to reuse, if any."""
 
     def __init__(
-        self, search: Search, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None
+        self,
+        search: Search,
+        parent: QWidget | None = None,
+        *,
+        panels: Panels | None = None,
+        spectrum: SpectrumView | None = None,
+        mirror: MirrorView | None = None,
+        spectra: RunSpectra | None = None,
     ) -> None:
         self.filters = ModifiedFilterBar()
-        super().__init__(search, self.filters, parent, matches="psms", no_match=_NO_PSM)
+        super().__init__(search, self.filters, parent, matches="psms", no_match=_NO_PSM, panels=panels, spectra=spectra)
         self.modifications, self.psms, self.proteins = (self.panels[name] for name in ("modifications", "psms", "proteins"))
         self._rows: tuple[ModificationRow, ...] = ()
         self.histogram = ShiftPlot()
@@ -100,8 +109,8 @@ class ModifiedView(SpectraRunView):
         self._add_spectra(self.tables, self.figures)
         modifications = Pane(self.modifications.title, self.modifications)
         down_left = split(Qt.Orientation.Vertical, {modifications: 2, Pane("Tables", self.tables): 3})
-        spectra = widget_with(in_column((self.figures, 1), self.marks, spacing=0))
-        across = split(Qt.Orientation.Horizontal, {down_left: 10, Pane("Figures", spectra, is_picture=True, tabs=self.figures): 11})
+        figures = widget_with(in_column((self.figures, 1), self.marks, spacing=0))
+        across = split(Qt.Orientation.Horizontal, {down_left: 10, Pane("Figures", figures, is_picture=True, tabs=self.figures): 11})
         down = split(Qt.Orientation.Vertical, {Pane("Mass shifts", self._histogram_page(), is_picture=True): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
         # Rows can be added to or removed from the selection without a change of the current row.

@@ -1,6 +1,6 @@
 """View of a quantification: changes, proteins and peptides by sample, and figures of the selected protein and of all samples."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -13,6 +13,7 @@ from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError, shortened
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.tables import ION_TRACES, SAMPLES
+from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.conditions import any_of, compares
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -34,7 +35,7 @@ from proteoscope.gui.plots.trace_plot import TracePlot
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.matches import fdr_text
 from proteoscope.gui.results.quantity_filter import QuantityFilterBar
-from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.run_view import Panels, RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.tables.panel import TablePanel
 
@@ -49,9 +50,9 @@ class QuantityView(RunView):
     A protein selected in a table or a figure is selected in all others, and only its peptides and ion traces are shown.
     """
 
-    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+    def __init__(self, search: Search, parent: QWidget | None = None, panels: Panels | None = None) -> None:
         self.filters = QuantityFilterBar()
-        super().__init__(search, self.filters, parent, SHOWN_TABLES)
+        super().__init__(search, self.filters, parent, panels)
         self.changes, self.proteins, self.peptides, self.ions, self.samples = self.panels.values()
         self._overviews: dict[str, QuantityOverview] = {}
         self._overview: QuantityOverview | None = None
@@ -66,6 +67,11 @@ class QuantityView(RunView):
         self._trace_area.setWidget(self.traces)
         self._lay_out()
         self._connect()
+
+    @classmethod
+    def shown_tables(cls, search: Search) -> Sequence[Table]:
+        """Return the tables of quantities by sample."""
+        return SHOWN_TABLES
 
     def _lay_out(self) -> None:
         titles = ("Changes", "Proteins", "Peptides", "Ion traces", "Samples")

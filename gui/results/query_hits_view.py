@@ -14,7 +14,7 @@ from proteoscope.engine.views.hits import select_query_hits
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.results.filter_bar import FilterBar
-from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.run_view import Panels, RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 
 _MAXIMUM_NAME_CHARACTERS = 40
@@ -41,8 +41,10 @@ class QueryHitsView(RunView):
     query (`_draw_query`) and hit (`_mark`).
     """
 
-    def __init__(self, search: Search, filters: FilterBar, alignment: AlignmentView, parent: QWidget | None = None) -> None:
-        super().__init__(search, filters, parent)
+    def __init__(
+        self, search: Search, filters: FilterBar, alignment: AlignmentView, parent: QWidget | None = None, panels: Panels | None = None
+    ) -> None:
+        super().__init__(search, filters, parent, panels)
         self.queries, self.hits = (self.panels[name] for name in ("queries", "hits"))
         self.alignment = alignment
         self._query: ShownQuery | None = None

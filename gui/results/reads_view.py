@@ -37,7 +37,7 @@ from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.pileup_page import PileupPage
 from proteoscope.gui.results.reads import read_facts, with_facts, with_missing_count
 from proteoscope.gui.results.reads_filter import ReadFilterBar
-from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.run_view import Panels, RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 
 
@@ -47,9 +47,9 @@ class ReadsView(RunView):
     The depth counts the alignments that meet the filter on one reference: the selected reference, or the reference of the selected row.
     """
 
-    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+    def __init__(self, search: Search, parent: QWidget | None = None, panels: Panels | None = None) -> None:
         self.filters = ReadFilterBar()
-        super().__init__(search, self.filters, parent)
+        super().__init__(search, self.filters, parent, panels)
         self.alignments = self.panels["alignments"]
         self._row: ReadRow | None = None
         self._drawn: ShownReference | None = None

@@ -44,6 +44,9 @@ class _Plot(Protocol):
     message: Any
 
 
+Panels = dict[str, TablePanel]
+
+
 class RunView(PaneView):
     """View of a finished run of a project.
 
@@ -60,8 +63,8 @@ class RunView(PaneView):
         Filter bar above the tables.
     parent : QWidget or None
         Owner of the view.
-    tables : sequence of Table, optional
-        Tables to show instead of the search's, for views whose `_read` derives other tables.
+    panels : mapping of str to TablePanel, optional
+        Existing widgets of the tables to reuse, by the names of the tables.
     """
 
     message = Signal(str)
@@ -79,7 +82,7 @@ class RunView(PaneView):
     exportRequested = Signal(object)
     """The user requests an export; emitted with an `ExportTask` (or another task that writes files)."""
 
-    def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None, tables: Sequence[Table] | None = None) -> None:
+    def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None, panels: Panels | None = None) -> None:
         self._nothing = f"No results yet. Run {with_article(search.name)}, or select a finished run of the project."
         super().__init__(self._nothing, parent)
         self.search = search
@@ -97,10 +100,7 @@ class RunView(PaneView):
         self._annotated: SpectrumView | None = None
         """Spectrum view whose choice of annotated ions is stored in `state`, or None."""
         # Tables are not sorted initially: a search writes its best rows first.
-        self.panels = {
-            result_table.name: TablePanel(result_table.title, _with_marks(result_table), result_table.links)
-            for result_table in tables or search.result_tables
-        }
+        self.panels = panels or {table.name: self.make_panel(table) for table in self.shown_tables(search)}
         """Table widgets by the names of the tables in the project."""
         self.export_action = QAction("&Export results…", self)
         """Action that exports the results of the run."""
@@ -112,6 +112,16 @@ class RunView(PaneView):
         self.header.details_requested.connect(lambda: self.detailsRequested.emit(self.run))
         self.header.toggled.connect(self.stateChanged)
         self.filter_bar = filter_bar
+
+    @classmethod
+    def shown_tables(cls, search: Search) -> Sequence[Table]:
+        """Return the tables that the view shows; views whose `_read` derives other tables override this method."""
+        return search.result_tables
+
+    @staticmethod
+    def make_panel(table: Table) -> TablePanel:
+        """Return a new widget for a table."""
+        return TablePanel(table.title, _with_marks(table), table.links)
 
     @property
     def is_busy(self) -> bool:

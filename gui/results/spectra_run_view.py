@@ -16,8 +16,7 @@ from proteoscope.gui.layouts import add_tabs
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.matches import spectrum_title
 from proteoscope.gui.results.run_spectra import RunSpectra
-from proteoscope.gui.results.run_view import RunView
-from proteoscope.gui.results.spectrum_panel import SpectrumPanel
+from proteoscope.gui.results.run_view import Panels, RunView
 from proteoscope.gui.tables.panel import TablePanel
 
 _FROM_MATCHES = frozenset({"explain", "quantify", "evidence"})
@@ -57,10 +56,12 @@ class SpectraRunView(RunView):
         *,
         matches: str,
         no_match: str,
-        listed: SpectrumPanel | None = None,
+        panels: Panels | None = None,
+        spectra: RunSpectra | None = None,
     ) -> None:
-        super().__init__(search, filter_bar, parent)
-        self.spectra = RunSpectra(self, panel=listed)
+        super().__init__(search, filter_bar, parent, panels)
+        self.spectra = spectra or RunSpectra()
+        self.spectra.setParent(self)
         self._match_panel = self.panels[matches]
         self._match_panel.retains_selection = True
         self._no_match = no_match

@@ -10,7 +10,7 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
-from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.run_view import Panels, RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.words import in_sentence
 
@@ -28,8 +28,8 @@ class TextFilter(FilterBar):
 class StandardView(RunView):
     """View of a finished run of any search."""
 
-    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
-        super().__init__(search, TextFilter(), parent)
+    def __init__(self, search: Search, parent: QWidget | None = None, panels: Panels | None = None) -> None:
+        super().__init__(search, TextFilter(), parent, panels)
         self._arrange({"down": split(Qt.Orientation.Vertical, {Pane(panel.title, panel): 1 for panel in self.panels.values()})})
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:

@@ -39,6 +39,7 @@ from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, halve, split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.results.query_hits_view import QueryHitsView
+from proteoscope.gui.results.run_view import Panels
 from proteoscope.gui.results.structure_filter import StructureFilterBar
 from proteoscope.gui.results.structure_hits import chance_fact, structure_facts, with_facts
 from proteoscope.gui.results.with_structures import WithStructures
@@ -57,10 +58,10 @@ class StructureView(WithStructures, QueryHitsView):
 
     _scene_suffix = "_hits"
 
-    def __init__(self, search: Search = STRUCTURE_SEARCH, parent: QWidget | None = None) -> None:
+    def __init__(self, search: Search = STRUCTURE_SEARCH, parent: QWidget | None = None, panels: Panels | None = None) -> None:
         self.filters = StructureFilterBar()
         alignment = AlignmentView(copy_tip="Copy the alignment as text, with secondary structure", entries="structures")
-        super().__init__(search, self.filters, alignment, parent)
+        super().__init__(search, self.filters, alignment, parent, panels)
         self._chains: HitChains | None = None
         self._pairs: OrderedDict[int, StructurePair] = OrderedDict()
         self._offer_structures_panel("Show query and hit superposed in 3D", is_shown=False)

@@ -120,7 +120,8 @@ def test_form_and_results_are_built_in_small_steps_when_idle(window: MainWindow,
 
     preparation._timer.timeout.connect(count)
     qtbot.waitUntil(lambda: pages.made_results is not None)
-    assert n_steps >= len(pages.search.model.describe()), "each field is built in its own step"
+    n_parts = len(pages.search.model.describe()) + len(pages.search.result_tables)
+    assert n_steps >= n_parts, "each field and each table is built in its own step"
     assert pages.form is pages.made_form and window.pages.indexOf(pages.form) >= 0
     qtbot.waitUntil(lambda: not preparation._timer.isActive())
 
