@@ -61,7 +61,7 @@ no tests left."""
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Exclude modules and tests, which live to the end, from garbage collection."""
+    """Exclude modules and tests, which exist until the end, from garbage collection."""
     gc.disable()
     try:
         return (yield)
@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
-    """Distribute whole files in such a way that crashed processes do no harm."""
+    """Distribute whole files over processes, and run the tests of a crashed process in others."""
     if config.getvalue("dist") != "loadfile":
         return None
     from tests.distribution import FileScheduling
@@ -88,7 +88,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileSch
 
 @pytest.fixture(scope="session")
 def shared_cases() -> Path:
-    """Folder of the shared cases, one folder each (``PROTEOSCOPE_SHARED_CASES``); tests are skipped where it is absent."""
+    """Folder with one subfolder for each shared case (``PROTEOSCOPE_SHARED_CASES``); tests are skipped without it."""
     folder = Path(os.environ.get("PROTEOSCOPE_SHARED_CASES", REPOSITORY.parent / "shared" / "cases"))
     if not folder.is_dir():
         pytest.skip(f"the shared cases are not there ({folder}); set PROTEOSCOPE_SHARED_CASES to their folder")
@@ -99,7 +99,7 @@ def shared_cases() -> Path:
 def shared_data() -> Path:
     """Unpacked real data: spectra, proteomes and more that may not ship with the program.
 
-    Unpacked once into a cache (``PROTEOSCOPE_TEST_DATA``, else the user's cache folder); tests are skipped where the data is absent.
+    The data are unpacked once into a cache (``PROTEOSCOPE_TEST_DATA``, else the user's cache folder). Tests are skipped without them.
     """
     archive = Path(os.environ.get("PROTEOSCOPE_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
     unpack = archive / "unpack.py"
@@ -115,9 +115,9 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def old_objects() -> Iterator[None]:
-    """Exclude objects from before a file from garbage collection, which would go through ever more of them, mostly imported modules.
+    """Exclude objects created before a test file, mostly imported modules, from garbage collection, which would visit more and more.
 
-    Garbage that a file leaves is collected first. Tests of windows have their own fixture of this name.
+    Garbage of earlier files is collected first. Tests of windows have their own fixture of this name.
     """
     gc.collect()
     gc.freeze()
@@ -126,14 +126,14 @@ def old_objects() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_bare_packages() -> Iterator[None]:
-    """Fail the last test of a process that has imported a part of the program by a name without `proteoscope`, as a second copy."""
+    """Fail the last test of a process if a module of the program was imported without the prefix `proteoscope`, as a second copy."""
     yield
     assert not {"engine", "gui", "kernels", "resources"} & sys.modules.keys()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_tests(tmp_path_factory) -> Iterator[Path]:
-    """Separate cache of all tests: the user's cache neither helps nor grows."""
+    """Cache of all tests of a process, so that they neither use nor fill the user's cache."""
     folder = tmp_path_factory.mktemp("cache-of-tests")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PROTEOSCOPE_CACHE", str(folder))
@@ -157,7 +157,7 @@ def sample_data() -> Path:
 def leave_advice_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Omit the advice of identifications with few results.
 
-    It changes no result and takes two thirds of the time of the sample's identification. Tests of the manual's page "From Python" have it.
+    It changes no result, but takes two thirds of the time of the sample's identification. Tests of the page "Python API" include it.
     """
     monkeypatch.setattr("proteoscope.engine.identification.advice.explain_low_yield", lambda *_: None)
 
@@ -166,7 +166,7 @@ def leave_advice_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Path:
     """Project with the identification of the first sample run in the large database, made once for all tests of a process.
 
-    It leaves more spectra to explain than that of all three runs in the small database, which is `demo`.
+    It leaves more spectra unidentified, for tests of explanations, than `demo`, which searches all three runs in the small database.
     """
     from proteoscope.engine.command_line.main import main
 
@@ -182,5 +182,5 @@ def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Pa
 
 @pytest.fixture
 def identified_sample(identified_once: Path, tmp_path: Path) -> Path:
-    """Copy of that project for a single test."""
+    """Copy of the project `identified_once` for a single test."""
     return Path(shutil.copytree(identified_once, tmp_path / "identified"))

@@ -19,7 +19,7 @@ class FileScheduling(LoadFileScheduling):
     """Whole files for each process, in the order of collection; each test is run once even if processes crash."""
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """Give the other tests of a process to others, and return the test that it was running if it crashed."""
+        """Reassign the remaining tests of a process, and return the test that it was running if it crashed."""
         units = self.assigned_work[node]
         crashed = next((test for tests in units.values() for test, is_done in tests.items() if not is_done), None)
         if crashed is not None:
@@ -31,10 +31,10 @@ class FileScheduling(LoadFileScheduling):
         if node not in self.registered_collections:
             return  # a process that was just started gets files when it has collected them
         super()._reschedule(node)
-        # A process starts a test only if it knows the next one, or that there is none.
+        # A process starts a test only when the next test has been assigned to it, or when it knows that none is left.
         while self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
             self._assign_work_unit(node)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        with suppress(OSError):  # it has just crashed; `remove_node` gives its tests to others
+        with suppress(OSError):  # the process has just crashed; `remove_node` reassigns its tests
             super()._assign_work_unit(node)

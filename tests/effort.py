@@ -1,6 +1,6 @@
-"""The cost of work as counts, not times, so that other load on the machine changes nothing.
+"""Measures of work as counts, not times, which do not depend on the load of the machine.
 
-`benchmarks/moments.py` measures the seconds.
+`benchmarks/moments.py` measures seconds.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["CallCount", "LookingProgress", "lines_run"]
+__all__ = ["CallCount", "CancelCheckProgress", "lines_run"]
 
 
 class CallCount:
-    """Counts the calls of functions in this thread in its `with` block, also those from C++ into Python and from Python into C++."""
+    """Counts function calls of this thread in its `with` block, including calls from C++ into Python and from Python into C++."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -34,32 +34,32 @@ class CallCount:
         sys.setprofile(None)
 
 
-class LookingProgress(Progress):
-    """Counts the checks for a cancel request; at check number `cancel_at`, from 1, the user cancels.
+class CancelCheckProgress(Progress):
+    """Progress that counts checks for a cancel request, and is cancelled at check number `cancel_at` (from 1).
 
-    The work then checks no more; work in several threads checks once more in each at most.
+    After the cancel, the work must not check again; work in several threads may check once more in each thread.
     """
 
     def __init__(self, cancel_at: int = 0, **options: Any) -> None:
         super().__init__(**options)
-        self.n_looks, self._cancel_at, self._one_by_one = 0, cancel_at, threading.Lock()
+        self.n_checks, self._cancel_at, self._one_by_one = 0, cancel_at, threading.Lock()
 
     @property
-    def n_looks_after(self) -> int:
-        """Number of checks after the user cancelled."""
-        return self.n_looks - self._cancel_at
+    def n_checks_after_cancel(self) -> int:
+        """Number of checks after the cancel."""
+        return self.n_checks - self._cancel_at
 
     def check(self) -> None:
         """Check for a cancel as `Progress.check` does; `stage` and `advance` call this too."""
         with self._one_by_one:
-            self.n_looks += 1
-            if self.n_looks == self._cancel_at:
+            self.n_checks += 1
+            if self.n_checks == self._cancel_at:
                 self.cancel()
         super().check()
 
 
 def lines_run(work: Callable[[], object]) -> int:
-    """Count the lines of Python that run in this thread, each pass of a loop included."""
+    """Count the lines of Python that run in this thread, in each iteration of a loop."""
     n = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:

@@ -33,7 +33,7 @@ class ForkedScript:
         self.stdout = output.open(encoding="utf-8")
 
     def kill(self) -> None:
-        """End it now, unless it has been waited for."""
+        """Kill the process, unless its end was awaited already."""
         if self._status is None:
             os.kill(self.pid, signal.SIGKILL)
 

@@ -67,7 +67,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folder in which the commands of the page were run."""
     folder = tmp_path_factory.mktemp("worked")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        leave_advice_out(monkeypatch)  # which is printed on the other stream
+        leave_advice_out(monkeypatch)  # the advice is printed to standard error
         run_examples(folder)
         yield folder
 

@@ -14,7 +14,7 @@ from proteoscope.engine.statistics.target_decoy import expected_decoys, q_values
 
 @pytest.mark.parametrize("number", range(0, len(SHAPES), 3))
 @pytest.mark.parametrize("n_true", [8, 150])
-def test_benchmark_accepts_as_many_matches_as_q_values_of_the_program(number: int, n_true: int) -> None:
+def test_benchmark_and_program_accept_equal_numbers_of_matches(number: int, n_true: int) -> None:
     lists = draw_lists(np.random.default_rng(number), SHAPES[number], 20, n_true, 2 * n_true)
     for nominal in NOMINAL:
         by_rule = {rule: accepted(lists, rule, "added", nominal) for rule in ("plain", "plus_one", "median")}
@@ -26,7 +26,7 @@ def test_benchmark_accepts_as_many_matches_as_q_values_of_the_program(number: in
 
 
 @pytest.mark.parametrize("n_true", [8, 60])
-def test_benchmark_accepts_as_many_matches_as_rates_with_several_decoys(n_true: int) -> None:
+def test_benchmark_and_program_accept_equal_numbers_of_replicates(n_true: int) -> None:
     shape, settings = SHAPES[0], IdentificationParameters()
     lists = draw_lists(np.random.default_rng(3), shape, 20, n_true, 2 * n_true, copies=4)
     in_groups = accepted(lists, "median", "replicates_groups", 0.05)

@@ -217,7 +217,7 @@ def test_bootstrap_interval_has_the_standard_error_of_a_mean():
     assert apart.error > 3
 
 
-def test_noisy_copies_have_the_spectra_with_small_mass_errors(tmp_path):
+def test_noisy_copies_differ_by_small_mass_errors_and_missing_peaks(tmp_path):
     mz = np.concatenate([np.arange(200.0, 300.0, 2.5), np.arange(300.0, 700.0, 5.0)])
     original = Spectra(
         ("run.mgf",),
@@ -248,8 +248,8 @@ def test_noisy_copies_have_the_spectra_with_small_mass_errors(tmp_path):
     assert not np.array_equal(copies[0].mz, copies[1].mz)
 
 
-def test_interval_of_spread_over_spectra_is_unchanged_by_spectrum_copies():
-    """Copies of the false matches do not change the interval; six databases with the same false matches have the interval of one."""
+def test_spread_over_spectra_counts_copies_of_a_spectrum_once():
+    """Copies of false matches do not change the interval; six databases with the same false matches have the interval of one database."""
     accepted, factor = np.full(6, 1000.0), np.full(6, 2.0)
     single = [np.arange(10) + 10 * i for i in range(6)]
     plain = spread_over_spectra(accepted, single, factor)
@@ -267,7 +267,7 @@ def test_p_values_are_corrected_by_holm():
     assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
-def test_sampled_run_has_unchanged_spectra(tmp_path):
+def test_sample_of_a_run_has_unchanged_spectra(tmp_path):
     (path,) = (Path(__file__).parents[2] / "resources" / "samples").glob("Ecoli_MS2_small*")
     run = read_spectra([path])
     rows = np.array([3, 17, 90])

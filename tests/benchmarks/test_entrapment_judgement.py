@@ -57,7 +57,7 @@ def test_entrapment_tasks_return_in_order_for_any_number_of_processes(jobs: int)
 
 
 def test_second_pass_includes_entrapment_partners_of_identified_proteins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The shuffled counterpart of an identified protein is included, and the reverse."""
+    """If a protein or its shuffled counterpart is identified, the second pass includes both."""
     names = ["A", ENTRAPMENT + "B", "B", "C", ENTRAPMENT + "A", ENTRAPMENT + "C", "DECOY_A"]
     proteins = SimpleNamespace(n_targets=6, proteins=SimpleNamespace(accession=names.__getitem__))
     monkeypatch.setattr(entrapment_searches, "identified_proteins", lambda *_: np.array([0, 1]))

@@ -19,7 +19,7 @@ from proteoscope.engine.spectra.columns import Spectra
 
 
 def spectra(peaks: list[np.ndarray]) -> Spectra:
-    """Return spectra with these peaks, all of one intensity."""
+    """Return spectra with these peaks, all of the same intensity."""
     n = len(peaks)
     mz = np.concatenate([np.sort(peak) for peak in peaks])
     return Spectra(
@@ -43,7 +43,7 @@ def test_false_match_to_another_peptide_in_the_spectrum_is_recognised() -> None:
     ions, other = (fragment_ions(form, maximum_charge=1).mz for form in forms[:2])
     examined = FalseMatches(spectra([np.concatenate((ions, other)), ions]), pa.array(forms), Tolerance(20.0, "ppm"))
     assert examined.is_contained(0, 0, 1, 2) and not examined.is_contained(1, 0, 1, 2)
-    # Peaks of the spectrum's own peptide count for no other.
+    # Peaks that the spectrum's own peptide explains do not count for another peptide.
     assert not examined.is_contained(0, 1, 2, 2) and not examined.is_contained(0, 0, 4, 2)
     assert examined.is_homologous(1, 2) and examined.is_homologous(1, 3) and not examined.is_homologous(1, 4)
 

@@ -31,7 +31,7 @@ def test_ratio_to_published_speed_depends_on_whether_higher_is_better(higher: bo
 
 
 def test_report_has_published_speeds_false_fractions_and_newest_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.report._EXAMINATIONS", ("entrapment_variants",))  # the other takes many seconds
+    monkeypatch.setattr("benchmarks.report._EXAMINATIONS", ("entrapment_variants",))  # the other examination takes many seconds
     assert main(["--out", str(tmp_path / "report.html"), "--rows", "3"]) == 0
     page = (tmp_path / "report.html").read_text()
     assert "185.6 GCUPS" in page and "The newest 3 of" in page and "false" in page

@@ -167,7 +167,7 @@ def test_run_records_predicted_times_that_correct_later_predictions(tmp_path, ow
 
 
 @pytest.mark.parametrize(("seconds", "start"), [(7.0, 4.0), (2.0, 0.0)])
-def test_remembered_steps_sum_to_the_seconds_of_the_run(own_cache, seconds, start):
+def test_remembered_step_times_sum_to_the_time_of_the_run(own_cache, seconds, start):
     """Check steps that overlap, too."""
     expectation = Expectation((), {"read": 1.0, "score": 2.0}, {}, 0.0)
     remember_run(predicted_run("align", expectation, processor(), 1), processor(), 1, {"read": 1.0, "score": 2.0}, seconds)
@@ -177,7 +177,7 @@ def test_remembered_steps_sum_to_the_seconds_of_the_run(own_cache, seconds, star
     assert prediction.n_runs == 1
 
 
-def test_estimate_of_a_cached_index_is_shorter_until_the_file_changes(inputs, tmp_path, own_cache):
+def test_estimated_time_with_a_cached_index_is_shorter_until_a_change(inputs, tmp_path, own_cache):
     search, database = search_of_kind("identify"), tmp_path / "proteins.fasta"
     database.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRR' * 40}\n" for number in range(500)))
     request = SearchRequest({"spectra": [SPECTRA], "database": [database]}, search.parameters_of(search.preset), device="cpu", threads=1)
@@ -194,7 +194,7 @@ def test_estimate_of_a_cached_index_is_shorter_until_the_file_changes(inputs, tm
     assert estimate(search, request).raw_steps["index"] == first.raw_steps["index"]
 
 
-def test_remembered_steps_exclude_rounding_errors():
+def test_remembered_step_times_exclude_rounding_errors():
     steps = dict.fromkeys(("start", "read", "index"), 0.1)
     whole, more = 0.1 + 0.1 + 0.1 + 1e-15, 0.5
     for seconds, names in ((whole, ["start", "read", "index"]), (more, ["start", "read", "index", "rest"])):

@@ -20,7 +20,7 @@ COMPILING = 1000.0  # s
 
 
 class FakeTime:
-    """Module `time` whose clock advances by a millisecond at each look, and by compilation."""
+    """Replacement for the module `time`: the clock advances by a millisecond at each reading, and by each compilation."""
 
     def __init__(self) -> None:
         self.now = 0.0

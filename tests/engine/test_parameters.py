@@ -32,7 +32,7 @@ class Parameters(SearchParameters):
     note: str = parameter("", title="Note", help="What else.", group="Workload")
 
 
-def test_parameter_description_has_everything_declared():
+def test_parameter_description_has_all_declared_properties():
     described = {parameter.name: parameter for parameter in Parameters.describe()}
     assert list(described) == ["turns", "width", "way", "names", "sizes", "quick", "note"]
     turns, width, way = described["turns"], described["width"], described["way"]

@@ -55,7 +55,7 @@ def accepted(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
 
 
 def of(kind: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    """Run a demo and return the id of its run, and its messages."""
+    """Run the demo of a search, and return the id of its run and its messages."""
     assert main(["demo", *kind.split(), "--out", str(bench), "--device", "cpu", "--threads", "2"]) == 0
     return [run.id for run in Project.open(bench).runs() if run.kind == kind.split()[0]][-1], capsys.readouterr().out
 
@@ -163,7 +163,7 @@ def test_sample_comet_results_name_the_sample_protein(bench: Path, capsys: pytes
     assert "matches of Comet imported" in said and "ALBU_BOVIN" in said
 
 
-def test_explain_sample_explains_spectra_unidentified_by_comet(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_sample_explains_spectra_that_comet_did_not_identify(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("explain", bench, capsys)
     explained = [row for row in rows(bench, run, "explained") if row["q_value"] is not None and row["q_value"] <= 0.01]
     assert len(explained) >= 12 and {row["spectrum_file"] for row in explained} >= {"BSA1.mzML.gz", "BSA2.mzML.gz"}

@@ -94,7 +94,7 @@ def test_registered_workloads_and_cached_indexes_belong_to_searches():
 
 @pytest.fixture(scope="module")
 def python_with_libraries(tmp_path_factory):
-    """Processes that have imported other libraries, but nothing of the program."""
+    """Process that has imported other libraries but no module of the program, and forks scripts."""
     with fork_server(tmp_path_factory.mktemp("scripts"), "numba", "pyarrow", "pydantic", "scipy.stats") as server:
         yield server
 

@@ -209,7 +209,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "Such an address holds an accession": (
         "engine/views/test_database_links.py::test_database_links_contain_only_a_valid_accession",
-        "engine/views/test_database_links.py::test_names_in_other_formats_have_no_database_link",
+        "engine/views/test_database_links.py::test_names_that_are_not_accessions_have_no_database_link",
     ),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_are_only_files_of_this_machine",),
     "`python installer/audit.py`": (

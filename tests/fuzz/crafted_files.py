@@ -25,7 +25,7 @@ MEGABYTE = 1_000_000
 
 
 class Attack(NamedTuple):
-    """A file, its reader of `tests.fuzz.readers.READERS`, and if the file is rejected (None: either)."""
+    """A file, its reader in `tests.fuzz.readers.READERS`, and True if the file must be rejected (None: either outcome)."""
 
     reader: str
     content: Callable[[], bytes]

@@ -401,7 +401,7 @@ class Place:
             path.chmod(path.stat().st_mode | 0o444 | (0o111 if path.is_dir() else 0))
         self.before = digests(self.inputs)
         self._expected: dict[str, Outcome] = {}
-        self.kernels = folder / "kernels"  # for users who must not write into the program
+        self.kernels = folder / "kernels"  # for other users, who cannot write into the program's folder
         self.kernels.mkdir()
         if os.geteuid() == 0:
             os.chown(self.kernels, _OTHER_USER, _OTHER_USER)
@@ -446,7 +446,7 @@ class Place:
         environment: dict[str, str | None] = {
             **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
             "PYTHONPATH": str(REPOSITORY),
-            "PYTHONDONTWRITEBYTECODE": "1",  # under a limit, modules would be written in part
+            "PYTHONDONTWRITEBYTECODE": "1",  # under a limit of file sizes, modules would be truncated
             "HOME": str(site.folder / "home"),
             "TMPDIR": str(site.temporary),
             "CUDA_VISIBLE_DEVICES": "",

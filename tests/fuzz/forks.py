@@ -1,4 +1,4 @@
-"""Commands of the program in processes forked from one that has loaded it and run such a command before.
+"""Commands of the program in processes forked from one that has already loaded the program and run the same command.
 
 The tests kill the work, or let it meet a full disk; starting Python and loading the program would take longer than a small search. Each
 process ends like the program, and has its own environment, temporary folder and random numbers.
@@ -24,7 +24,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def prepare(like: str) -> None:
-    """Run such a command beforehand, so that its duration is not measured."""
+    """Run the command once before, so that imports do not count in the measured times."""
     _parent().ask({"prepare": like})
 
 
@@ -125,7 +125,7 @@ def _parent() -> _Parent:
 
 @cache
 def _do_once(command: str, folder: Path) -> None:
-    """Run a command of this kind, if it is a frequent one."""
+    """Run a command of this kind once, if the kind is frequent."""
     from proteoscope.engine.command_line.main import main
     from tests.engine.structures.examples import as_pdb, atoms_of, helix
     from tests.fuzz import kills

@@ -84,7 +84,7 @@ def seal(path: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     (record,) = (record for record in manifest["files"] if record["path"] == path.name)
     content = path.read_bytes()
-    record["bytes"], record["crc32"] = len(content), [zlib.crc32(content)] if content else []  # of its only chunk
+    record["bytes"], record["crc32"] = len(content), [zlib.crc32(content)] if content else []  # the checksum of its only chunk
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 

@@ -16,7 +16,7 @@ __all__ = ["keep_at_once", "main"]
 
 
 def keep_at_once() -> None:
-    """Store checkpoints from the start at any cost, and in small parts."""
+    """Store checkpoints from the start, regardless of their cost, and in small parts."""
     checkpoints.BEGIN_SECONDS, checkpoints.SHARE = 0.0, 1e9
     checkpoints.FLUSH_SECONDS = checkpoints.STATE_SECONDS = 0.02
     scoring.SECONDS_ON_THREADS, scoring.FIRST_SECONDS_ON_THREADS = 0.1, 0.02

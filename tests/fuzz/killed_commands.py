@@ -152,7 +152,7 @@ def _content(path: Path) -> object:
 
 
 def disturb(place: Place, name: str, number: int, wait: Callable[[], None]) -> bool:
-    """Start a command and send it a signal; return True if it was at work."""
+    """Start a command and send it a signal; return True if it was still running."""
     process = place.start(name)
     wait()
     was_at_work = process.poll() is None
@@ -168,9 +168,9 @@ def disturb(place: Place, name: str, number: int, wait: Callable[[], None]) -> b
 
 
 def run(n_kills: int, n_signals: int, seed: int, folder: Path, database: Path, names: list[str] | None = None) -> Counter[str]:
-    """Kill commands and send them signals; return how many of each were at work then."""
+    """Kill commands and send them signals; return how many of each kind were still running then."""
     chance, place = random.Random(seed), Place(folder, database)
-    os.environ[VARIABLE] = str(place.cache)  # has the key that identifies stopped runs
+    os.environ[VARIABLE] = str(place.cache)  # the cache has the key that identifies stopped runs
     chosen, seconds, undisturbed, counts = names or list(COMMANDS), dict[str, float](), dict[str, object](), Counter[str]()
     for name in chosen:
         prepare(COMMANDS[name][0] if COMMANDS[name] else "identify")

@@ -89,11 +89,11 @@ def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int
     Returns
     -------
     tuple
-        Number of searches that were at work when killed, and the maximum number of files left in the temporary folder.
+        Number of searches that were still running when killed, and the maximum number of files left in the temporary folder.
     """
     chance = random.Random(seed)
     place, alone = Place(folder / "together", database), dict[tuple[str, int], dict[str, bytes]]()
-    os.environ[VARIABLE] = str(place.cache)  # has the checkpoints
+    os.environ[VARIABLE] = str(place.cache)  # the cache has the checkpoints
     seconds, n_at_work, retained = {}, 0, {}
     for kind in ("identify", "align"):
         prepare(kind)

@@ -1,12 +1,12 @@
-"""Mutated inputs for each reader: whatever a file holds, it is read rightly or refused with an error of ours, within bounds.
+"""Mutated inputs for each reader: any file is read correctly, or rejected with an error of this program, within limits of time and memory.
 
     python -m tests.fuzz.readers --cases 20000 --reader mzml
     python -m tests.fuzz.readers --seed 7 --cases 1 --first 1234 --reader mgf --keep FOLDER
 
-Each case begins with a small valid file, changes it where its format has joints (records, lines, tags, numbers, arrays, encodings), and has
-another process read it, which may take 500 MB of memory above what the program itself does and 5 seconds of processor time. One process
-takes many cases, another goes on where one died. A case depends on reader, seed and its own number alone; ``--keep`` writes those that
-failed, or, with ``--all``, every one. Prints a JSON line for each reader; the exit code is 1 where anything failed.
+Each case is a small valid file that is changed at the boundaries of its format (records, lines, tags, numbers, arrays, encodings) and read
+in another process. Reading may take 500 MB of memory more than the program itself, and 5 seconds of CPU time. A process reads many cases;
+if it dies, another process continues with the next case. A case depends only on the reader, the seed and its number. ``--keep`` writes the
+cases that failed, or, with ``--all``, every case. Prints a JSON line for each reader; the exit code is 1 if any case failed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MEMORY_BYTES, PROCESSOR_SECONDS = 500 << 20, 5
 CASES_OF_A_PROCESS = 1000
 LONGEST_MESSAGE = 2000
 
-# --- The files that mutations begin with -------------------------------------------------------------------------------------------------
+# --- Valid files to be mutated -----------------------------------------------------------------------------------------------------------
 
 
 def _term(accession: str, value: object = "", unit: str = "") -> str:
@@ -123,7 +123,7 @@ def _mzxml() -> list[bytes]:
 
 
 def _reporter_mzml() -> list[bytes]:
-    """Spectra of MS2 with noise in each of its forms, and of MS3 made from them."""
+    """Return a file with MS2 spectra, whose noise is stored in each of three forms, and MS3 spectra made from them."""
     at = np.linspace(100.0, 900.0, 7)
     forms = [
         [("MS:1002743", at), ("MS:1002744", np.sqrt(at)), ("MS:1002745", np.ones(7))],
@@ -236,11 +236,11 @@ def _binary_cif() -> list[bytes]:
     return [examples.as_binary_cif(examples.atoms_of(examples.helix(8)), 5)]
 
 
-# --- What they have to become ------------------------------------------------------------------------------------------------------------
+# --- Functions that read and check files -------------------------------------------------------------------------------------------------
 
 
 def _read_reporters(path: Path, chance: random.Random) -> int:
-    """Read reporter ions of MS2 and of MS3 where there is some, with their noise, and check what the reader promises."""
+    """Read reporter ions of MS2, and of MS3 if present, with their noise, and check the reader's guarantees."""
     low = chance.choice([0.0, 100.0, 500.0])
     second = read_reporter_regions(path, low, 600.0)
     levels = [second]
@@ -259,7 +259,7 @@ def _read_reporters(path: Path, chance: random.Random) -> int:
 
 
 def _read_spectra(path: Path, chance: random.Random) -> int:
-    """Read a file of spectra, and check what its reader promises."""
+    """Read a file of spectra, and check the reader's guarantees."""
     strict = chance.random() < 0.5
     spectra = read_spectra([path], strict=strict, threads=1)
     offsets, n = spectra.offsets, len(spectra)
@@ -294,7 +294,7 @@ def _read_proteins(path: Path, chance: random.Random) -> int:
 
 
 def _read_results(path: Path, chance: random.Random) -> int:
-    """Read results of a search engine and make the tables of a run of them."""
+    """Read results of a search engine, and convert them to the tables of a run."""
     from proteoscope.engine.chemistry.enzymes import enzyme
     from proteoscope.engine.imported.parameters import ImportParameters
     from proteoscope.engine.imported.reading import read_identifications
@@ -822,12 +822,12 @@ _RUNS = (
 
 @cache
 def beginnings(reader: Reader) -> tuple[bytes, ...]:
-    """The reader's files, made once: some take longer to make than to read."""
+    """Return the valid files of a reader; they are cached, since some take longer to create than to read."""
     return tuple(reader.files())
 
 
 def mutated(reader: Reader, chance: random.Random, *, of_structure: bool) -> bytes:
-    """One of the reader's files with one to five changes, of its bytes or of its structure, now and then packed."""
+    """Return one of the reader's files with one to five changes of its bytes or of its structure; a few files are compressed too."""
     content = chance.choice(beginnings(reader))
     mutations = _MUTATIONS_OF_STRUCTURE if of_structure else _MUTATIONS_OF_BYTES
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5))):
@@ -840,10 +840,10 @@ def mutated(reader: Reader, chance: random.Random, *, of_structure: bool) -> byt
 
 
 def _flooded(content: bytes, reader: Reader, chance: random.Random) -> bytes:
-    """Repeat a word or run in the file up to the largest size: a scan that restarts at each becomes slow."""
+    """Repeat a word in the file up to the largest size, which slows a parser that restarts its scan at each repetition."""
     word = chance.choice(reader.words + _RUNS)
     at = chance.choice([match.end() for match in reader.segments.finditer(content[:50_000])] or [0])
-    # At the end, nothing closes what was begun.
+    # At the end of the file, the repeated words are never closed.
     at = chance.choice((at, len(content)))
     flood = word * ((reader.largest - len(content)) // len(word))
     return content[:at] + flood + (content[at:] if chance.random() < 0.5 else b"")
@@ -948,7 +948,7 @@ def _change_attribute(content: bytes, reader: Reader, chance: random.Random) -> 
 
 
 def _change_array(content: bytes, reader: Reader, chance: random.Random) -> bytes:
-    """Change the numbers within base64 and zlib, so that what is broken lies deeper than the text."""
+    """Change numbers of an array below its base64 and zlib encodings, so that the encodings themselves stay valid."""
     arrays = list(_BASE64.finditer(content[:100_000]))
     if not arrays:
         return _change_number(content, reader, chance)
@@ -984,7 +984,7 @@ def _odd_numbers(data: bytes, reader: Reader, chance: random.Random) -> bytes:
 
 
 def _swallow(content: bytes, reader: Reader, chance: random.Random) -> bytes:
-    """The file within itself, or before itself: roots and headers come a second time."""
+    """Insert one of the reader's files into the file, so that root elements and headers occur twice."""
     at = _place(content, chance)
     other = chance.choice(beginnings(reader))
     return content[:at] + other + content[at:]
@@ -1016,7 +1016,7 @@ _MUTATIONS_OF_STRUCTURE: tuple[_Mutation, ...] = (
 
 
 def _gzipped(content: bytes, character: bytes, n: int, level: int = 9) -> bytes:
-    """Return a gzip file that ends with a character `n` times; equal blocks are compressed once, which is far faster."""
+    """Return a gzip file of the content and `n` repetitions of a character; a block of these is compressed once, which is far faster."""
     if not n:
         return gzip.compress(content, level, mtime=0)
     packer = zlib.compressobj(level, zlib.DEFLATED, 31)
@@ -1031,7 +1031,7 @@ def _gzipped(content: bytes, character: bytes, n: int, level: int = 9) -> bytes:
 
 
 def _packed(content: bytes, chance: random.Random) -> bytes:
-    """Return the file under gzip, valid or corrupt."""
+    """Return the file as valid or corrupt gzip."""
     character, n = (chance.choice(_RUNS)[:1], 10 ** chance.choice((6, 7, 8))) if chance.random() < 0.05 else (b"", 0)
     packed = _gzipped(content, character, n, chance.choice((1, 6, 9)))
     match chance.randrange(8):
@@ -1058,7 +1058,7 @@ def _packed(content: bytes, chance: random.Random) -> bytes:
             return packed
 
 
-# --- Running them ------------------------------------------------------------------------------------------------------------------------
+# --- Running the cases -------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -1072,7 +1072,7 @@ class Outcome:
 
 
 def case(name: str, seed: int, number: int) -> tuple[bytes, random.Random]:
-    """Return the content of a case, and the random numbers for reading it: of seven, five change bytes and two the structure."""
+    """Return the content of a case and the generator for reading it. Of seven cases, five change bytes and two change the structure."""
     chance = random.Random(f"{name} {seed} {number}")
     return mutated(READERS[name], chance, of_structure=number % 7 >= 5), chance
 
@@ -1090,12 +1090,12 @@ def examine(name: str, n_cases: int, seed: int, first: int = 0) -> Outcome:
 
 
 def read_beginnings(name: str) -> None:
-    """Read the unchanged files, so that modules are loaded and kernels compiled before processes are forked."""
+    """Read the unchanged files, to load modules and compile kernels before processes are forked."""
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=IN_MEMORY) as folder:
         path = Path(folder, "case")
         for content in beginnings(READERS[name]):
             path.write_bytes(content)
-            # By their first random number, some readers take one of two ways.
+            # Some readers have two modes and select one by their first random number.
             for seed in (0, 1):
                 READERS[name].read(path, random.Random(seed))
     for thread in threading.enumerate():
@@ -1104,7 +1104,7 @@ def read_beginnings(name: str) -> None:
 
 
 def _in_a_process(name: str, seed: int, numbers: range, folder: Path, outcome: Outcome) -> int:
-    """Read cases in another process until they are done or it dies; return the number of the next case."""
+    """Read cases in another process until all are done or the process dies; return the number of the next case."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -1147,9 +1147,9 @@ def _lines_of_cases(name: str, seed: int, numbers: range, folder: Path) -> Itera
 
 
 def limit_memory(n_bytes: int = MEMORY_BYTES) -> None:
-    """Let this process, which was just made, take so much memory above what it has, and turn warnings into errors."""
+    """Limit this new process to `n_bytes` of memory more than it has now, and turn warnings into errors."""
     warnings.simplefilter("error")
-    # Address space is what is limited: heaps and stacks of threads claim far more of it than they use.
+    # The limit applies to address space; heaps and stacks of threads reserve far more of it than they use.
     os.environ.pop("MALLOC_ARENA_MAX", None)
     limit_retained_memory()
     threading.stack_size(1 << 20)
@@ -1158,14 +1158,14 @@ def limit_memory(n_bytes: int = MEMORY_BYTES) -> None:
 
 
 def limit_time() -> None:
-    """Let this process take no more seconds of the processor than it may for one file, from now on."""
+    """Limit the CPU time of this process, from now on, to that of one file."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + PROCESSOR_SECONDS, hard))
 
 
 def read_case(reader: Reader, path: Path, chance: random.Random) -> tuple[str, str]:
-    """Read a file: ``read``, ``refused`` with the message, or ``failed`` with what happened."""
+    """Read a file, and return ``read``, ``refused`` with the message, or ``failed`` with the reason."""
     try:
         reader.read(path, chance)
     except ProteoscopeError as error:
@@ -1179,7 +1179,7 @@ def read_case(reader: Reader, path: Path, chance: random.Random) -> tuple[str, s
 
 
 def main() -> int:
-    """Read the command line and do it; 1 where a case failed."""
+    """Run from the command line; return 1 if a case failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reader", choices=READERS, action="append", help="may be given several times; all when not given")
     parser.add_argument("--cases", type=int, default=500, help="for each reader (default: %(default)s)")

@@ -200,7 +200,7 @@ def corrupt(path: Path, chance: random.Random) -> str:
     table = pq.read_table(path)
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
         way = chance.choice(CHANGES)
-        with suppress(pa.ArrowException, IndexError, ValueError, TypeError):  # of a table that was corrupted before
+        with suppress(pa.ArrowException, IndexError, ValueError, TypeError):  # the table may have been corrupted before
             table = way(table, chance)
             reported.append(way.__name__.strip("_"))
     content = io.BytesIO()

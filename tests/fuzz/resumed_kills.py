@@ -2,10 +2,9 @@
 
     python -m tests.fuzz.resumed_kills [KILLS] [--seed SEED] [--kinds identify align ...] [--data FOLDER]
 
-Each run is ended after a random time, some also while they are resumed, and resumed with another number of threads; a run without a
-checkpoint is started again. There is an undisturbed run of every kind, whose tables must be the same to the byte. `--data` names the
-folder of the real data that may not ship, without which there are no libraries, structures, modified peptides, explained spectra and
-quantities.
+Each run is ended after a random time and resumed with another number of threads; some are ended again while resuming. A run without a
+checkpoint is started again. The tables must be byte-identical to those of an undisturbed run of the same kind. `--data` is the folder of
+the real data, which may not ship; without it, libraries, structures, modified peptides, explained spectra and quantities are not tested.
 """
 
 from __future__ import annotations
@@ -193,7 +192,7 @@ def run(
         Numbers of kills `at work`, before a run had ended, of kills of runs that were being `resumed`, and of `resumptions`; the same for
         each kind, as ``identify: at work``.
     """
-    os.environ[VARIABLE] = str(folder / "cache")  # has the checkpoints
+    os.environ[VARIABLE] = str(folder / "cache")  # the cache has the checkpoints
     chance, of_kinds = random.Random(seed), cases(folder, data, database)
     places = [
         Place(folder, kind, arguments, before(kind, data), is_timed_again=is_timed_again)

@@ -183,7 +183,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
-    """Kill `n` builds, each of a database that has just lost a file, and return how many were at work then."""
+    """Kill `n` builds, each of a database that has just lost a file, and return how many were still running then."""
     chance, n_at_work = random.Random(seed), 0
     files, database = structures(folder / "files", n_files), folder / "database"
     prepare("structure-database")
@@ -192,7 +192,7 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
     assert done.returncode == 0, done.stderr
     seconds = time.monotonic() - began
     before: tuple[object, ...] | None = None
-    alone = dict[int, tuple[object, ...]]()  # by the number of files; each time another file is missing
+    alone = dict[int, tuple[object, ...]]()  # content of an undisturbed build by number of files; each time another file is missing
     for number in range(n):
         if number % 3 == 1:
             next(path for path in files.iterdir() if path.suffix == ".pdb").unlink()

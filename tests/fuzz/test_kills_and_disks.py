@@ -57,4 +57,4 @@ def test_resumed_runs_of_all_types_have_the_tables_of_uninterrupted_runs(tmp_pat
 @pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
 def test_hundred_killed_workers_do_not_change_the_results():
     _, hits = workers.fuzz(100, seed=9)
-    assert hits >= 30  # at work on a partition; the others hit an idle worker
+    assert hits >= 30  # these kills interrupted a partition; other workers were idle

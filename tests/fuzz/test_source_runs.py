@@ -74,7 +74,7 @@ def test_quantify_opens_no_pipe_listed_by_a_forged_run(identified_sample: Path, 
 
 
 def test_files_of_run_stops_if_a_run_is_recorded_as_its_own_source(identified_sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two thousand rows of runs; one names itself as its source."""
+    """Check a project with two thousand runs; one is recorded as its own source."""
     from proteoscope.engine.quantification.identified import files_of_run
 
     record = Project.open(identified_sample).record("identify-0001")

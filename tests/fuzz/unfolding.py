@@ -209,7 +209,7 @@ _COMPUTED = (
 
 
 def _column(name: str, text: str, n: int) -> dict[str, object]:
-    """Return a column of n times one text: its numbers are one run."""
+    """Return a column with one text n times; its indices are a single run of the run-length encoding."""
     run = [{"kind": "RunLength", "srcType": 3, "srcSize": n}, {"kind": "ByteArray", "type": 3}]
     encoding = {
         "kind": "StringArray",

@@ -6,7 +6,7 @@ Workers are those that a search starts (``local``), those of a scheduler with th
 installed and started for this as root (``slurm``). The computations are a workload of 600 items, which sleeps and needs no CPU, so that
 many runs fit on a small machine, and in turn a sequence search of synthetic proteins. During each run, random workers are killed (SIGKILL)
 after random times. Rows must be those of the plain definition, or of the CPU. Prints a line for each run, and at the end the number of
-kills that hit a partition.
+kills that interrupted a partition.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def fuzz(
     Returns
     -------
     tuple
-        Number of runs, and of kills that hit a partition.
+        Number of runs, and of kills that interrupted a partition.
 
     Raises
     ------

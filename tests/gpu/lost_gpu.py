@@ -2,8 +2,9 @@
 
     python -m tests.gpu.lost_gpu sparse|dense
 
-test_scoring_on_gpu.py runs this in a process of its own, because the process loses the GPU. A trap is planted in the kernel for sparse or
-dense mass windows, for the heavier half of the queries. Prints the messages to the user, and whether the hits are those of the CPU.
+test_scoring_on_gpu.py runs this in a process of its own, because the process loses the GPU. The kernel for sparse or dense
+mass windows is changed to execute a trap instruction for the heavier half of the queries. Prints the messages to the user, and whether the
+hits are those of the CPU.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ _wait_until = QtBot.waitUntil
 
 
 def _wait_until_soon(qtbot: QtBot, callback: Callable[[], bool | None], *, timeout: int = _PATIENCE_MS) -> None:
-    """Wait as pytest-qt does, but check every millisecond at first, since most conditions hold soon; it checks every ten."""
+    """Wait like pytest-qt, which checks every ten milliseconds, but check every millisecond at first, since most conditions hold soon."""
     pauses, attributes = chain(repeat(1, 20), repeat(10)), vars(qtbot)
-    outer = attributes.get("wait")  # a condition may wait itself
+    outer = attributes.get("wait")  # the condition itself may wait
     attributes["wait"] = lambda _: QtBot.wait(qtbot, next(pauses))
     try:
         _wait_until(qtbot, callback, timeout=timeout)
@@ -116,7 +116,7 @@ _MODULES_AT_ONCE = 12
 
 
 def _timers_in_sight() -> list[QTimer]:
-    """Return the timers known to Python's collector. Types are checked first, which is fast: most tests leave none."""
+    """Return the timers known to Python's garbage collector. Types are checked first, which is fast, since most tests leave none."""
     from PySide6.QtCore import QTimer
 
     objects = gc.get_objects()
@@ -164,9 +164,9 @@ def old_timers(qapp: QApplication) -> Iterator[OldTimers]:
 
 @pytest.fixture(scope="module", autouse=True)
 def old_objects(old_timers: OldTimers) -> Iterator[None]:
-    """Exclude objects from before a test from its garbage collection, which would take most of the time of a short test.
+    """Exclude older objects from garbage collection during a test, since it would take most of the time of a short test.
 
-    Their garbage is collected after some modules."""
+    Garbage among them is collected after some modules."""
     old_timers.freeze()
     yield
     old_timers.end_module()
@@ -193,12 +193,12 @@ def check_leaks(qapp: QApplication, old_timers: OldTimers, fixtures: dict[str, o
     # pytest would retain the windows made by fixtures, and everything that they own.
     fixtures.clear()
     deadline = time.monotonic() + _SECONDS_TO_END
-    for n_looks in count():
+    for n_checks in count():
         qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         qapp.processEvents()
         leaked_threads = [thread.name for thread in set(threading.enumerate()) - threads if thread.is_alive()]
         # Threads of closed windows end soon. Until then, collecting garbage would take most of the time of a short test.
-        if leaked_threads and n_looks % 20 != 19:
+        if leaked_threads and n_checks % 20 != 19:
             time.sleep(0.005)
             continue
         gc.collect()

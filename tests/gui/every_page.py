@@ -48,7 +48,7 @@ class EveryPage:
     project_of : callable
         Returns the folder of a project with a finished run of a kind.
     settle : callable
-        Runs the event loop until a condition, passed as a function, does not hold any more.
+        Runs the event loop while a condition, passed as a function, holds.
     compared : Path or None
         Folder of a project with several identifications, which are compared.
     """
@@ -125,7 +125,7 @@ class EveryPage:
         folder : Path or None
             Folder of the project, if it is not the one for this kind.
         about : str
-            Name of the results, to distinguish them from others of this kind.
+            Name of the page, to distinguish it from others of this kind.
         """
         window, name = self._window, "-".join(filter(None, ("results", kind, about)))
         self._open(kind, folder)

@@ -110,7 +110,7 @@ def cut_titles(top: QWidget) -> list[str]:
             choice.isVisible()
             and not choice.toolTip()
             and not isinstance(choice, ChoiceBox)
-            and choice.objectName() != "lookInCombo"  # of the file dialog of Qt, a path of any length
+            and choice.objectName() != "lookInCombo"  # a path of any length in Qt's file dialog
             and choice.fontMetrics().horizontalAdvance(choice.currentText()) > space
         ):
             problems.append(f"choice {choice.currentText()}: {choice.size()}")

@@ -198,7 +198,7 @@ class SharedView(Generic[View]):
             elif isinstance(field, QAbstractButton):
                 field.click()
         if any(begin[name][3] and panel.scope_text not in ("", begin[name][3]) for name, panel in view.panels.items()):
-            # It belongs to the selection above and returns with it.
+            # The rows listed depend on the selection in the list above, which is cleared.
             for panel in view.panels.values():
                 panel.clear_choice()
         for name, panel in view.panels.items():

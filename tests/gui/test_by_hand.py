@@ -16,7 +16,7 @@ from tests.gui.x_events import Hand, wait_until_still, wait_until_still_in_form
 
 
 def click_into(editor: QWidget, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    """Click into a field of the form once it is visible and at rest."""
+    """Click into a field of the form once it is visible and no longer moves."""
     box = editor.focusProxy() or editor
     wait_until_still_in_form(box, window, qtbot)
     hand.click(box, QPoint(8, box.height() // 2))

@@ -26,7 +26,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def settled(widget: QLineEdit | QComboBox, qtbot: QtBot) -> None:
-    """Wait until a widget of a dialog is at rest."""
+    """Wait until a widget of a dialog no longer moves."""
     wait_until_still(lambda: widget.mapToGlobal(QPoint()) if widget.isVisible() else None, qtbot)
 
 
@@ -84,7 +84,7 @@ def test_evidence_is_exported_in_all_formats_by_mouse_and_keyboard(
     run = next(run.id for run in project.runs() if run.kind == "evidence")
 
     def exported(format: str, target: Path) -> None:
-        with qtbot.waitActive(window):  # There is no window manager that would do it.
+        with qtbot.waitActive(window):  # There is no window manager that would give the window the focus again.
             window.activateWindow()
         hand.press("ctrl", "shift", "e")
         qtbot.waitUntil(lambda: view.findChild(QFileDialog) is not None)

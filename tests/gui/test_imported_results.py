@@ -41,7 +41,7 @@ def test_dropped_results_are_imported_with_scores_of_their_search_engine(importe
     assert sorted(shown(imported.psms, "peptide")) == sorted(psm.text for psm in accepted)
     assert sorted(shown(imported.psms, "score_e_value")) == sorted(psm.e_value for psm in accepted)
     names = {column.name for column in imported.psms.model.columns}
-    assert "score_e_value" in names and "score_xcorr" not in names  # This is missing in this file.
+    assert "score_e_value" in names and "score_xcorr" not in names  # The file has no XCorr.
     assert "q-values of PSMs: those of the file" in imported.header.message
     assert imported.spectrum.isVisible()
 

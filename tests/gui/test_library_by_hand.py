@@ -14,7 +14,7 @@ from proteoscope.gui.window import MainWindow
 from tests.engine.library_search.test_search import compound_entries, files
 from tests.gui.result_views import corner_texts, cut_off, overlapping, settle, shown
 from tests.gui.test_libraries import shot
-from tests.gui.x_events import Hand, why_no_hand
+from tests.gui.x_events import Hand, x_events_problem
 
 __all__ = ["files"]
 
@@ -22,8 +22,8 @@ __all__ = ["files"]
 @pytest.fixture
 def results(files: tuple[Path, Path], window: MainWindow, tmp_path: Path, qtbot: QtBot) -> MainWindow:
     """Results of an open search of peptides, some of them oxidised, and of compounds."""
-    if why_no_hand():
-        pytest.skip(why_no_hand())
+    if x_events_problem():
+        pytest.skip(x_events_problem())
     run, library = files
     entries, spectra = compound_entries(3)
     fields = "InChIKey: WQZGKKKJIJFFOK-GASJEMHNSA-N\nFormula: C6H12O6\nPrecursor_type"
@@ -41,7 +41,7 @@ def results(files: tuple[Path, Path], window: MainWindow, tmp_path: Path, qtbot:
 
 
 def click_into_row(hand: Hand, panel: TablePanel, row: int, qtbot: QtBot) -> None:
-    """Click on a row once it is visible and at rest."""
+    """Click on a row once it is visible and no longer moves."""
     view, places = panel.view, list[QPoint]()
 
     def is_at_rest() -> bool:

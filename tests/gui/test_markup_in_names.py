@@ -109,7 +109,7 @@ def test_tooltips_of_hits_and_bars_show_names_like_html_as_text(qtbot: QtBot) ->
 
 
 @pytest.mark.parametrize("name", [MARKUP, "&lt;b&gt;x", "a & b", "plain"])
-def test_tip_text_shows_entities_and_tags_as_text(name: str, qtbot: QtBot) -> None:
+def test_tip_text_escapes_entities_and_tags(name: str, qtbot: QtBot) -> None:
     shown = QLabel(tip_text(name))
     qtbot.addWidget(shown)
     document = QTextDocument()

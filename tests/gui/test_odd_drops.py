@@ -239,7 +239,7 @@ def test_window_opens_with_invalid_values_in_the_settings_file(
 ) -> None:
     with CallCount() as usual:
         first = make_window()
-    first.close()  # which writes its own settings
+    first.close()  # closing the window writes its settings
     settings_path.rename(settings_path.with_name("settings.json"))
     with Stalls() as stalls:
         window = make_window()

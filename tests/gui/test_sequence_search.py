@@ -357,7 +357,7 @@ def test_inspection_counts_only_a_part_of_a_large_fasta_file(tmp_path: Path, end
         ("M" * 5_000_001, "too long to paste"),
     ],
 )
-def test_read_pasted_reports_text_that_is_not_fasta(text: str, problem: str) -> None:
+def test_pasted_text_that_is_not_fasta_is_reported(text: str, problem: str) -> None:
     assert problem in read_pasted(text).problem
 
 

@@ -76,7 +76,7 @@ def test_high_contrast_palette_has_contrast_7(theme: Theme, qtbot: QtBot) -> Non
                 if kind and role.Window in (text, surface):
                     continue  # Fusion draws frames in this colour.
                 if kind == "QScrollBar" and surface == role.Button:
-                    continue  # It has no text.
+                    continue  # This role has no text.
                 names = palette.color(state, text).name(), palette.color(state, surface).name()
                 if state == group.Disabled and surface == role.Highlight:
                     continue  # A disabled selection is text on the colour of outlines, which is tested below.

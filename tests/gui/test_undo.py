@@ -237,7 +237,7 @@ def test_undo_restores_a_title_even_if_an_earlier_edited_field_has_focus(
     hand.press("ctrl", "z")
     qtbot.waitUntil(lambda: project.note("identify-0002").title == "" and page.title.text() == first and page.isVisible())
     assert field.text() == "PEP"
-    # The older text is next, in its field.
+    # The next undo is that of the older text, in its field.
     qtbot.waitUntil(lambda: not window.run_actions.is_busy)
     clicked(page.results_button, hand, qtbot)
     qtbot.waitUntil(lambda: window.pages.currentWidget() is results)

@@ -183,7 +183,7 @@ def test_file_of_wrong_type_is_marked_in_its_file_list(filled: MainWindow, datab
     form.file_lists["spectra"].add([database])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].frame.is_wrong)
     assert "protein databases" in form.file_lists["spectra"].message.text()
-    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # This is after all files are inspected.
+    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # At this point all files are inspected.
     form.file_lists["spectra"].lines.item(1).setSelected(True)
     click(form.file_lists["spectra"].remove_button)
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -438,7 +438,7 @@ def test_real_search_can_be_cancelled_midway(
     window: MainWindow, sample_data: Path, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra = sample_data / "BSA1.mzML.gz"
-    # It uses all proteins of the sample, so that it does not finish before it is cancelled.
+    # The search uses all proteins of the sample, so that it does not finish before it is cancelled.
     fill(window, spectra, sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", tmp_path / "project", qtbot)
     n_late, check = [0], Progress.check
 

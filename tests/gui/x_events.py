@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Place = TypeVar("Place")
 
-__all__ = ["Hand", "at_hand", "has_file_dialog", "named_in_dialog", "wait_until_still", "wait_until_still_in_form", "why_no_hand"]
+__all__ = ["Hand", "at_hand", "has_file_dialog", "named_in_dialog", "wait_until_still", "wait_until_still_in_form", "x_events_problem"]
 
 _LEFT, _RIGHT = 1, 3
 _KEYS = {
@@ -44,10 +44,10 @@ _KEYS = {
 """Keysyms by their names; characters have their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'
 _POLL_MS = 30
-_SAME = 10  # Number of equal positions that count as at rest.
+_SAME = 10  # Number of consecutive equal positions after which a widget counts as still.
 
 
-def why_no_hand() -> str:
+def x_events_problem() -> str:
     """Return why X events are unavailable, or an empty text."""
     if QApplication.platformName() != "xcb":
         return "the window is not on an X display"
@@ -55,9 +55,9 @@ def why_no_hand() -> str:
 
 
 def at_hand(window: QWidget, qtbot: QtBot) -> None:
-    """Place a window so that all of its 1280 x 800 pixels are reachable, or skip the test without X events."""
-    if why_no_hand():
-        pytest.skip(why_no_hand())
+    """Move a window so that all of its 1280 x 800 pixels are on the screen; skip the test without X events."""
+    if x_events_problem():
+        pytest.skip(x_events_problem())
     with qtbot.waitActive(window):
         window.move(0, 0)
         window.resize(1280, 800)
@@ -65,7 +65,7 @@ def at_hand(window: QWidget, qtbot: QtBot) -> None:
 
 
 def wait_until_still(place: Callable[[], Place | None], qtbot: QtBot) -> None:
-    """Wait until the position of the next click has been unchanged for a while; `place` returns None while the widget is not visible."""
+    """Wait until the position of the next click is unchanged for a while; `place` returns None while the widget is not visible."""
     places: list[Place | None] = []
 
     def is_still() -> bool:
@@ -76,7 +76,7 @@ def wait_until_still(place: Callable[[], Place | None], qtbot: QtBot) -> None:
 
 
 def wait_until_still_in_form(widget: QWidget, window: MainWindow, qtbot: QtBot) -> None:
-    """Scroll to a widget of the form and wait until it is at rest."""
+    """Scroll to a widget of the form and wait until it no longer moves."""
 
     def place() -> QPoint | None:
         window.form.scroll_area.ensureWidgetVisible(widget)
@@ -87,7 +87,7 @@ def wait_until_still_in_form(widget: QWidget, window: MainWindow, qtbot: QtBot) 
 
 
 def has_file_dialog() -> bool:
-    """Return True if a file dialog takes keys."""
+    """Return True if a file dialog accepts key events."""
     dialog = QApplication.activeModalWidget()
     return isinstance(dialog, QFileDialog) and dialog.isActiveWindow() and isinstance(QApplication.focusWidget(), QWidget)
 

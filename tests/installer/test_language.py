@@ -11,7 +11,7 @@ from installer.language import Rules, check, findings_of_file, main, read_rules
 
 
 def words_in(name: str, text: str) -> list[tuple[int, str]]:
-    """Line and words of each finding in a text."""
+    """Return the line and the words of each finding in a text."""
     return sorted((finding.line, finding.words) for finding in findings_of_file(read_rules(), name, text))
 
 

@@ -30,7 +30,7 @@ def named(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text of the window without the mark of its key and the dots for a dialog."""
+    """Return a text of the window without the ``&`` of its shortcut and the ``…`` of a dialog."""
     return text.replace("&", "").rstrip("….").strip()
 
 

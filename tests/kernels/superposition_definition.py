@@ -11,7 +11,7 @@ __all__ = ["bent_chains", "tm_score"]
 
 Coordinates = NDArray[np.float64]
 ROUNDS, HOPELESS_ROUNDS, HOPELESS = 20, 2, 0.9  # TM-score makes 20 iterations
-_MAXIMUM_SEGMENTS = 16  # all that run together
+_MAXIMUM_SEGMENTS = 16  # number of segments that run together
 
 
 def bent_chains(seed: int) -> tuple[Coordinates, Coordinates]:
@@ -26,7 +26,7 @@ def bent_chains(seed: int) -> tuple[Coordinates, Coordinates]:
 
 
 def tm_score(x: Coordinates, y: Coordinates) -> float:
-    """Return the TM-score, divided by n, of n pairs; the search is repeated with the pairs that are near after the first."""
+    """Return the TM-score of n pairs, normalised by n; the search is repeated with the pairs that are near after the first search."""
     n = len(x)
     scale = 1.24 * np.cbrt(n - 15) - 1.8
     near = min(8.0, max(4.5, scale))

@@ -59,7 +59,7 @@ llvm.get_host_cpu_features = lambda: features() | dict.fromkeys(sys.argv[1:], Fa
 
 
 def plain_score(query, subject, scores, opening, extending):
-    """Best local score, cell by cell."""
+    """Compute the best local score, cell by cell."""
     h = [[0] * (len(subject) + 1) for _ in range(len(query) + 1)]
     e = [[-(10**9)] * (len(subject) + 1) for _ in range(len(query) + 1)]
     f = [[-(10**9)] * (len(subject) + 1) for _ in range(len(query) + 1)]
@@ -74,7 +74,7 @@ def plain_score(query, subject, scores, opening, extending):
 
 
 def lane_scores(query, subjects, scores, opening, extending, bits, *, blocks_a_call=10**9, n_lanes_used=3):
-    """Scores of `subjects`, put one after the other into a few lanes, so that lanes hold several and others none."""
+    """Score `subjects` in a few lanes; some lanes hold several subjects one after the other, and others none."""
     dtype = np.dtype(f"int{bits}")
     lanes, costs = lane_count(bits), Substitution(scores, opening - extending, extending)
     filled = [0] * n_lanes_used
@@ -315,7 +315,7 @@ def test_alignment_search_makes_short_kernel_calls_and_none_after_close(n_subjec
         begun.set()
         may_end.wait()
 
-    # Nothing is computed: each call notes its number of cells.
+    # Nothing is computed: each call only records its number of cells.
     monkeypatch.setattr(alignment, "score_lanes", score_lanes)
     monkeypatch.setattr(alignment, "score_rows", score_rows)
     codes = np.random.default_rng(1).integers(0, 20, 35_000).astype(np.int8)

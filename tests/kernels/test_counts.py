@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compile
 
 
 def reset_counts(gpu: ShimGpu) -> ShimGpu:
-    """A GPU with all counts at zero."""
+    """Set all counts of a GPU to zero, and return the GPU."""
     gpu.operations = gpu.bytes_in = gpu.bytes_out = gpu.transfers = gpu.shared_bytes = 0
     return gpu
 
@@ -65,7 +65,7 @@ def test_predicted_work_of_single_spectra_equals_counted_work(score):
         with_heights=score == XCORR,
         shared_bytes=gpu.shared_bytes,
     )
-    gpu.bytes_in -= 2 * scalars + 8 * n  # without the counting of the candidates, and the settings
+    gpu.bytes_in -= 2 * scalars + 8 * n  # without the settings and the counting of candidates
     gpu.bytes_out -= 8 * n
     gpu.transfers -= 4
     assert_moved(gpu, work)
@@ -77,15 +77,15 @@ def test_predicted_work_of_single_spectra_equals_counted_work(score):
 
 def candidates_by_length(spectra, queries, peptides, modifications, how, charges):
     """Count the look-ups in bit tables for the unmodified peptides of the windows of each query."""
-    looks = 0
+    n_lookups = 0
     for q in range(len(queries.mass)):
         chosen = np.zeros(len(peptides.mass), bool)
         for error, least in zip(how.isotope_errors, how.isotope_minimum_mass, strict=True):
             if queries.mass[q] >= least and spectra.offsets[queries.spectrum[q] + 1] > spectra.offsets[queries.spectrum[q]]:
                 observed = queries.mass[q] - error * how.isotope_spacing
                 chosen |= np.abs(peptides.mass - observed) <= how.precursor_absolute + how.precursor_relative * observed
-        looks += int(2 * charges[q] * (peptides.length[chosen].astype(int) - 1).sum())
-    return looks
+        n_lookups += int(2 * charges[q] * (peptides.length[chosen].astype(int) - 1).sum())
+    return n_lookups
 
 
 def test_predicted_transfers_of_query_tiles_equal_counted_transfers():
@@ -177,7 +177,7 @@ def test_predicted_work_of_digestion_equals_counted_work():
     assert work.rounds == gpu.n_launches
 
 
-def test_total_of_operation_counts_adds_several_tasks():
+def test_total_of_operation_counts_is_the_sum_over_tasks():
     operations = counts.OperationCounts(1, 10, 3, 5, 7, 400, 2)
     assert counts.total(operations, operations._replace(shared_bytes=100)) == counts.OperationCounts(2, 20, 6, 10, 14, 400, 4)
 

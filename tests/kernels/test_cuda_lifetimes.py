@@ -36,7 +36,7 @@ from tests.shim.vector_inputs import random_vectors, windows
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
 
-FEW_BYTES = 1000  # which every GPU has
+FEW_BYTES = 1000  # every GPU has as much memory
 
 
 @pytest.fixture(scope="module", autouse=True)

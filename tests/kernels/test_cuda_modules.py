@@ -1,4 +1,4 @@
-"""A GPU compiles each kernel once, and errors of CuPy become errors of this program. A substitute for CuPy is the device."""
+"""A GPU compiles each kernel once, and errors of CuPy become errors of this program. A substitute replaces CuPy."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def exhaustive_hits(inputs: Inputs, *, n_hits: int = 5, slots: int = 3) -> HitAr
 
 
 def assert_same(actual: HitArrays, expected: HitArrays) -> None:
-    """Check for the same hits in the same order with the same scores; histograms may differ for scores on a bin border."""
+    """Check that hits, their order and scores are equal; histograms may differ by scores on a bin border."""
     for name in ("n_candidates", "peptide", "score", "isotope_error", "site", "modification"):
         np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name), name)
     assert np.all(actual.histogram >= 0)

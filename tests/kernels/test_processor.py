@@ -1,4 +1,4 @@
-"""The CPU as a device: concurrent partitions, progress, and threads that end when the run is closed."""
+"""The CPU as a device: concurrent partitions, progress, and threads that end when a run is closed."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def query_residue(arrays: StructureArrays, i: int) -> StructureArrays:
 
 
 def lost(query: StructureArrays, chain: StructureArrays, rewards: Rewards, i: int, j: int) -> int:
-    """Lower the reward of a pair: a reward that is not positive subtracts from a certain one."""
+    """Return the reward of a pair; to get negative rewards too, 1000 is added before alignment and subtracted afterwards."""
     raised = rewards._replace(tables=rewards.tables + np.array([1000] + [0] * (len(rewards.tables) - 1))[:, None, None])
     return plain_score(query_residue(query, i), query_residue(chain, j), raised) - 1000
 

@@ -100,7 +100,7 @@ def test_vector_clusters_without_equal_similarities_equal_scipy(device, method):
 @on_each
 @pytest.mark.parametrize("minimum_neighbours", [2, 4, 9])
 def test_single_linkage_core_points_and_noise_equal_scikit_learn(device, minimum_neighbours):
-    from sklearn.cluster import DBSCAN  # which takes as long as many tests
+    from sklearn.cluster import DBSCAN  # the import takes as long as many tests
 
     vectors, ends = inputs(2, 300, 60.0, noise=0.8, empty=0.0)
     distances = 1.0 - np.maximum(plain_similarities(vectors, ends), 0.0)

@@ -12,7 +12,7 @@ __all__ = ["Entrapment", "accepted", "agreement", "entrapment", "with_q_values"]
 
 
 def with_q_values(matches: list[Match]) -> list[Match]:
-    """Return the matches with q = decoys / targets at or above the score, made monotone from below; equal scores count together."""
+    """Return the matches with q-values: decoys / targets at or above the score, made monotone from the lowest score; ties are one step."""
     ranked = sorted(matches, key=lambda match: -match.score)
     ratios, targets, decoys = [], 0, 0
     for match in ranked:

@@ -39,7 +39,7 @@ def test_other_programs_read_the_same_spectra_from_written_libraries(program, fo
     for i, (peptide, mz, intensity, precursor_mz) in enumerate(spectra):
         rows = slice(part.offsets[i], part.offsets[i + 1])
         assert re.sub(r"\[[^]]*\]|-", "", peptide) == f"{part.sequence[i]}/{part.charge[i]}"
-        if program == "mzspeclib" and not (format == "msp" and i % 3 == 2):  # it does not read the +8.0142 of this entry from an MSP
+        if program == "mzspeclib" and not (format == "msp" and i % 3 == 2):  # mzspeclib does not read the +8.0142 of this entry from MSP
             assert parse(peptide).mass == pytest.approx(part.mass[i], abs=1e-3)
         assert mz == pytest.approx(part.mz[rows].tolist(), abs=1e-9)
         assert intensity == pytest.approx(part.intensity[rows].tolist(), rel=1e-6)

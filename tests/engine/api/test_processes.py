@@ -1,4 +1,4 @@
-"""Scripts without a guard of the main module, and processes that are spawned."""
+"""Scripts without ``if __name__ == "__main__"``, and functions in spawned processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of `proteoscope`, and that it loads little."""
+"""The public names of the package `proteoscope`, and the few modules that its import loads."""
 
 from __future__ import annotations
 

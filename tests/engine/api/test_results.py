@@ -22,14 +22,14 @@ PROTEINS = resources.path("samples", "albumin_proteins.fasta.gz")
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[proteoscope.ImportedResults]:
-    """Comet's results of the sample, in a project."""
+    """Project with imported Comet results of the sample."""
     folder = tmp_path_factory.mktemp("api") / "project"
     with proteoscope.import_results(COMET, SPECTRA, PROTEINS, preset="low-resolution", out=folder) as result:
         yield result
 
 
 def stored(result: proteoscope.Result, name: str) -> pa.Table:
-    """Return a table as another program reads it."""
+    """Read a stored table with pyarrow."""
     return pyarrow.parquet.read_table(result.path / "results" / result.run_id / f"{name}.parquet")
 
 

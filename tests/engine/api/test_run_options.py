@@ -1,4 +1,4 @@
-"""Searches from Python name, replace and use runs as the command line does, and leave no half project."""
+"""Searches from Python name, reuse and replace runs like the command line, and leave no incomplete project."""
 
 from __future__ import annotations
 

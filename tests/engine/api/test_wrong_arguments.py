@@ -1,4 +1,4 @@
-"""Wrong arguments end in one sentence that names the argument."""
+"""A wrong argument raises an error of one sentence that names the argument."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from proteoscope.engine.chemistry.formulas import formula_mass
 from proteoscope.engine.chemistry.modifications import annotated_modification, annotated_names, unimod
 
 GROUPS = (
-    # Part of a name, and the atoms it adds.
+    # Part of a name, and the atoms that it adds.
     (r"dipyrrolyl", "C20H22N2O8"),
     (r"Diphthamide", "C7H14N2O"),
     (r"trimethyl", "C3H6"),

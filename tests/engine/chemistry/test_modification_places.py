@@ -1,4 +1,4 @@
-"""Modifications of terminal residues at the positions noted by the formats."""
+"""Modifications of terminal residues at the positions that the file formats give."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from proteoscope.engine.chemistry.noted_peptides import NotedModification, Noted
 @pytest.mark.parametrize(
     ("sequence", "name", "unimod_id", "at_terminus", "on_residue"),
     [
-        ("QAK", "Gln->pyro-Glu", 28, 0, 1),  # Only of an N-terminal glutamine.
+        ("QAK", "Gln->pyro-Glu", 28, 0, 1),  # Occurs only at an N-terminal glutamine.
         ("AAR", "Arg-loss", 1287, 4, 3),
     ],
 )
@@ -45,10 +45,10 @@ OXIDATION = SearchedModification("Oxidation", 15.994915, "M", at_front=False, at
         (NotedModification(0, "Acetyl"), "", "AAR", (), (), 0),  # Unimod lists termini and residues: the terminus comes first
         (NotedModification(0, "Acetyl"), "", "AAR", (0,), (), None),
         (NotedModification(0, "Amidated"), "", "AAR", (), (), 4),
-        (NotedModification(0, "", 15.99), "", "AMK", (), (OXIDATION,), 2),  # By its mass, within 0.01 dalton.
+        (NotedModification(0, "", 15.99), "", "AMK", (), (OXIDATION,), 2),  # Identified by its mass, within 0.01 dalton.
         (NotedModification(0, "", 15.98), "", "AMK", (), (OXIDATION,), None),
         (NotedModification(0, "Oxidation"), "", "MAM", (1,), (OXIDATION,), 3),
-        (NotedModification(0, "Oxidation"), "", "MAM", (), (OXIDATION,), None),  # Either one.
+        (NotedModification(0, "Oxidation"), "", "MAM", (), (OXIDATION,), None),  # Either modification is possible.
         (NotedModification(0, "Oxidation"), "K", "MAK", (), (OXIDATION,), 3),  # As named in the file.
         (NotedModification(0, "x", 1.0), "", "AAR", (), (SearchedModification("x", 1.0, "", at_front=False, at_back=True),), 4),
     ],

@@ -217,7 +217,7 @@ def test_unimod_search_combines_all_criteria() -> None:
 @pytest.mark.parametrize(
     ("name", "title"), [("UNIMOD:35", "Oxidation"), ("UNIMOD:4000000", None), ("Oxidation (M)", "Oxidation"), ("no such name", None)]
 )
-def test_find_unimod_entry_accepts_titles_and_numbers_else_returns_none(name: str, title: str | None) -> None:
+def test_find_unimod_entry_accepts_titles_and_numbers_or_returns_none(name: str, title: str | None) -> None:
     entry = find_unimod_entry(name)
     assert (entry.title if entry is not None else None) == title
 

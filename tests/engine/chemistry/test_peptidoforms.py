@@ -185,7 +185,7 @@ def test_write_many_peptidoforms_runs_few_lines_of_python_per_peptide() -> None:
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
 def test_peptidoform_parser_rejects_numbers_with_thousands_of_digits(text: str) -> None:
-    """Check numbers with more digits than Python converts, which are also too large for a double."""
+    """Check numbers with more digits than `int` converts, which are also too large for a double."""
     with pytest.raises(ParameterError) as caught:
         parse(text.format("9" * 5000))
     assert len(str(caught.value)) < 1000

@@ -1,4 +1,4 @@
-"""Trials of the error rate of explanations: spectra of peptides left out of the library that join another peptide are wrong."""
+"""Trials of the error rate of explanations: any explanation of a spectrum is wrong if its peptide was left out of the library."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Trial", "explained", "leave_out"]
 
 
 class Trial(NamedTuple):
-    """Rows at q <= 0.01, rows of left-out peptides among these, and rows of retained peptides that joined another sequence."""
+    """Rows at q <= 0.01, rows of left-out peptides among these, and rows of retained peptides that were assigned another sequence."""
 
     rows: int
     left_out: int

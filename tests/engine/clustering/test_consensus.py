@@ -35,7 +35,7 @@ def copies() -> Spectra:
 
 
 def dense_vectors(vectors: SpectrumVectors) -> list[np.ndarray]:
-    """Return the weights of each spectrum in all bins that any spectrum uses: the others add nothing to a product."""
+    """Return the weights of each spectrum in all bins that any spectrum uses; empty bins add nothing to a dot product."""
     used, columns = np.unique(vectors.arrays.bins, return_inverse=True)
     full = np.zeros((len(vectors.order), len(used)))
     for row, spectrum in enumerate(vectors.order.tolist()):
@@ -118,7 +118,7 @@ def test_spectra_without_peaks_are_not_clustered():
 
 
 def test_cluster_quality_equals_scikit_learn():
-    from sklearn.metrics import completeness_score, homogeneity_score  # which takes as long as many tests
+    from sklearn.metrics import completeness_score, homogeneity_score  # the import takes as long as many tests
 
     random = np.random.default_rng(1)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Explanations equal plain loops, shuffled spectra their definition, and the error rate holds for peptides left out."""
+"""Explanations equal plain loops, shuffled spectra equal their definition, and the error rate is correct for left-out peptides."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def identified_of(peptides: tuple[str, ...], rows: list[int], charge: int = 2) -
 
 @pytest.fixture(scope="module")
 def run() -> tuple[Spectra, Identified]:
-    """Return six identified spectra, and for each peptide two more: one isotope higher, and heavier by a phosphate."""
+    """Return six identified spectra, and two more of each peptide: one with the precursor an isotope higher, one with a phosphate."""
     random = np.random.default_rng(4)
     peaks, mz = [], []
     for peptide in PEPTIDES:

@@ -58,7 +58,7 @@ def matrix(vectors: VectorArrays, n_bins: int) -> csr_matrix:
 
 
 def by_scikit(values: Any, centroids: np.ndarray, rounds: int, tolerance: float = 0.0) -> Any:
-    from sklearn.cluster import KMeans  # which takes as long as many tests
+    from sklearn.cluster import KMeans  # the import takes as long as many tests
 
     return KMeans(len(centroids), init=centroids, n_init=1, max_iter=rounds, tol=tolerance, algorithm="lloyd").fit(values)
 
@@ -260,7 +260,7 @@ def test_k_means_clusters_are_equal_when_a_gpu_is_lost(sort, fails_at):
 
 @cache
 def clusters_of_one_device(sort):
-    """Return items and their clusters, for all runs on several GPUs."""
+    """Return items and their clusters by one device, with which runs on several GPUs are compared."""
     rng = np.random.default_rng(14)
     data = Points(rng.random((1500, 5))) if sort == "points" else Vectors(random_vectors(rng, 300, 80, classes=40), 80)
     return data, k_means(executor(threads=1), data, InitialCentroids(25, "random", 2), rounds=9)

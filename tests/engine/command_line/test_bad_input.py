@@ -284,7 +284,7 @@ def mounted(kind, options, folder):
 def identify_in_process(work, **options):
     """Identify in a separate process, which releases the disk at its end, with a database whose index takes megabytes.
 
-    A limit on the size of files would also truncate compiled modules, which Python would use as whole ones.
+    A limit on the size of files would also truncate compiled modules, which Python would then load as if they were complete.
     """
     residues = "".join("ACDEFGHILMNPQSTVWYKR"[i] for i in np.random.default_rng(2).integers(0, 20, 400_000))
     (work / "large.fasta").write_text("".join(f">P{i}\n{residues[i : i + 400]}\n" for i in range(0, len(residues), 400)))

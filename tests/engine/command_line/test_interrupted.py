@@ -1,6 +1,6 @@
 """Searches stopped by the user or by each other: finished results stay complete, and nothing half-written is left.
 
-Kills at any moment are those of `tests/fuzz/kills.py`.
+`tests/fuzz/kills.py` tests kills at any moment.
 """
 
 import os
@@ -150,7 +150,7 @@ def test_simultaneous_searches_leave_a_complete_project(tmp_path):
     arguments = ["identify", str(SPECTRA), "--database", str(few_proteins(tmp_path)), "--preset", "low-resolution"]
     processes = [started(*arguments, "--out", str(folder), "--quiet") for _ in range(2)]
     ended = [(process.communicate()[1], process.returncode) for process in processes]
-    # The second search waits shortly for the first, and then names it in an error.
+    # The second search waits briefly for the first, and then names it in an error.
     assert 0 in {code for _, code in ended}
     for errors, code in ended:
         assert code in (0, 2)
@@ -182,7 +182,7 @@ def test_project_in_use_is_reported_in_one_line(tmp_path, capsys):
 
 
 def test_peptide_index_is_reused_and_rebuilt_when_damaged(tmp_path, own_cache, monkeypatch):
-    leave_advice_out(monkeypatch)  # which builds indexes that are not cached
+    leave_advice_out(monkeypatch)  # the advice builds indexes that are not cached
     folder = tmp_path / "project"
 
     def stages_of_a_search():
@@ -232,7 +232,7 @@ def test_control_c_stops_compilation_of_kernels(tmp_path):
     (tmp_path / "cache").mkdir()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     process = started(*ARGUMENTS, "--out", str(tmp_path / "project"), env=environment)
-    # On a busy machine, the search for GPUs is announced before.
+    # On a busy machine, a line about the detection of GPUs comes first.
     assert any("Compiling" in line for line in process.stderr)
     time.sleep(1.0)
     n_compiled = len(list((tmp_path / "cache").rglob("*.nbc")))
@@ -251,7 +251,7 @@ def skip_where_ignored(number):
 
 @needs_signals
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_other_signals_during_imports_print_one_line(number, tmp_path):
+def test_sigterm_and_sighup_during_imports_print_one_line(number, tmp_path):
     skip_where_ignored(number)
     test_control_c_during_imports_prints_one_line("proteoscope", 30, tmp_path, number)
 

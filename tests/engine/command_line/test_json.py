@@ -75,7 +75,7 @@ COMMANDS = {
     "workers certificates": ("workers", "certificates", "--out", "certificates"),
 }
 KINDS = {search.kind for search in SEARCHES}
-LASTING = {"workers scheduler", "workers start"}  # they end with a signal
+LASTING = {"workers scheduler", "workers start"}  # commands that run until a signal ends them
 PARTS = {"progress", "stages", "pass", "cached", "skipped", "accepted"}
 
 
@@ -135,7 +135,7 @@ def _measure_little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def arguments_of(name: str, request: pytest.FixtureRequest) -> list[str]:
-    """Return the arguments of a command, with the projects that it reads, which are made when they are first needed."""
+    """Return the arguments of a command. Projects that it reads are created when first needed."""
     fixtures = {"PROJECT": "aligned", "TWO_RUNS": "two_runs", "IDENTIFIED": "identified", "STOPPED": "stopped"}
     fixtures |= {"EXPERIMENT": "experiment", "SEARCHED": "searched"}
     return [str(request.getfixturevalue(fixtures[argument])) if argument in fixtures else argument for argument in COMMANDS[name]]
@@ -156,7 +156,7 @@ def only_listed_kernels() -> Iterator[None]:
     listed = {json.dumps(kernel[:2]) for kernel in signatures.listed_kernels()}
     for kernel, types in called_kernels() - before:
         name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}".removeprefix("proteoscope.")
-        is_measurement = name.startswith("kernels.cpu.analyses.")  # of the cost model, which compiles before it measures
+        is_measurement = name.startswith("kernels.cpu.analyses.")  # the cost model compiles these kernels before it measures
         assert is_measurement or json.dumps([name, [signatures.describe_type(argument) for argument in types]]) in listed, (
             f"{name}: run python -m installer.kernel_signatures"
         )
@@ -177,7 +177,7 @@ def test_json_of_each_command_fits_the_schema(
         check_output("progress", json.loads(line))
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name == "align" or name not in KINDS])  # which print alike
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name == "align" or name not in KINDS])  # all print alike
 def test_quiet_command_prints_nothing(
     name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,7 +189,7 @@ def test_quiet_command_prints_nothing(
 
 
 def lowest_parsers(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield the parsers of the commands below `parser`, or itself."""
+    """Yield the parsers of all sub-commands of `parser`, or `parser` if it has none."""
     below = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     for choices in below:
         for sub, command in choices.items():

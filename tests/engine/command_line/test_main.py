@@ -101,7 +101,7 @@ def test_run_json_records_parameters_counts_and_costs(demo, database):
     assert set(run["parameters"]) == set(IdentificationParameters.model_fields)
     assert run["parameters"]["fragment_tolerance"] == "0.5 Da"
     assert [Path(record["path"]).name for record in run["inputs"]] == [SPECTRA.name, database.name]
-    steps = {name: step for name, step in run["steps"].items() if name != "compile"}  # only of the first run on a machine
+    steps = {name: step for name, step in run["steps"].items() if name != "compile"}  # only the first run on a machine has this step
     assert list(steps) == ["read", "index", "plan", "score", "report", "advice"]
     for step in steps.values():
         assert step["seconds"] >= 0
@@ -147,7 +147,7 @@ def test_quiet_prints_nothing_and_json_prints_the_summary(demo, database, capsys
 
 
 def test_exported_tables_have_all_columns_of_the_search(demo, tmp_path):
-    """Only columns that the program is known to write are read from a file."""
+    """Exporting the stored tables again gives the same files; reading omits columns that have no description."""
     folder, _ = demo
     assert main(["export", str(folder), "--format", "tsv", "--out", str(tmp_path / "again"), "--run", "identify-0001"]) == 0
     for path in (folder / "exports").iterdir():

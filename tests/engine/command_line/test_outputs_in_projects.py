@@ -1,4 +1,4 @@
-"""No command writes among the files of a project, or over its inputs: it is refused with the path and a remedy."""
+"""No command writes into the folders of a project or over its inputs; the error has the path and a remedy."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_existing_output_folder_may_be_named_like_a_file(tmp_path: Path) -> None
     assert folder_name(str(tmp_path / "run.raw.gz")) and folder_name("version 1.2") == "version 1.2"
 
 
-def test_export_of_several_files_needs_a_folder(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_of_several_files_requires_a_folder(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "all.tsv")]) == 2
     assert "all.tsv looks like a file" in capsys.readouterr().err and not list(tmp_path.glob("all*"))
 

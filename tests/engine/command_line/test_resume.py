@@ -178,7 +178,7 @@ def test_cache_command_lists_and_clears_checkpoints(
 
 
 def forge(project: Path, run: str) -> None:
-    """Change what a project records of a run."""
+    """Change the record of a run in its project."""
     with closing(sqlite3.connect(project / "project.sqlite")) as connection:
         parameters = json.loads(connection.execute("SELECT parameters FROM runs WHERE id = ?", (run,)).fetchone()[0])
         forged = json.dumps({**parameters, "gap_open": 78})
@@ -247,7 +247,7 @@ def test_moved_project_writes_no_file_outside_its_folder_on_resume(
     assert expected in capsys.readouterr().err
 
 
-def test_options_for_output_files_are_marked_as_output() -> None:
+def test_search_options_that_name_outputs_have_is_output_set() -> None:
     marked = {(search.kind, option.name) for search in SEARCHES for option in search.options if option.is_output}
     assert marked == {
         ("align", "all_scores"),
@@ -264,7 +264,7 @@ def test_checkpoint_left_by_a_finished_run_is_removed(project: Path, stopped: st
     (checkpoint,) = list_checkpoints()
     content = checkpoint.path.read_bytes()
     assert main(["resume", str(project), "--quiet"]) == 0
-    checkpoint.path.write_bytes(content)  # as a kill between the end of the run and the removal leaves it
+    checkpoint.path.write_bytes(content)  # as after a kill between the end of the run and the removal of the checkpoint
     shutil.copytree(project, tmp_path / "copy")
     Project.open(tmp_path / "copy")
     assert list_checkpoints()
@@ -395,7 +395,7 @@ def test_stopped_search_prints_the_resume_command(project: Path, tmp_path: Path)
 
 
 def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
-    """Return a process that runs a command after the statements of a program, which change what they need."""
+    """Start a process that runs Python statements, which may patch the program, and then a command."""
     text = f"import os, signal, sys, time; from pathlib import Path; from tests.fuzz.keeping_command import main\n{program}\n"
     command = [sys.executable, "-c", f"{text}sys.exit(main(sys.argv[1:]))", *map(str, arguments)]
     return subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Pipelines name their runs, replace or skip existing ones, and find no half project after a failure."""
+"""Pipelines name their runs, and replace or skip existing ones; a failure leaves no incomplete project."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def runs() -> list[tuple[str, str]]:
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the error, which is one line."""
+    """Return the error message, after checking that it is one line."""
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     return error
@@ -150,7 +150,7 @@ HOLDER = """
 
 @pytest.fixture
 def holder(folder: Path) -> subprocess.Popen[str]:
-    """Return another process that writes the project until its standard input ends."""
+    """Start a process that writes to the project until its standard input is closed."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(HOLDER)],

@@ -40,7 +40,7 @@ def rows(project: Path, run: str, table: Table) -> list[dict[str, Any]]:
 class HardEvidence(NamedTuple):
     """A project, its run, the sequence of albumin, and structure files.
 
-    `hard` has the file of the run as PDB and as mmCIF; `plain` has one model and methionine.
+    `hard` is the structure file of the run as PDB and as mmCIF; `plain` is a file with one model, and methionine for selenomethionine.
     """
 
     project: Path

@@ -65,7 +65,7 @@ def untrusted(original: Project, tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Return a list of the structures that the export has read so far."""
+    """Return a list to which the export adds the path of each structure that it reads."""
     paths = list[Path]()
     original = export.read_structure
 

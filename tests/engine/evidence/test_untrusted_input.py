@@ -90,7 +90,7 @@ def export_structures(project: Project, run: str, target: Path) -> None:
 
 @pytest.fixture(scope="module")
 def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
-    """Return a project and a run whose proteins and structure have such names."""
+    """Return a project and a run whose proteins and structure have hostile names."""
     folder = tmp_path_factory.mktemp("untrusted")
     path = hostile_structure(folder)
     sequence = read_structure(path).chains.sequence(0)
@@ -148,7 +148,7 @@ def test_protein_pages_show_untrusted_names_as_text(hostile_run: tuple[Project, 
 
 @pytest.fixture(scope="module")
 def chains(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
-    """Return a project and a run with parts of albumin as chains of such names, one for each protein."""
+    """Return a project and a run with parts of albumin as chains with hostile names, one for each protein."""
     folder = tmp_path_factory.mktemp("chains")
     structure = gemmi.read_structure(str(write_albumin(folder)))
     residues = [residue.clone() for residue in structure[0][0]]

@@ -80,7 +80,7 @@ def count_spectra(project: Project, accession: str) -> list[int]:
 
 
 def check_structures(folder: Path, project: Project, run: str) -> None:
-    """Check that B-factors are the spectra over each residue of the chain, and that both programs' scripts colour the residues by them."""
+    """Check that B-factors are the numbers of spectra that cover each residue, and that both viewers' scripts colour residues by them."""
     chains = read_stored(project, run, CHAINS, ["accession"])["accession"].to_pylist()
     mapped = read_stored(project, run, MAPPED_RESIDUES, ["chain_row", "position", "author_number", "chain_residue"]).to_pylist()
     folders = {path.name.removeprefix("protein_"): path for path in folder.iterdir()}

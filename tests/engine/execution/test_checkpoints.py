@@ -43,7 +43,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class StoppingProgress(Progress):
-    """A user who cancels after `n` items; advances are counted."""
+    """Progress of a user who cancels after `n` items; it counts its advances."""
 
     def __init__(self, n: int = 1 << 60) -> None:
         super().__init__()

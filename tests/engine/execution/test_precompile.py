@@ -29,7 +29,7 @@ CHILDREN = (
 
 
 class FakeCompilers:
-    """Compilers that compile nothing and answer when a kernel begins; one fails at kernel 4 and ends at kernel 5."""
+    """Fake compiler processes, which record the kernels; kernel 4 returns an error, and kernel 5 ends its process."""
 
     def __init__(self) -> None:
         self.begun: list[int] = []
@@ -117,7 +117,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def record(group: str, folder: Path, variables: dict[str, str]) -> list[str]:
-    """Return the roots of the kernels that the commands of a group call in a separate process."""
+    """Run the commands of a group in a separate process, and return the kernels that Python code calls there."""
     command = [sys.executable, "-m", "installer.kernel_signatures", group, str(folder / f"{group}.json")]
     subprocess.run(command, cwd=folder, env=variables, check=True, capture_output=True)
     return json.loads((folder / f"{group}.json").read_text())["roots"]
@@ -128,7 +128,7 @@ def listed(group: str) -> set[str]:
     return {json.dumps([*kernels[number][:2]]) for number in signatures.needed_kernels([group])}
 
 
-def test_drawing_calls_only_kernels_compiled_in_advance(tmp_path: Path) -> None:
+def test_renderer_calls_only_kernels_compiled_in_advance(tmp_path: Path) -> None:
     """The cache is empty; the smallest group is tested here, all groups in the long test."""
     subprocess.run([sys.executable, "-c", CHILDREN, "drawing"], env=environment(tmp_path), check=True)
     compiled = {path.name for path in tmp_path.rglob("*.nbc")}

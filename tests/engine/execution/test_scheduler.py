@@ -179,7 +179,7 @@ def test_scheduler_moves_late_items_from_slow_to_fast_worker() -> None:
     parts = [Partition(0, 200, 200.0), Partition(200, N, 200.0)]
     assert record.run([fast, slow], parts=parts)[0] == []
     assert record.times == {1}
-    # By its speed the slow one has 1 in 7; the partition that it began with is half.
+    # The slow worker's share by speed is 1 in 7; its first partition is half of all items.
     assert N // 20 < record.share()["cpu"] < N // 4
     assert len(record.begun["cuda:0"]) > 1
 
@@ -307,9 +307,9 @@ def test_measured_worker_speed_excludes_setup_time() -> None:
 
 
 def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[list[int], Scheduler]:
-    """Return how often each item was computed, and a scheduler of workers that items end as often as `deadly` says.
+    """Return a list that counts how often each item is computed, and a scheduler; item `i` ends ``deadly[i]`` workers.
 
-    Other deadly items wait until the item `after` has ended its workers.
+    If `after` is given, the other items in `deadly` wait until item `after` has ended all its workers.
     """
     lock, done = threading.Lock(), [0] * N
 

@@ -10,7 +10,7 @@ import pytest
 from proteoscope.engine.execution.resources import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.kernels.device import stop_flag
-from tests.effort import LookingProgress
+from tests.effort import CancelCheckProgress
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -49,7 +49,7 @@ def test_run_on_threads_uses_exactly_the_requested_threads() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_run_on_threads_starts_no_item_after_cancel(threads: int) -> None:
-    progress, begun = LookingProgress(9), []
+    progress, begun = CancelCheckProgress(9), []
 
     def work(item: int) -> None:
         begun.append(item)
@@ -57,7 +57,7 @@ def test_run_on_threads_starts_no_item_after_cancel(threads: int) -> None:
 
     with pytest.raises(Cancelled):
         run_on_threads(work, range(1000), threads, progress)
-    assert progress.n_looks_after == 0
+    assert progress.n_checks_after_cancel == 0
     count = len(begun)
     time.sleep(0.1)
     assert len(begun) == count < 30, "nothing begins after a cancel"

@@ -72,7 +72,7 @@ class Planted:
 
 
 def plain_q_values(score: Sequence[float], is_decoy: Sequence[bool]) -> list[float]:
-    """Return q-values with one added decoy, by definition; scores differ."""
+    """Return q-values by definition, with one added decoy; no two scores may be equal."""
     order = sorted(range(len(score)), key=lambda i: -score[i])
     rates, decoys = [], 1
     for place, i in enumerate(order):
@@ -105,7 +105,7 @@ TYPES = {
 
 
 def of_search(rows: Rows, kind: str, shifts: Sequence[float] | None = None) -> Rows:
-    """Return matches as those of an open modification search or a library search, with unnamed shifts (Da) of first residues."""
+    """Return matches as those of an open modification search or a library search, with unnamed mass shifts (Da) of the first residue."""
     shifts = shifts or [0.0] * len(rows["peptide"])
     names = [[f"{shift:+.6f}".rstrip("0").rstrip(".")] if shift else [] for shift in shifts]
     result = {column: values for column, values in rows.items() if column != "match_class"}

@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> list[Path]:
     for number in range(3):
         shutil.copy(run, tmp_path / f"run_{number}.mzML.gz")
         with (tmp_path / f"run_{number}.mzML.gz").open("ab") as file:
-            file.write(b"\0" * number)  # so that they are no copies
+            file.write(b"\0" * number)  # so that no file is a copy of another
     shutil.copy(resources.path("samples", "BSA2.mzML.gz"), tmp_path / "other.mzML.gz")
     return sorted(tmp_path.glob("*.mzML.gz"))
 
@@ -35,7 +35,7 @@ def without_start(estimate: Estimate) -> float:
 
 
 def test_experiment_estimate_is_the_sum_over_its_runs(files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))  # no earlier runs, which correct estimates
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))  # no earlier runs that correct estimates
     experiment = proteoscope.experiment(tmp_path / "x", files)
     whole = proteoscope.estimate(experiment.run, database=PROTEINS, **SEARCH)
     alone = [proteoscope.estimate(proteoscope.identify, file, PROTEINS, **SEARCH) for file in files]

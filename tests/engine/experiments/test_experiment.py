@@ -1,4 +1,4 @@
-"""``proteoscope experiment``: tables of runs, and the search of each run with the tables that it has alone."""
+"""``proteoscope experiment``: tables of runs, and searches whose result tables equal those of separate searches."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_experiment_fdr_is_controlled_where_the_union_of_runs_exceeds_it(n_runs:
     assert np.mean(of_union) > 0.025
 
 
-def test_posterior_error_of_a_peptide_ignores_its_target_or_decoy_labels() -> None:
+def test_posterior_error_of_a_peptide_ignores_its_decoy_labels() -> None:
     rng = np.random.default_rng(5)
     family, is_decoy = rng.integers(0, 100, 500), rng.random(500) < 0.4
     score = rng.normal(np.where(is_decoy, 0, 3), 1)
@@ -178,7 +178,7 @@ def test_posterior_error_of_a_peptide_ignores_its_target_or_decoy_labels() -> No
     assert len(posterior_errors(np.zeros(0), np.zeros(0, bool), np.zeros(0, np.int64))) == 0
 
 
-def test_match_classes_have_separate_error_rates(tmp_path: Path) -> None:
+def test_match_classes_of_an_experiment_have_separate_error_rates(tmp_path: Path) -> None:
     planted = Planted(400, 1000)
     runs = {}
     for number in range(3):
@@ -206,7 +206,7 @@ def test_pair_number_depends_on_residues_shift_class_and_protein() -> None:
     assert pair[0] == pair[1] and len(set(pair.tolist())) == 5
 
 
-def test_merged_matches_do_not_depend_on_order_and_steps() -> None:
+def test_merged_matches_do_not_depend_on_order_or_number_of_merges() -> None:
     rng = np.random.default_rng(3)
     rows = np.zeros(500, MATCH)
     rows["key"], rows["run"], rows["psm"] = rng.integers(0, 40, 500), rng.integers(0, 5, 500), rng.permutation(500)
@@ -253,7 +253,7 @@ def test_report_after_adding_a_run_equals_report_computed_anew(tmp_path: Path, m
     assert tables(project.folder, REPORT) != added
 
 
-def test_changed_or_damaged_report_is_computed_anew(tmp_path: Path) -> None:
+def test_damaged_or_outdated_report_is_computed_anew(tmp_path: Path) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(40, 100), 2))
     report_experiment(project, rows, Progress())
     first = tables(project.folder, REPORT)

@@ -1,4 +1,4 @@
-"""SDRF-Proteomics tables of experiments: what is read, what is written, and the contradictions that are named."""
+"""SDRF-Proteomics tables of experiments: reading, writing, and errors that name contradictions."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python -m tests.engine.formats.hostile_files
 
-Every case is read in a process of its own, with the limits of `tests.fuzz.readers`; a JSON line for each says what came of it.
+Every case is read in a separate process, with the limits of `tests.fuzz.readers`; the outcome is printed as a JSON line.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Hostile:
 def gzipped(part: bytes, n_bytes: int, before: bytes = b"", after: bytes = b"", size: int = 0) -> bytes:
     """A gzip file of `before`, `part` repeated to `n_bytes` bytes, and `after`.
 
-    Where `size` is given, a comment in its head makes the file that long, so that it does not unpack to many times its size.
+    If `size` is given, a comment in the header lengthens the file to `size` bytes, which keeps its compression ratio low.
     """
     large = part * max(1, (1 << 20) // len(part))
     times = -(-(n_bytes - len(before)) // len(large))
@@ -103,7 +103,7 @@ def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ..
 
 
 def noise_in_many_blocks() -> bytes:
-    """Return two spectra with much noise in each of two blocks of two megabytes, together beyond the bound of a block."""
+    """Return two blocks of two megabytes with two spectra each, whose noise together exceeds the limit for a block."""
     pair = zipped_noise(2, 1_100_000, dict.fromkeys(SAMPLED[:2], ZIPPED))
     head, _, rest = pair.partition(b"<spectrum ")
     spectra, end = rest.rsplit(b"</spectrum>", 1)
@@ -118,7 +118,7 @@ def ms3_mzml(n_spectra: int, n_peaks: int) -> bytes:
 
 
 def ms3_mzxml(n_spectra: int, n_peaks: int) -> bytes:
-    """Return the same as mzXML."""
+    """Return the spectra of `ms3_mzml` as mzXML."""
     text = base64.b64encode(zlib.compress(struct.pack(">ff", 150.0, 1.0) * n_peaks, 9)).decode()
     peaks = f'<precursorMz>500</precursorMz><peaks precision="32" compressionType="zlib" contentType="m/z-int">{text}</peaks>'
     scans = (mzxml_scan(i + 2, level=3, peaks=peaks, attributes=f'peaksCount="{n_peaks}"') for i in range(n_spectra))
@@ -148,7 +148,7 @@ def many_references() -> bytes:
 
 
 def many_references_to_nothing() -> str:
-    """Return a spectrum with references to missing groups, which have no terms."""
+    """Return a spectrum with references to groups that do not exist."""
     return mzml_spectrum(0, extra='<referenceableParamGroupRef ref="none"/>' * 30)
 
 

@@ -14,7 +14,7 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from tests.effort import LookingProgress
+from tests.effort import CancelCheckProgress
 
 NOISE = np.random.default_rng(1).integers(0, 256, 5000, dtype=np.uint8).tobytes()
 MGF = b"BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
@@ -92,7 +92,7 @@ def test_error_recognises_spectra_given_as_proteins_and_the_reverse(written: Cal
 
 
 @pytest.mark.parametrize("name", ["peptides.XLSX", "notes.docx", "table.ods"])
-def test_office_document_is_not_called_an_archive(written: Callable[..., Path], name: str) -> None:
+def test_error_does_not_call_an_office_document_an_archive(written: Callable[..., Path], name: str) -> None:
     with pytest.raises(InputError, match=r"is a document of an office program.*Save its text or table as a text file"):
         read_spectra([written(b"PK\x03\x04" + NOISE, name)])
 
@@ -196,12 +196,12 @@ def test_reading_progress_counts_every_byte(written: Callable[..., Path], make: 
 def test_cancel_stops_reading_at_the_next_block(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (5000,))
     path = written(MGF * 2000)
-    whole, cancelled = LookingProgress(), LookingProgress(7)
+    whole, cancelled = CancelCheckProgress(), CancelCheckProgress(7)
     read_spectra([path], threads=2, progress=whole)
-    assert whole.n_looks >= path.stat().st_size / 5000
+    assert whole.n_checks >= path.stat().st_size / 5000
     with pytest.raises(Cancelled):
         read_spectra([path], threads=2, progress=cancelled)
-    assert cancelled.n_looks_after == 0
+    assert cancelled.n_checks_after_cancel == 0
 
 
 def test_error_names_the_nucleotide_file_among_protein_files(written: Callable[..., Path]) -> None:

@@ -1,7 +1,8 @@
 """A small synthetic run of DDA-PASEF is read back with opentimspy.
 
-No run of an instrument is at hand; the layout is the one that AlphaTims and opentimspy describe: tables in SQLite, and for each frame its
-length, the number of its scans, and packed by zstd the four byte planes of counts and of differences of times of flight and intensities.
+No run of an instrument is available. AlphaTims and opentimspy describe the layout: tables in SQLite, and for each frame its length, the
+number of its scans, and 32-bit numbers as four planes of bytes, compressed by zstd. The numbers are the counts of the scans, and for each
+peak the difference of its time of flight from that of the previous peak, and its intensity.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_header_names_are_printable_and_bounded(description: str) -> None:
 
 @pytest.mark.parametrize("part", ["GN=", "[", "]", "x GN=a ", "[gene=", " ", "[gene=]", "[A b]"])
 def test_header_names_searches_huge_headers_up_to_a_limit(part: str) -> None:
-    """Check headers for which a pattern that backtracks would not end."""
+    """Check headers for which a regular expression with backtracking would take practically forever."""
     huge = part * ((1 << 24) // len(part))
     assert header_names(huge) == header_names(huge[: 1 << 16])
     assert header_names("x" * (1 << 16) + " GN=ALB") == HeaderNames()

@@ -20,7 +20,7 @@ PEAKS = ((100.0, 1.0), (-101.0, 2.0), (102.0, -3.0), (103.0, np.nan), (104.0, 0.
 
 
 def warnings(path: Path) -> list[str]:
-    """Read a file, whose spectra have to hold the peak (100, 1) only, and return the warnings about it."""
+    """Read a file, check that its spectra contain only the peak (100, 1), and return the warnings."""
     logged: list[tuple[str, str]] = []
     progress = RecordingProgress(Progress())
     progress.log_to(lambda level, text: logged.append((level, text)))

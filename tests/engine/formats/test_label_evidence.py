@@ -14,7 +14,7 @@ N = 60
 
 
 def detected(*ions: float, n: int = N, lowest: float = 100.0, is_exact: bool = True, height: float = 50.0, split: int = 1) -> str:
-    """Return the label of spectra of random peaks, all with these ions, in `split` blocks."""
+    """Return the label detected in spectra with random peaks and these ions, which are inspected in `split` blocks."""
     random = np.random.default_rng(1)
     blocks = []
     for _ in range(split):

@@ -216,7 +216,7 @@ SORTS += ["no intensities", "no type", "zstd", "numpress", "precursor number", "
 SORTS += ["negative", "xml", "unknown group", "no end"]
 
 
-def test_every_kind_of_broken_mzml_spectrum_is_tested(make: Any) -> None:
+def test_all_kinds_of_broken_mzml_spectra_are_tested(make: Any) -> None:
     assert set(SORTS) == set(broken_spectra(make))
 
 
@@ -307,7 +307,7 @@ def read_messages(path: Path) -> list[str]:
 
 
 def windows(make: Any, targets: list[float], half: float) -> str:
-    """Return spectra with isolation windows, whose targets replace the ion."""
+    """Return spectra with isolation windows; the target of the window replaces the selected ion."""
 
     def precursor(mz: float) -> str:
         terms = (("MS:1000827", f"{mz}"), ("MS:1000828", f"{half}"), ("MS:1000829", f"{half}"))

@@ -1,4 +1,4 @@
-"""Negative ions: an issue for peptide searches, a bit of the charge mask for others."""
+"""Negative ions are an issue in peptide searches; for other searches they set a bit of the charge mask."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ RATIO, AT, NOISE, BASELINE = "MS:1000517", "MS:1002743", "MS:1002744", "MS:10027
 
 @pytest.fixture
 def spectrum(make):
-    """Return a spectrum with the peaks above and more arrays, by their terms."""
+    """Return a spectrum with the peaks of this module, and further arrays by their terms."""
 
     def one_array(kind: str, values) -> str:
         text = make.binary_array(kind, np.asarray(values, "<f8").tobytes(), ("MS:1000523", "MS:1000576"))

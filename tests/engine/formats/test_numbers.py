@@ -198,7 +198,7 @@ def test_mgf_keys_are_read_in_any_case(written: Callable[..., Path]) -> None:
 
 
 def test_ambiguous_peak_separators_are_rejected(tmp_path: Path) -> None:
-    """53,6309 and 241 are m/z and intensity with a decimal comma, or a peak and another number."""
+    """``53,6309 241`` may be an m/z with a decimal comma and an intensity, or the peak (53, 6309) and another number."""
     path = tmp_path / "a.msp"
     path.write_text("Name: a\nPrecursorMZ: 300.5\nNum Peaks: 2\n53,6309\t241\n78,2337\t275\n")
     with pytest.raises(InputError, match="a number in a peak has a comma"):

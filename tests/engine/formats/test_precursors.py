@@ -37,7 +37,7 @@ def precursors(spectra: Spectra, row: int) -> list[tuple[float, int]]:
 
 
 def neutral_mass(mz: float, charge: int) -> float:
-    """Return [M+H]+ of an ion, by definition."""
+    """Return the mass of [M+H]+ that corresponds to an ion."""
     return charge * mz - (charge - 1) * PROTON
 
 

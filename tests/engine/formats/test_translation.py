@@ -25,7 +25,7 @@ def records(proteins: Proteins) -> list[tuple[str, str]]:
 
 
 def by_biopython(name: str, nucleotides: str, direction: str, code: int, minimum: int) -> set[tuple[str, str]]:
-    """Return the frames between stop codons, located by counting."""
+    """Return the reading frames between stop codons in Biopython's translation; their locations are counted."""
     length, result = len(nucleotides), set()
     for strand in "+-" if direction == "six-frame" else "+" if direction == "forward" else "-":
         read = Seq(nucleotides) if strand == "+" else Seq(nucleotides).reverse_complement()

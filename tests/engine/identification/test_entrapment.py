@@ -91,7 +91,9 @@ def test_few_peptides_absent_from_the_sample_are_accepted_at_1_percent_fdr(share
 
 @pytest.fixture
 def seen_copies(monkeypatch):
-    """Count for each model the scored matches with a copy in its training data, without the scoring of all matches for scaling."""
+    """Return a list with the number, for each model, of scored matches that have a copy in its training data.
+
+    Calls that score all matches, for scaling, are not counted."""
     rescoring_features, learn, scores = tables.rescoring_features, rescoring._learn, rescoring._scores
     numbers, learnt_from, counts = {}, {}, []
 

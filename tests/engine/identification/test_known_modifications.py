@@ -1,4 +1,4 @@
-"""Searches of known modifications in a database with other residues, at which it lists modifications of equal mass."""
+"""Searches for known modifications: residues of the database are replaced, and annotated with modifications that restore the mass."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def features(sequence: str, residue: str, name: str) -> str:
 def databases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Write a plain database with bovine albumin, and a planted one.
 
-    In the planted database, albumin has asparagines with known deamidation for aspartates, and the asparagines of the other proteins
-    have known deamidation.
+    In the planted database, albumin has asparagines with known deamidation in place of aspartates. The asparagines of other proteins have
+    known deamidation too.
     """
     folder = tmp_path_factory.mktemp("databases")
     plain, planted = [], []

@@ -220,7 +220,7 @@ def test_python_api_raises_an_error_for_sites_of_a_run_without_localisation(sear
         proteoscope.open_project(tmp_path).run().sites()
 
 
-def test_site_peptides_do_not_move_fixed_modifications_of_the_same_name(tmp_path):
+def test_site_peptides_do_not_move_fixed_modifications_of_equal_name(tmp_path):
     """A fixed modification stays where it is, also if a variable one of the same name is localised."""
     simulation, random = Simulation(3, 5, 8), np.random.default_rng(5)
     methyl, sequence = mass.calculate_mass(formula="CH2"), "GASDECVTDMSFLNETHAAEYVLR"

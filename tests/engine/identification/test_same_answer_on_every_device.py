@@ -133,7 +133,7 @@ def answer(
     *,
     with_processor: bool = False,
 ) -> tuple[HitArrays, Matches]:
-    """Return the result of a search, from the spectra as read."""
+    """Preprocess spectra, search them, and return the result."""
     peptides, spectra = prepared(preset)
     parameters = IdentificationParameters.checked(read_preset("identify", preset)).changed(score=score, minimum_peaks=5)
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)

@@ -435,7 +435,7 @@ def test_second_pass_also_searches_spectra_accepted_in_later_classes(plain, data
 
 
 def test_variable_modification_replaces_fixed_label_at_same_site(shared_cases, tmp_path):
-    """Scans 1000 to 1007 have termini and lysines with and without the label below another modification; only possible forms are found."""
+    """Scans 1000 to 1007 have modified termini and lysines, each with and without the label; only possible forms are found."""
     folder = shared_cases / "variable_on_top_of_fixed_label"
     parameters = IdentificationParameters(
         fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"),

@@ -9,7 +9,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.background import Background
 from proteoscope.engine.jobs.progress import Cancelled, Progress
-from tests.effort import LookingProgress
+from tests.effort import CancelCheckProgress
 from tests.searching import identify
 
 
@@ -80,10 +80,10 @@ def endless(progress):
 
 
 def test_cancel_stops_background_and_foreground_tasks():
-    progress = LookingProgress(8)
+    progress = CancelCheckProgress(8)
     with pytest.raises(Cancelled), Background(progress, 2) as background:
         background.begin(endless)()
-    assert progress.n_looks_after <= 1, "one of the two checks once more"
+    assert progress.n_checks_after_cancel <= 1, "one of the two checks once more"
 
 
 def test_foreground_error_is_raised_and_stops_background_tasks():

@@ -50,7 +50,7 @@ def settings(**changed):
 
 
 def plain_rates(similarity, is_decoy, peptide, n_decoys, *, plus_one):
-    """Return the larger of the rates of spectra and of distinct peptides, each a target or decoy win, over all thresholds below."""
+    """Return q-values by definition: the minimum rate over all thresholds, of spectra or of distinct peptides, whichever is larger."""
     best = {name: max((similarity[i], is_decoy[i]) for i in np.flatnonzero(peptide == name)) for name in set(peptide.tolist())}
     rates = []
     for threshold in similarity:

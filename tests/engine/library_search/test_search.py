@@ -42,7 +42,7 @@ def peptides():
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Write a library of peptides, and a run with half of them, of these a fifth oxidised."""
+    """Write a library of peptides, and a run with spectra of half of them; a fifth of these are oxidised."""
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     generator, entries, spectra = np.random.default_rng(4), [], []
     for number, sequence in enumerate(peptides()):

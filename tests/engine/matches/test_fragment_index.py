@@ -58,7 +58,7 @@ def shewanella(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> D
 
 @pytest.fixture(scope="module")
 def sample(shared_data: Path) -> Spectra:
-    """Return a real sample of that organism."""
+    """Return real spectra of Shewanella."""
     return read_spectra([shared_data / "spectra" / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML"])
 
 
@@ -209,7 +209,7 @@ def test_fragment_index_hits_do_not_depend_on_memory_and_threads(shewanella: Dat
     "full", [(False,), (False, False), (True, False), (True,)], ids=["one GPU", "two GPUs", "one full GPU of two", "one full GPU"]
 )
 def test_fragment_index_hits_are_equal_on_gpu_and_cpu(full: tuple[bool, ...], shewanella: Database, real: Spectra) -> None:
-    """Parts that exceed the memory of a GPU are searched by the others, or by threads."""
+    """Parts that exceed the memory of a GPU are searched by other GPUs, or by threads of the CPU."""
     spectra, parameters = real.only(np.arange(0, 300, 60)), OPEN.changed(precursor_tolerance="1 Da")
     answers, on_gpus = [], tuple(ShimGpu() for _ in full)
     for gpu, is_full in zip(on_gpus, full, strict=True):

@@ -166,7 +166,7 @@ def test_intensity_features_are_identical_on_any_threads(threads: int) -> None:
     assert features(bonds, matches).tobytes() == features(bonds, matches, threads=threads).tobytes()
 
 
-def test_intensity_training_needs_forty_peptides() -> None:
+def test_intensity_training_requires_forty_peptides() -> None:
     bonds, matches = run(n_peptides=60)
     too_few = matches._replace(is_confident=matches.is_confident & (np.arange(len(bonds)) < 2 * 39))
     none = matches._replace(is_confident=np.zeros(len(bonds), bool))

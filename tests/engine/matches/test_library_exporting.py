@@ -50,7 +50,7 @@ def test_identification_is_exported_as_library(project, tmp_path, format, suffix
     library = exported(project, tmp_path / f"a.{suffix}", "identify", format, "--consensus", consensus)
     expected = identified_forms(project, "identify")
     assert len(library) == len(expected) > 5
-    if format != "blib":  # which has no termini
+    if format != "blib":  # blib has no termini
         assert set(zip(library.peptidoform.to_pylist(), library.charge.tolist(), strict=True)) == expected
     assert library.n_members.max() > 1 and (library.retention_time > 0).all() and all(library.proteins.to_pylist())
 

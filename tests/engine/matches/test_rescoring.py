@@ -67,7 +67,7 @@ def test_rescoring_with_informative_features_accepts_more_matches() -> None:
 
 @pytest.mark.parametrize(("n", "n_true", "n_runs"), [(140, 80, 40), pytest.param(600, 90, 20, marks=pytest.mark.long), (2_000, 300, 6)])
 def test_rescoring_adds_no_false_targets(n: int, n_true: int, n_runs: int) -> None:
-    """Without + 1, small sets exceed 1 %, but after rescoring not by more than before, within the standard error."""
+    """Without the added decoy (+ 1), small sets exceed 1 %. Rescoring increases the excess by no more than the standard error."""
     before, after, gain = [], [], []
     for seed in range(n_runs):
         features, is_decoy, peptide, initial, is_true = simulated_run(n, n_true, seed)

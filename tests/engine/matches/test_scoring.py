@@ -85,7 +85,7 @@ def fragments(sequence: str, added: dict[int, float] | None = None) -> list[floa
 
 
 def create_spectra(rows: list[tuple[list[float], list[float], float, int]]) -> Spectra:
-    """Create spectra from rows of m/z, intensities, neutral mass and charge mask; m/z is of the lowest charge."""
+    """Create spectra from rows of m/z, intensities, neutral mass and charge mask; the precursor m/z is that of the lowest charge."""
     n = len(rows)
     sorted_rows = [sorted(zip(mz, height, strict=True)) for mz, height, _, _ in rows]
     lowest = [(mask & -mask).bit_length() - 1 for _, _, _, mask in rows]

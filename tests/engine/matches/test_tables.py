@@ -79,9 +79,8 @@ def is_accepted(row):
 def looped_q_values(rows, score, decoys_of=None, decoy_score=None, at_once=1):
     """Compute q-values by definition: the lowest decoys / targets of all thresholds that accept the row.
 
-    Rows with equal scores are accepted together. The decoys expected from the tail of `rows`, or of `decoys_of`, at most one (`at_once`
-    rows),
-    are added to the decoys found.
+    Rows with equal scores are accepted together. The decoys expected from the tail of the decoys of `rows` (or of `decoys_of`), at most
+    one, are added to the counted decoys, multiplied by `at_once`.
     """
     tail = sorted(float(row[decoy_score or score]) for row in decoys_of or rows if row["is_decoy"] == "true")
     assert len(tail) >= 10

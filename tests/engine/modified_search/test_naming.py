@@ -18,7 +18,7 @@ SHORTEST = 6
 
 
 def named(sequence, shift, *, best, allowed=(), tolerance=0.01, before=BEFORE, after=AFTER, fixed=CARBAMIDOMETHYL):
-    """Return the name and site of a shift with the best position `best`, in a protein with residues before and after."""
+    """Return the name, site and modification of a shift whose best position is `best`; `before` and `after` are adjacent residues."""
     result = name_shifts(places_of(sequence, shift, best, allowed, tolerance, before, after), fixed, enzyme("Trypsin"))
     number = int(result.modification[0])
     modification = result.modifications[number] if number >= 0 else None
@@ -199,7 +199,7 @@ def test_mass_shift_without_a_name_has_the_last_fdr_tier():
 
 
 def test_mass_shift_names_and_fdr_tiers_do_not_depend_on_batches(monkeypatch):
-    """Name random shifts together and in batches of seven; in tiers before pairs, each has a name and its distance."""
+    """Name random shifts together and in batches of seven; all tiers but the last have names and distances."""
     random = np.random.default_rng(3)
     residue_codes = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
     n, length = 300, 12

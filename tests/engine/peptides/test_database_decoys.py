@@ -1,4 +1,4 @@
-"""Decoys in a database are found under every usual name and by sequence, and natural proteins are not."""
+"""Decoys in a database are recognised by every usual name and by sequence; natural proteins are not recognised as decoys."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def detected(records: Records, n_database: int | None = None, prefix: str = "") 
 
 
 def shuffled(sequence: str) -> str:
-    """Residue counts differ too, so that sequences cannot identify decoys."""
+    """Return a random sequence, whose residue counts differ too, so that decoys cannot be recognised by sequence."""
     return "".join(random.Random(sequence).choices(RESIDUES, k=len(sequence)))
 
 
@@ -72,7 +72,7 @@ MIRRORS: dict[str, Callable[[str], str]] = {
 
 
 def second_part(name: str) -> str:
-    """Return the database and the accession, with a suffix."""
+    """Return the name reduced to database and accession, with a decoy suffix."""
     return "|".join(name.split("|")[:2]) + "_REVERSED"
 
 

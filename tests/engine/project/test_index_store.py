@@ -48,7 +48,7 @@ def test_index_store_opens_a_built_index(tmp_path):
     assert json.loads((built / "manifest.json").read_text())["parts"] == PARTS
 
 
-def test_index_store_opens_no_index_of_other_parts(tmp_path):
+def test_index_store_opens_no_index_with_another_key(tmp_path):
     store = IndexStore(tmp_path)
     build(store)
     for changed in ({**PARTS, "database": "00fe"}, {**PARTS, "format": 4}, {**PARTS, "parameters": {"enzyme": "Lys-C"}}):

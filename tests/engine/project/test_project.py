@@ -27,7 +27,7 @@ from proteoscope.engine.project.database import is_network_file_system
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.locks import ProcessIdentity
 from proteoscope.engine.sqlite_inputs import LONGEST_VALUE
-from tests.effort import LookingProgress
+from tests.effort import CancelCheckProgress
 from tests.forked_scripts import fork_server
 from tests.leftovers import leave_file
 
@@ -57,7 +57,7 @@ def result_folders(project: Project) -> list[str]:
     return sorted(path.name for path in (project.folder / "results").iterdir())
 
 
-# Content of a run
+# Contents of a run
 
 
 def test_opened_project_returns_all_records_of_a_run(project, tmp_path):
@@ -86,7 +86,7 @@ def test_opened_project_returns_all_records_of_a_run(project, tmp_path):
     assert json.loads(reopened.table("summary").read_text()) == {"n": 2, "name": "β"}
 
 
-def test_duckdb_and_sqlite_read_the_project_files(project):
+def test_duckdb_and_sqlite_can_read_the_project_files(project):
     run = do_run(project)
     path = project.table("psms")
     assert path == project.folder / "results" / run / "psms.parquet"
@@ -158,7 +158,7 @@ def test_write_table_rejects_a_second_result_of_equal_name(project):
         run.write_json("psms", {})
 
 
-# What a run that ends badly leaves
+# Files left by failed and killed runs
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_project_open_removes_files_of_killed_run(project):
     process = python(script, project.folder)
     assert process.stdout.readline() == "written\n"
 
-    # While it lives, its files stay, and others read.
+    # While the process runs, its files remain, and other processes can read.
     other = Project.open(project.folder)
     assert [record.status for record in other.runs()] == ["done", "running"]
     assert other.table("psms").parent.name == before
@@ -265,19 +265,19 @@ def test_project_open_does_not_remove_files_of_the_user(project):
     assert (project.folder / "exports" / ".psms.tsv.123456.partial").exists()
 
 
-# Two at once
+# Two processes at once
 
 
 def test_second_process_can_read_but_not_write_the_project(project):
     other = Project.open(project.folder)
-    progress = LookingProgress()
+    progress = CancelCheckProgress()
     with project.run("identify", {}):
         with (
             pytest.raises(StorageError, match=rf"process {os.getpid()} on .* \(run identify-0001\) is writing this project"),
             other.run("x", {}, progress=progress),
         ):
             pytest.fail("two must not write at once")
-        assert progress.n_looks <= 25, "it waits a second, twenty polls, for a run that is about to end"
+        assert progress.n_checks <= 25, "it waits a second, twenty polls, for a run that is about to end"
         assert [record.status for record in other.runs()] == ["running"], "a run that did not start is not listed"
     do_run(other)
 
@@ -310,11 +310,11 @@ def test_run_has_status_queued_while_it_waits_for_another_writer(project):
 
 
 def test_run_that_waits_for_another_writer_can_be_cancelled(project):
-    other, progress = Project.open(project.folder), LookingProgress(5)
+    other, progress = Project.open(project.folder), CancelCheckProgress(5)
     with project.run("identify", {}):
         with pytest.raises(Cancelled), other.run("second", {}, wait=60, progress=progress):
             pass
-        assert progress.n_looks_after == 0
+        assert progress.n_checks_after_cancel == 0
     assert [record.status for record in project.runs()] == ["done", "cancelled"]
 
 
@@ -375,7 +375,7 @@ def test_project_create_or_open_works_in_two_processes_at_once(tmp_path):
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["project.lock", "project.sqlite"]
 
 
-# Folders that are no project, and projects that are not well
+# Folders that are not projects, and damaged projects
 
 
 def test_project_create_rejects_folder_with_other_content(tmp_path):
@@ -490,7 +490,7 @@ def test_project_opens_after_move_to_another_folder(project, tmp_path):
     assert Project.open(moved).table("psms").is_relative_to(moved)
 
 
-# Disks that refuse
+# Missing folders, full disks and read-only disks
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])
@@ -507,7 +507,7 @@ def test_run_fails_and_writes_no_file_when_project_disappears(project, tmp_path,
             shutil.rmtree(project.folder)
         else:
             project.folder.rename(away)
-        # Others make folders on the way to their files.
+        # Other writers create the parent folders of their files.
         (run.folder / "exports").mkdir(parents=True)
     assert "partial: cannot be read" in str(error.value.__cause__)
     assert not project.folder.exists() and not is_project(project.folder)
@@ -542,7 +542,7 @@ def test_read_only_project_can_be_read_but_rejects_runs(project):
                 print(type(error).__name__, error)
     """
     places = [project.folder, *project.folder.parents]
-    of_all_users = next((n for n, folder in enumerate(places) if folder.stat().st_mode & stat.S_ISVTX), 0)  # as /tmp or /dev/shm
+    of_all_users = next((n for n, folder in enumerate(places) if folder.stat().st_mode & stat.S_ISVTX), 0)  # such as /tmp or /dev/shm
     for folder in places[:of_all_users] if os.getuid() == 0 else ():
         folder.chmod(folder.stat().st_mode | 0o055)
     out, err = python(script, project.folder).communicate()

@@ -13,7 +13,7 @@ from proteoscope.engine.project.publishing import has_unpublished
 
 
 class Killed(BaseException):
-    """Raised where the process is killed."""
+    """Raised at the point where the process would be killed."""
 
 
 def do_run(project: Project, text: str, names: tuple[str, ...] = ("psms.tsv", "peptides.tsv")) -> str:
@@ -26,7 +26,7 @@ def do_run(project: Project, text: str, names: tuple[str, ...] = ("psms.tsv", "p
 
 
 def shown(folder: Path) -> tuple[str, dict[str, str]]:
-    """Return the run of the record, and the files."""
+    """Return the run that the exports folder records, and its files."""
     record = json.loads((folder / "run.json").read_text())
     return record["run"], {path.name: path.read_text() for path in (folder / "exports").iterdir()}
 

@@ -56,10 +56,10 @@ def test_pairwise_amounts_minimise_the_sum_of_squares(missing):
 def test_pairwise_amounts_are_missing_for_samples_without_shared_ions():
     value = np.array([[4.0, 2.0, 8.0, np.nan, np.nan, np.nan], [np.nan, np.nan, np.nan, 10.0, 30.0, np.nan]])
     quantities = pairwise_amounts(value, np.array([0, 2, 2]))
-    np.testing.assert_allclose(quantities[0], [4.0, 2.0, 8.0, np.nan, np.nan, np.nan])  # the larger set of connected samples
+    np.testing.assert_allclose(quantities[0], [4.0, 2.0, 8.0, np.nan, np.nan, np.nan])  # the larger set of connected samples is used
     assert np.isnan(quantities[1]).all()
     equal = pairwise_amounts(np.where(np.isnan(value), np.nan, value)[:, [0, 1, 3, 4]], np.array([0, 2]))
-    np.testing.assert_allclose(equal[0], [np.nan, np.nan, 10.0, 30.0])  # of equal sets the more abundant
+    np.testing.assert_allclose(equal[0], [np.nan, np.nan, 10.0, 30.0])  # of sets of equal size, the more abundant one is used
 
 
 def test_pairwise_amounts_follow_chains_of_shared_ions():

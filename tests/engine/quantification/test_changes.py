@@ -77,7 +77,7 @@ def test_few_unchanged_proteins_are_significant():
     assert low <= n_significant <= high
 
 
-def test_values_are_imputed_only_if_the_other_condition_has_two_values():
+def test_values_are_imputed_only_if_the_compared_condition_has_two():
     logs = simulated(3, 50, 6)
     logs[0, :3], logs[1, 3:], logs[2] = np.nan, np.nan, np.nan
     logs[3, [0, 1, 2, 4, 5]] = np.nan  # one value

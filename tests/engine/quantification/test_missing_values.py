@@ -15,7 +15,7 @@ def proteins(n: int) -> Proteins:
 
 
 @pytest.mark.parametrize(("n_samples", "n_all"), [(3, 6), (4, 11), (7, 8)])
-def test_exact_test_equals_scipy_for_all_tables(n_samples, n_all):
+def test_fisher_exact_test_equals_scipy_for_all_small_tables(n_samples, n_all):
     missing, others = (x.ravel() for x in np.mgrid[: n_samples + 1, : n_all - n_samples + 1])
     expected = [
         fisher_exact([[a, n_samples - a], [b, n_all - n_samples - b]]).pvalue

@@ -128,7 +128,7 @@ def quantify(project, **parameters):
 
 
 def shares(project):
-    """Return the share of each channel, and the level and reason of refusal of its rows, by peptide."""
+    """Return the share of each channel, and the level and reason for rejection of its rows, by peptide."""
     rows_by_peptide = {}
     for row in table_of(project, "reporter_ions"):
         rows_by_peptide.setdefault(row["peptide"], []).append(row)

@@ -128,7 +128,7 @@ def test_experiment_q_values_equal_the_definition():
 
     @cache
     def of_group(is_in_one_file: bool, minimum: float) -> float:
-        """Return the minimum ratio of decoys to targets over all thresholds at or above that of the peptide."""
+        """Return the minimum ratio of decoys to targets over all q-value thresholds at or above `minimum`."""
         group = [peptide for peptide in files if (len(files[peptide]) == 1) == is_in_one_file and best[peptide] is not None]
         rates = []
         for limit in {best[peptide] for peptide in group if best[peptide] >= minimum}:

@@ -1,4 +1,4 @@
-"""Match between runs: the estimated rate, random times, and ions whose place another ion holds."""
+"""Match between runs: estimated error rates, random times, and traces that belong to other identified ions."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def scores(texts: np.ndarray, pattern: np.ndarray, gap_rules: GapRules) -> np.nd
     return out.score
 
 
-def test_bases_beyond_the_reachable_length_change_no_score():
+def test_bases_that_gaps_cannot_reach_do_not_change_scores():
     rng = np.random.default_rng(4)
     pattern, texts = (rng.choice(np.array([0, 2, 6, 19], np.int8), shape) for shape in (12, (40, 300)))
     (reach,) = reached(lengths(300), lengths(12), rules(PREFIX))

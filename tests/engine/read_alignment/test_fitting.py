@@ -25,7 +25,7 @@ def random_bases(n: int, seed: int) -> str:
 
 
 def test_read_alignment_texts_say_read_instead_of_pattern() -> None:
-    """Carroll's thesis calls reads patterns; the names of tables and columns do so too, and remain."""
+    """Carroll's thesis calls reads patterns. Tables and columns have that name too, but texts for users do not."""
     common = {"run_id": None, "folder": None, "device": "cpu", "seconds": 1.0, "stages": {}, "messages": ()}
     counts = {"n_texts": 2, "n_patterns": 3, "n_pairs": 3, "n_aligned": 3, "cells": 9}
     summaries = [ReadAlignmentSummary(**common, has_places=has_places, **counts) for has_places in (True, False)]

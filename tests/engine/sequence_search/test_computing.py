@@ -142,7 +142,7 @@ def test_cancel_closes_the_sequence_search_on_each_device(with_processor, monkey
     assert EndlessSearch.begun == EndlessSearch.closed > 0
 
 
-class TestFromFilesToFiles:
+class TestAlignOnDevices:
     """Run `align` with GPUs simulated on the CPU."""
 
     @pytest.fixture

@@ -16,7 +16,7 @@ from proteoscope.engine.sequence_search.scoring import score_all
 from proteoscope.engine.sequences.matrices import SYMBOLS, encode, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cpu import alignment
-from tests.effort import LookingProgress
+from tests.effort import CancelCheckProgress
 
 ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
 
@@ -193,4 +193,4 @@ def test_alignment_scoring_stops_at_cancel(scheme, random_protein):
     subjects = [random_protein(k, 100) for k in range(100)]
     codes = [encode(np.frombuffer(subjects[0].encode(), np.uint8))]
     with pytest.raises(Cancelled):
-        score_all(codes, *packed(subjects), scheme(), 2, LookingProgress(1))
+        score_all(codes, *packed(subjects), scheme(), 2, CancelCheckProgress(1))

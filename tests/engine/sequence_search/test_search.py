@@ -215,7 +215,7 @@ def test_align_rejects_wrong_arguments(files, tmp_path):
         SequenceSearchParameters.checked({"matrix": "FOO"})
 
 
-class Looks(Progress):
+class CheckCounter(Progress):
     """Progress that counts checks for a cancel from the alignments on, and cancels at a given check.
 
     Earlier checks do not count: while a search waits for a device, their number depends on time.
@@ -241,7 +241,7 @@ def test_align_cancelled_after_alignments_leaves_no_files(files, tmp_path, monke
     monkeypatch.setattr("proteoscope.engine.sequences.hits._BATCH_HITS", 1)
     monkeypatch.setattr("proteoscope.engine.sequences.alignment._CELLS_OF_A_TASK", 1)
 
-    def search(looks, name):
+    def search(checks, name):
         return align(
             [files[0]],
             [files[1]],
@@ -250,21 +250,21 @@ def test_align_cancelled_after_alignments_leaves_no_files(files, tmp_path, monke
             format=format,
             all_scores=tmp_path / name / "s.npy",
             project_folder=tmp_path / "project",
-            progress=looks,
+            progress=checks,
             device="cpu",
             threads=1,
         )
 
-    search(Looks(), "first")  # packs the database
-    whole = Looks()
+    search(CheckCounter(), "first")  # packs the database
+    whole = CheckCounter()
     summary = search(whole, "whole")
-    looks = range(1, whole.n + 1)
-    assert len(looks) > 2 * summary.n_hits, "each batch of alignments and of written hits is checked"
+    checks = range(1, whole.n + 1)
+    assert len(checks) > 2 * summary.n_hits, "each batch of alignments and of written hits is checked"
     # All formats share the checks before the writers.
-    early = looks[1 :: len(looks) // 3] if format == "tsv" else [looks[2 * len(looks) // 3]]
-    for n in {*early, *looks[-2:]}:
+    early = checks[1 :: len(checks) // 3] if format == "tsv" else [checks[2 * len(checks) // 3]]
+    for n in {*early, *checks[-2:]}:
         with pytest.raises(Cancelled):
-            search(Looks(n), "out")
+            search(CheckCounter(n), "out")
         assert list((tmp_path / "out").iterdir()) == []
     project = Project.open(tmp_path / "project")
     assert {run.status for run in project.runs()[2:]} == {"cancelled"} and len({result.run for result in project.results()}) == 2
@@ -306,10 +306,10 @@ def test_align_progress_of_hits_ends_at_the_total(files, tmp_path):
 
 def test_align_checks_for_cancel_between_queries_without_hits(fasta, files, random_protein, tmp_path):
     queries = fasta("many.fasta", [(str(k), random_protein(500 + k, 60)) for k in range(20)])
-    looks = Looks()
+    checks = CheckCounter()
     none = SequenceSearchParameters(maximum_e_value=1e-300)
-    summary = align([queries], [files[1]], None, none, project_folder=tmp_path / "project", progress=looks, device="cpu")
-    assert summary.n_hits == 0 and looks.n > 20
+    summary = align([queries], [files[1]], None, none, project_folder=tmp_path / "project", progress=checks, device="cpu")
+    assert summary.n_hits == 0 and checks.n > 20
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.sequences.alignment import align_pair
 from proteoscope.engine.sequences.matrices import encode, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
-from tests.effort import LookingProgress
+from tests.effort import CancelCheckProgress
 
 
 def as_codes(text):
@@ -102,9 +102,9 @@ def test_alignment_of_long_pairs_needs_little_memory_and_can_be_cancelled():
     tracemalloc.stop()
     assert alignment.cigar == "5000M300I6700M"
     assert peak < 12_000 * 11_700 / 4
-    whole, cancelled = LookingProgress(), LookingProgress(2)
+    whole, cancelled = CancelCheckProgress(), CancelCheckProgress(2)
     align_pair(as_codes(text), as_codes(other), scheme, whole)
-    assert whole.n_looks >= 12_000 * 11_700 / 50_000_000
+    assert whole.n_checks >= 12_000 * 11_700 / 50_000_000
     with pytest.raises(Cancelled):
         align_pair(as_codes(text), as_codes(other), scheme, cancelled)
-    assert cancelled.n_looks_after == 0
+    assert cancelled.n_checks_after_cancel == 0

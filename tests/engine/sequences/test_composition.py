@@ -53,7 +53,7 @@ def random_database(tmp_path, n=120):
 
 
 def brute_force_lambda(*counts):
-    """Return the root of the mean of ``exp(lambda s)`` minus 1, for two compositions with 200 residues of the usual one."""
+    """Return the lambda for which the mean of ``exp(lambda s)`` is 1; 200 residues of the usual composition are added to each sequence."""
     query, subject = ((count * (USUAL > 0) + 200 * USUAL) / (count[USUAL > 0].sum() + 200) for count in counts)
     pairs = np.outer(query, subject)
     return brentq(lambda value: (pairs * np.exp(value * SCHEME.matrix.scores)).sum() - 1, 0.02, 0.6, xtol=1e-13)

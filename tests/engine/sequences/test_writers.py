@@ -53,7 +53,7 @@ def sequences(random_protein):
 
 @dataclass(frozen=True)
 class Expected:
-    """Return the expected values of a row except for positions, CIGAR and E-value."""
+    """Expected values of a row, except for positions, CIGAR and E-value."""
 
     lines: tuple[str, str, str]
     is_positive: list[bool]
@@ -240,7 +240,7 @@ def test_clustal_output_marks_identical_and_similar_residues(aligned):
 
 
 class Page(HTMLParser):
-    """Return the cells of the tables, the paragraphs, and the residues of the alignments with their classes."""
+    """Cells of the tables, paragraphs, and residues of the alignments with their classes, of an HTML page."""
 
     def __init__(self, text):
         super().__init__()

@@ -8,7 +8,7 @@ from proteoscope.engine.statistics.target_decoy import q_values
 
 
 def walked_step_by_step(score, is_decoy, group, window, expected, at_once, decoy_ratio):
-    """Walk as in the paper, with matches of equal score together; of equally poor groups, that which waits for the shortest time."""
+    """Walk as in the paper; equal scores of a group are passed together, and of equally poor groups the shortest waiting time decides."""
     groups = sorted(set(group))
     first = {g: sum(other < g for other in group) for g in groups}
     times, level, waited = waiting_times(len(score)), window + 1, dict.fromkeys(groups, 0.0)

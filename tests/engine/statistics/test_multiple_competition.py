@@ -9,7 +9,7 @@ from proteoscope.engine.statistics.multiple_competition import competition_q_val
 
 
 def plain_q_values(score, is_decoy, hypothesis, n_decoys):
-    """Count the wins at or above each threshold, by the formula."""
+    """Compute q-values by the formula, from the wins at or above each threshold."""
     winners = []
     for true_hypothesis in set(hypothesis.tolist()):
         rows = [i for i in range(len(score)) if hypothesis[i] == true_hypothesis]

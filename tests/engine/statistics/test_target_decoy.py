@@ -163,7 +163,7 @@ def test_q_values_with_plus_one_need_100_targets_for_1_percent() -> None:
     assert q_values(np.arange(99.0), np.zeros(99, bool)).max() == 0.0
 
 
-def test_q_values_of_decoys_only_are_one() -> None:
+def test_q_values_are_one_if_all_matches_are_decoys() -> None:
     assert (q_values(np.arange(5.0), np.ones(5, bool)) == 1).all()
     assert len(q_values(np.empty(0), np.empty(0, bool))) == 0
 

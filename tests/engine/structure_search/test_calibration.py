@@ -86,7 +86,7 @@ WITHOUT_PHASE_1 = StructureSearchParameters().changed(qualification_threshold=0)
 NAMES = ("1bvyf", "1c7na", "1bvoa", "1biaa", "1a6ja")
 
 
-def test_structure_e_values_but_not_probabilities_grow_with_database(shared_data, tmp_path):
+def test_structure_e_values_grow_with_database_but_probabilities_do_not(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     rows = []
     for k, targets in enumerate(([folder / "1c7na.pdb"], [folder], [folder] * 3)):

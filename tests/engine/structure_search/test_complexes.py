@@ -40,7 +40,7 @@ def folds() -> dict[str, np.ndarray]:
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """`pair` and `turned` have the chains p and q; `twice` has p twice; the others have one of each, and one file has one chain."""
+    """Files of complexes: `pair` (chains p, q), `turned` (q, p), `twice` (p, p), `half` (p, r), `alone` (p) and `other` (r, r)."""
     made, of = tmp_path / "complexes", folds()
     made.mkdir()
     files = {"pair": "pq", "turned": "qp", "twice": "pp", "half": "pr", "alone": "p", "other": "rr"}

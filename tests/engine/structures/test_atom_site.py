@@ -33,7 +33,7 @@ def lengths(structures: StructureFile) -> dict[str, int]:
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("name", [name for name in COLUMNS if not name.startswith("Cartn")])
-def test_read_structure_accepts_mmcif_without_any_one_column(tmp_path: Path, write, name: str) -> None:
+def test_read_structure_accepts_mmcif_that_lacks_one_column(tmp_path: Path, write, name: str) -> None:
     structures = read(tmp_path, write(ROWS, {**AUTHORS, name: None}))
     assert lengths(structures) == {"A": 8, "B": 8}
     assert structures.chains.sequence(1) == RESIDUES

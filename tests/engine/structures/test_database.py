@@ -198,7 +198,7 @@ def test_structure_database_rejects_links_and_paths_outside(folder: Path, tmp_pa
         open_database(tmp_path / "db")
 
 
-def test_structure_database_file_of_returns_no_path_of_a_changed_file(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_structure_database_gives_no_path_of_a_changed_file(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     database = build_database([folder / "a.pdb"], tmp_path / "db")
     path = folder / "a.pdb"
     assert database.file_of(0) == path

@@ -63,7 +63,7 @@ def test_pdb_identifier_links_to_one_page(name: str, is_structure: bool, entry: 
         *("4f5s", "4F5S", "0F5S_A", "pdb|4F5S|<b>", "AF-P02769-F1-model_v4.pdb", "AF-../../x-F1", "P02769" * 1000, "A" * 10_000_000),
     ],
 )
-def test_names_in_other_formats_have_no_database_link(name: str) -> None:
+def test_names_that_are_not_accessions_have_no_database_link(name: str) -> None:
     assert urls(name) == []
 
 

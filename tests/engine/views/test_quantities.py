@@ -146,7 +146,7 @@ def test_empty_and_constant_samples_have_no_correlation():
 
 @pytest.mark.parametrize("width", [180.0, 320.0])
 def test_missing_principal_components_and_correlations_are_explained(width):
-    """The message fits each width, and no colour scale is shown without correlations."""
+    """The message fits any width, and there is no colour scale without correlations."""
     samples = random_samples(n=1, s=3)
     for drawing in (
         draw_components(principal_components(samples), samples, width),

@@ -122,7 +122,7 @@ def test_sequence_logo_is_hidden_in_low_windows_and_has_a_description() -> None:
 
 
 def inked(picture: bytes, scale: float) -> tuple[float, float, float, float]:
-    """Return the left, top, right and bottom end of what is red in a picture, in points."""
+    """Return the left, top, right and bottom edges of the red area of a picture, in points."""
     pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")).astype(int)
     rows, columns = np.nonzero(pixels[:, :, 0] - pixels[:, :, 1] > 100)
     return tuple((np.array([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]) / scale).tolist())  # type: ignore[return-value]

@@ -90,7 +90,7 @@ def test_volcano_labels_overlap_neither_labels_nor_points(size):
 
 
 @pytest.mark.parametrize("x", [20.0, 200.0, 398.0])
-def test_names_in_the_plot_do_not_cover_the_ring_of_a_selected_dot(x):
+def test_volcano_labels_do_not_cover_the_ring_of_a_selected_dot(x):
     """The window draws a ring around a selected dot; `outer` is its outer radius for the largest dots, which are those of samples."""
     outer = (7.0 + 2) / 2 + 2 + 1
     ys = np.array([30.0, 150.0, 270.0])

@@ -18,7 +18,7 @@ from proteoscope.gui.forms.design_editor import DesignEditor
 from proteoscope.gui.forms.design_model import DesignModel
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.quantity_projects import FILES, identified_project
-from tests.gui.x_events import Hand, wait_until_still, why_no_hand
+from tests.gui.x_events import Hand, wait_until_still, x_events_problem
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,8 @@ def design(window: MainWindow, project: Path, qtbot: QtBot) -> DesignEditor:
 
 @pytest.fixture
 def hand(design: DesignEditor, qtbot: QtBot) -> Iterator[Hand]:
-    if why_no_hand():
-        pytest.skip(why_no_hand())
+    if x_events_problem():
+        pytest.skip(x_events_problem())
     made = Hand(qtbot)
     yield made
     made.close()

@@ -122,7 +122,7 @@ def test_header_of_each_result_counts_the_rows_of_its_tables(run: Run, view: Run
         n_shown = len(panel.model.rows)
         assert n_shown in (n_all, n_counted), name
         if n_shown != n_counted:
-            # Reads that have no alignment are listed.
+            # Reads without an alignment are listed too.
             assert f"{n_shown - n_counted} without an alignment" in view.header.text
 
 

@@ -73,7 +73,7 @@ def test_selected_peptide_is_marked_in_alignment_coverage_and_structure(view: Ev
         wanted = set(range(first - 1, last))
         columns = view.alignment.plot.marks
         assert {int(fold.pair.protein_residue[column]) for column in columns} <= wanted
-        # Exactly its part on the chain.
+        # Exactly the residues of the peptide that are on the chain.
         assert highlighted_positions(view) == wanted & set(fold.near.position.tolist())
         assert view.coverage.chosen == view.peptides.view.chosen
 
@@ -124,7 +124,7 @@ def test_picked_residue_of_structure_selects_its_peptides(view: EvidenceView, qt
     at = panel.canvas.camera.projected(fold.trace.position[row][None], panel.canvas.width(), panel.canvas.height())[0]
     picked = panel.canvas.pick_at(QPointF(at[0], at[1]))
     assert picked is not None
-    # Another residue may be in front of it: the picked one counts.
+    # Another residue may be in front of it, and is then picked.
     place = int(evidence.position[picked.row])
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPointF(at[0], at[1]).toPoint())
     settle(view, qtbot)
@@ -148,7 +148,7 @@ def test_picked_residue_redraws_the_structure_once(view: EvidenceView, qtbot: Qt
         before = dict(panel.scene.lit)
         pictures.clear()
         view._pick_column(int(np.flatnonzero(fold.pair.protein_residue == place)[0]))
-        # Immediately, before the table has its rows.
+        # The residue is picked immediately, before the table has loaded its rows.
         assert highlighted_positions(view) == set(range(first.start, first.end)) & set(fold.near.position.tolist())
         assert protein.first_over(place) == first and view.coverage.chosen == first.row
         settle(view, qtbot)
@@ -187,7 +187,7 @@ def test_picked_alignment_column_selects_the_residue_and_gaps_are_explained(view
     view.alignment.plot.columnPicked.emit(column)
     settle(view, qtbot)
     assert [pick.row for pick in panel.scene.picks] == [int(pair.residue[column])]
-    # The five additional glycines of the protein.
+    # The protein has five additional glycines here.
     gaps = pair.protein_residue[pair.residue < 0]
     assert {pair.query[k] for k in np.flatnonzero(pair.residue < 0)} <= {"G", "L"} and len(gaps) == 5
     assert "gap" in pair.column_text(int(np.flatnonzero(pair.residue < 0)[0]))

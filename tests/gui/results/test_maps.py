@@ -61,7 +61,7 @@ def _run_demo(kind: str, folder: Path, database: Path) -> None:
     more: dict[str, Any] = {"peptide_fdr": _FDR} if kind == "explain" else {}
     project = None if kind == "explain" else folder
     run_search(kind, inputs, project=project, preset=demo.preset, options=options, device="cpu", fdr=_FDR, **more)
-    # They are replaced by those of the next run.
+    # The next run replaces the exports.
     shutil.copy(folder / "exports" / _MATCHES[kind], folder.parent / f"{kind}.tsv")
 
 

@@ -23,7 +23,7 @@ from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.quantity_projects import FILES, PER_PROTEIN, PROTEINS, quantified_project
 from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
-from tests.gui.x_events import Hand, why_no_hand
+from tests.gui.x_events import Hand, x_events_problem
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[QuantityView]
 
 @pytest.fixture
 def hand(view: QuantityView, qtbot: QtBot) -> Iterator[Hand]:
-    if why_no_hand():
-        pytest.skip(why_no_hand())
+    if x_events_problem():
+        pytest.skip(x_events_problem())
     view.window().move(0, 0)
     view.resize(1280, 760)
     settle(view, qtbot)
@@ -92,7 +92,7 @@ def test_quantity_figures_are_empty_without_a_selected_row(view: QuantityView, q
     assert view.changes.view.chosen is None and view.proteins.view.chosen is None
     view.filters.reset_button.click()
     settle(view, qtbot)
-    # The selected row returns with the rows, and its drawing too.
+    # When the rows are shown again, the same row is selected and drawn.
     first = shown(view.changes, "accession")[0]
     assert view.changes.view.chosen is not None and set(shown(view.peptides, "accession")) == {first}
     assert view.profile.drawing is not None and view.profile.drawing.title.startswith(first)
@@ -136,13 +136,13 @@ def test_dragged_integration_limit_is_stored_and_updates_all_quantities(
     assert project.row_corrections(run, "ion_traces")[trace.row]["area"] == pytest.approx(now.values["area"])
     assert before is not None and view._overview is not None and not np.array_equal(before.peptides.log2, view._overview.peptides.log2)
     assert any("1 traces" in fact or "1 trace" in fact for fact in view.header.facts.split("·"))
-    # It returns when the run is opened again, and disappears when undone.
+    # The changed limit is shown again when the run is reopened, and is removed by undo.
     view.show_run(project, run)
     settle(view, qtbot)
     view.show_all("ion_traces")
     settle(view, qtbot)
     assert shown(view.ions, "source").count("manual") == 1
-    view.traces.bordersReset.emit(0)  # This ion is not shown: nothing happens.
+    view.traces.bordersReset.emit(0)  # This ion is not shown, so nothing changes.
     view.tables.setCurrentWidget(view.ions)
     view._choose_row(view.ions, trace.row)
     settle(view, qtbot)
@@ -190,7 +190,7 @@ def test_dragged_volcano_thresholds_change_figure_filter_and_table(view: Quantit
     settle(view, qtbot)
     rows = list(zip(shown(view.changes, "log2_fold_change"), shown(view.changes, "q_value"), strict=True))
     assert rows and all(abs(change) >= fold_change and q <= view.filters.q_value.value() for change, q in rows)
-    # The cuts are on paper too.
+    # The exported figure has the thresholds too.
     view.volcano.export_action.write(tmp_path / "volcano.svg")
     assert f"q-value ≤ {view.filters.q_value.value():.3g}, |log2| ≥ {fold_change:.3g}" in (tmp_path / "volcano.svg").read_text()
 
@@ -277,7 +277,7 @@ def test_quantities_are_exported_from_the_window_in_all_formats(window: MainWind
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error
     assert (tmp_path / "mine" / "protein_changes.tsv").read_text().count("\n") == PROTEINS + 1
-    # Figures have the cuts that the view shows.
+    # Exported figures have the thresholds that the view shows.
     results.filters.set_cut("fold_change", 1.5)
     settle(results, qtbot)
     window.menus.export.trigger()

@@ -83,7 +83,7 @@ boxes = st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(5, 60
 
 @settings(max_examples=60, deadline=None)
 @given(boxes)
-def test_peak_labels_cover_no_other_label_or_higher_peak(peaks: list[tuple[float, float, float]]) -> None:
+def test_peak_labels_cover_neither_labels_nor_higher_peaks(peaks: list[tuple[float, float, float]]) -> None:
     x, y, widths = (np.array(column, np.float64) for column in zip(*peaks, strict=True))
     height = 12.0
     placed = place_labels(x, y, widths, height, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))

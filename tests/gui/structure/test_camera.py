@@ -45,7 +45,7 @@ def test_rotation_moves_points_in_front_with_the_pointer() -> None:
 @pytest.mark.parametrize("is_perspective", [True, False])
 def test_camera_zoom_keeps_the_point_under_the_pointer(is_perspective: bool) -> None:
     camera = Camera(is_perspective=is_perspective).panned(10, 5, 300)
-    # At the depth of the centre.
+    # The point is at the depth of the centre.
     place = np.array([[7.0, -4.0, 0.0]])
     x, y, _ = camera.projected(place, 400, 300)[0]
     closer = camera.zoomed(1.7, (x / 400, y / 300), 400 / 300)
@@ -60,7 +60,7 @@ def test_fitted_camera_shows_the_whole_scene(is_perspective: bool, aspect: float
     camera = Camera(is_perspective=is_perspective).turned(33, 21).fitted(POINTS + ASIDE, aspect)
     points = camera.projected(POINTS + ASIDE, 300 * aspect, 300)
     assert (points[:, 0] > 0).all() and (points[:, 0] < 300 * aspect).all() and (points[:, 1] > 0).all() and (points[:, 1] < 300).all()
-    # It is not a dot in the middle.
+    # The scene is not a dot in the middle.
     assert np.ptp(points[:, 0]) > 0.5 * 300 * aspect or np.ptp(points[:, 1]) > 150
 
 

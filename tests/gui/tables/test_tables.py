@@ -111,7 +111,7 @@ def test_every_page_of_a_table_has_the_values_of_the_file(view: TableView, psms:
     assert shown(view, "charge") == [psms["charge"][i].as_py() for i in order]
 
 
-def test_table_cells_show_an_ellipsis_until_their_page_is_loaded(view: TableView, qtbot: QtBot) -> None:
+def test_table_cells_show_an_ellipsis_until_loaded(view: TableView, qtbot: QtBot) -> None:
     last = len(view._model.rows) - 1
     assert view._model.index(last, section_of(view, "peptide")).data() == "…"
     settle(view, qtbot)

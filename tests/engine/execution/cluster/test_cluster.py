@@ -47,7 +47,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    """Scripts that connect with a scheduler: to import Dask takes longer than most tests."""
+    """Process that imports Dask once, which takes longer than most tests, and forks scripts that connect to a scheduler."""
     cluster_modules = [f"proteoscope.engine.execution.{name}" for name in ("cluster.launchers", "cluster.worker_process", "executor")]
     with fork_server(tmp_path_factory.mktemp("scripts"), "distributed", *cluster_modules) as forking:
         yield forking

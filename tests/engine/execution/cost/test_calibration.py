@@ -78,7 +78,7 @@ def test_workload_types_without_samples_are_not_predicted():
         KindSamples("toy points", Processor(1), None)
 
 
-def test_least_run_returns_the_minimum_of_each_time_over_repeats():
+def test_minimum_run_returns_the_minimum_of_each_time_over_repeats():
     def parts(*runs, is_processor=False):
         combined = minimum_run(runs, is_processor=is_processor)
         return combined.seconds, combined.kernel, combined.transfer
@@ -86,7 +86,7 @@ def test_least_run_returns_the_minimum_of_each_time_over_repeats():
     quick, slow = Run(0.008, 0.002, 0.002), Run(0.011, 0.001, 0.003)
     assert parts(quick, slow) == (0.008, 0.001, 0.002)
     assert parts(slow, is_processor=True) == (0.011, 0.011, 0.0)
-    assert parts(Run(0.004, 0.001, 0.001), Run(0.003, 0.0, 0.0, False)) == (0.003, 0.001, 0.001), "notes take extra time"
+    assert parts(Run(0.004, 0.001, 0.001), Run(0.003, 0.0, 0.0, False)) == (0.003, 0.001, 0.001), "recording takes extra time"
     assert sum(parts(Run(0.02, 0.015, 0.004), Run(0.015, 0.014, 0.001))[1:]) <= 0.015
 
 

@@ -24,7 +24,7 @@ def estimate(predicted: dict[str, float]) -> float:
 
 
 class Machine:
-    """A machine on which a step takes a constant and a multiple of its prediction, times the load, with some noise."""
+    """Simulated machine: a step takes a constant plus a multiple of its prediction, times the load, with noise."""
 
     def __init__(self, seed: int = 1, noise: float = 0.03) -> None:
         self.rng, self.noise = np.random.default_rng(seed), noise
@@ -95,14 +95,14 @@ def test_corrected_prediction_divides_by_load_if_all_earlier_runs_had_load():
     assert machine.run(3.0, load=1.0, cpu_share=0.9)[0] < 0.25
 
 
-def test_corrected_prediction_ignores_the_usual_waiting_of_the_machine():
+def test_corrected_prediction_ignores_usual_cpu_waiting_of_the_machine():
     machine = Machine()
     for _ in range(3):
         machine.run(3.0, load=1.0, cpu_share=0.4)
     assert machine.run(3.0, load=1.0, cpu_share=0.4)[0] < 0.25
 
 
-def test_corrected_index_time_uses_runs_that_likewise_opened_or_built_it():
+def test_index_time_is_corrected_by_runs_that_also_built_or_opened_it():
     building, opening = {"read": 1.0, "index": 2.0}, {"read": 1.0, "index": 0.1}
     first = StepHistory("library", "cpu", 2, "a")
     assert not first.finds_index

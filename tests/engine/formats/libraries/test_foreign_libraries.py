@@ -30,7 +30,7 @@ def list_peaks(library: SpectralLibrary, row: int) -> list[tuple[float, float]]:
 
 
 def msp(keys: list[str], gap: str, *, first: int = 0) -> str:
-    """Return four entries with keys in this order, but names first before entry `first`; values name their entry."""
+    """Return four entries with the keys in the given order, except for the entries before `first`, which begin with NAME."""
     values = {
         "NAME": "Compound {0}",
         "PRECURSORMZ": "{1}.5",

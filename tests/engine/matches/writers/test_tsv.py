@@ -16,7 +16,7 @@ import pytest
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.jobs.progress import Cancelled
 from proteoscope.engine.matches.writers.tables import IdentificationTables
-from tests.effort import LookingProgress
+from tests.effort import CancelCheckProgress
 from tests.engine.identification_tables import Identification, identification, many_psms
 from tests.engine.matches.exported import export
 
@@ -168,17 +168,17 @@ def test_tsv_export_has_bounded_memory_and_fast_cancel(small, tmp_path):
     pq.write_table(large, tmp_path / "psms.parquet", row_group_size=1 << 17)
     del large
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    whole, cancelled = LookingProgress(), LookingProgress(6)
+    whole, cancelled = CancelCheckProgress(), CancelCheckProgress(6)
     export(tmp_path, "tsv", tmp_path / "out", progress=whole)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert (tmp_path / "out" / "psms.tsv").stat().st_size > 100e6
     assert grown < 500_000, "kilobytes"
 
     (tmp_path / "out" / "psms.tsv").unlink()
-    assert whole.n_looks >= 300_000 / 10_000
+    assert whole.n_checks >= 300_000 / 10_000
     with pytest.raises(Cancelled):
         export(tmp_path, "tsv", tmp_path / "out", progress=cancelled)
-    assert cancelled.n_looks_after == 0
+    assert cancelled.n_checks_after_cancel == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["peptides.tsv", "proteins.tsv"]
 
 
