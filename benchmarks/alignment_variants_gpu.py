@@ -101,13 +101,13 @@ SHAPES = (
 
 
 class TimedGpu(CudaGpu):
-    """Notes the moments before and after each kernel on the GPU, where `events` is a list."""
+    """GPU that records events before and after each kernel if `events` is a list."""
 
     events: list[Any] | None = None
     n_launches = 0
 
     def launch(self, *arguments: Any, **options: Any) -> None:
-        """Launch a kernel as `Gpu` does, and note the moments before and after it if `events` is a list."""
+        """Launch a kernel like `Gpu`, and record events before and after it if `events` is a list."""
         self.n_launches += 1
         if self.events is None:
             super().launch(*arguments, **options)
@@ -119,7 +119,7 @@ class TimedGpu(CudaGpu):
         self.events.append((begin, end))
 
     def kernel_milliseconds(self) -> float:
-        """Return the milliseconds from the first begin of a recorded kernel to the last end."""
+        """Return the milliseconds from the start of the first recorded kernel to the end of the last one."""
         assert self.events
         since = [[self._cupy.cuda.get_elapsed_time(self.events[0][0], event) for event in pair] for pair in self.events]
         return float(max(end for _, end in since) - min(begin for begin, _ in since))
@@ -138,7 +138,7 @@ def score(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], out: NDA
 
 
 def measured(gpu: TimedGpu, search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: int, repeats: int) -> tuple[NDArray, str]:
-    """Return scores, and milliseconds of a call and of its kernels, launches and GCUPS as text."""
+    """Return the scores, and a text with the milliseconds of a call and of its kernels, the number of launches, and GCUPS."""
     out = np.empty((len(queries), n), np.int32)
     for _ in range(2):
         score(search, queries, out)
@@ -232,7 +232,7 @@ def measure_host(gpu: TimedGpu, database: SequenceDatabase, query: NDArray[np.in
 
 
 def measure_all(gpu: TimedGpu, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
-    """Print the speed on a database that outlasts every launch."""
+    """Print the speed on a database so large that the time of launches is negligible."""
     residues, offsets = repeated(database, 60)
     search = AlignmentSearch(gpu, residues, offsets)
     print("\n543 million residues: milliseconds of a call (median, least), of kernels; launches; GCUPS")

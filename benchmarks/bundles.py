@@ -38,7 +38,7 @@ def processor_seconds(command: list[str]) -> float:
 
 
 def main() -> None:
-    """Measure them."""
+    """Measure the bundles and the commands."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where installer/bundle.sh put them")
     parser.add_argument("--times", type=int, default=5, help="how often each command runs (default: %(default)s)")

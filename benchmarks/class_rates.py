@@ -161,7 +161,7 @@ def plant(spectra: Sequence[Known], chance: random.Random) -> Planted:
         written[peptide] = sequence
         members[name].append((sequence, position[peptide]))
         changes = [(i, old, new) for old, new in _NEARLY_EQUAL for i in range(2, len(peptide) - 3)]
-        # Not the asparagine that is an aspartate.
+        # The residue that was changed for the class is not changed again.
         changes = [change for change in changes if sequence.startswith(change[1], change[0]) and change[0] != position[peptide]]
         if chance.random() < _NEAR and changes:
             i, old, new = chance.choice(changes)

@@ -46,7 +46,7 @@ _DISTANCES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55)
 
 
 def labelled(folder: Path, name: str, unit: str) -> tuple[Spectra, NDArray[np.int64], NDArray[np.bool_]]:
-    """Return spectra, the number of each one's label, and which half its `unit` (a column of the labels) falls into."""
+    """Return spectra, their labels as numbers, and the half of each spectrum (bool), chosen by the column `unit` of the labels."""
     with (folder / f"{name}.labels.tsv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     labels = np.unique([row["label"] for row in rows], return_inverse=True)[1]
@@ -55,7 +55,7 @@ def labelled(folder: Path, name: str, unit: str) -> tuple[Spectra, NDArray[np.in
 
 
 class Peptides:
-    """The peptide set: who is given to whose centroid."""
+    """The peptide set: centroids, and the other spectra, which are assigned to them."""
 
     def __init__(self, spectra: Spectra, labels: NDArray[np.int64]) -> None:
         self.spectra, self.labels = spectra, labels
@@ -88,7 +88,7 @@ class Peptides:
         return (label[place] == self.labels)[self.rest]
 
     def right_as_printed(self) -> NDArray[np.bool_]:
-        """Return the result with the distance of Algorithm 4.8, which counts only shared bins, among all centroids."""
+        """Return the result of `right` with the distance of Algorithm 4.8, which counts only shared bins, to all centroids."""
         settings = {
             "bin_width": 0.5,
             "minimum_mz": 600.0,

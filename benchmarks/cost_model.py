@@ -97,7 +97,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         kind = workload_type(Workload(name, {}, {}))
         assert isinstance(kind, PredictableWorkloadType)
         samples[name] = [kind.samples(size, _SEED) for size in SIZES]
-    # In turn, and the least of runs: predictions are for an idle machine, and disturbances last for some runs.
+    # Samples take turns, and the minimum is used: predictions are for an idle machine, and disturbances last for some runs.
     turns: dict[str, list[list[Any]]] = {name: [] for name in samples}
     for every in samples.values():
         for sample in every:
@@ -287,7 +287,8 @@ def called(command: list[str], cores: int, before: list[str] | None = None) -> t
 
     Raises
     ------
-    RuntimeError : it failed, and its last line.
+    RuntimeError
+        If the process failed; the message is its last line.
     """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
     began = time.perf_counter()

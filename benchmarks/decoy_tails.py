@@ -202,7 +202,7 @@ SHAPES = (
 
 
 class Lists(NamedTuple):
-    """Simulated lists; each row one list, best score first, unused places last with the score -inf.
+    """Simulated lists, one in each row, best score first; unused places at the end have the score -inf.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ class Lists(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """False discovery proportion and number of true matches accepted, of each list; two of shape (lists,)."""
+    """False discovery proportion, and number of true matches accepted, of each list; both have the shape (lists,)."""
 
     proportion: Floats
     power: Floats
@@ -331,7 +331,7 @@ def accepted(lists: Lists, rule: str, level: str, nominal: float) -> NDArray[np.
 
 
 def outcome(lists: Lists, n_accepted: NDArray[np.int64]) -> Outcome:
-    """Return the numbers of false and true targets among the accepted of each list."""
+    """Return the false discovery proportion of each list, and the number of true targets that it accepts."""
     is_accepted = np.arange(lists.score.shape[1]) < n_accepted[:, None]
     n_targets = (is_accepted & ~lists.is_decoy).sum(axis=1)
     n_true = (is_accepted & lists.is_true).sum(axis=1)
@@ -346,7 +346,7 @@ def measure(
     Parameters
     ----------
     size : int
-        Targets to be accepted at 1 %, about.
+        Approximate number of targets accepted at 1 %.
     """
     outcomes_of: dict[tuple[str, float], list[Outcome]] = {(rule, nominal): [] for rule in rules for nominal in NOMINAL}
     copies = COPIES if "replicates" in level else 1

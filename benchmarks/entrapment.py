@@ -14,7 +14,7 @@ small
     samples of the spectra of each set, so small that 20 to 60 PSMs are accepted, searched with shuffled proteins added; also searched only
     in shuffled proteins (`small null`), so that no match is right.
 incomplete
-    as `paired`, with decoys in the database: of all proteins, and of half of the proteins. Both should have the same counts.
+    as `paired`, with decoys in the database: of all proteins, and of half of the proteins. Both should give the same counts.
 foreign
     the sample's proteins and --foreign-ratio times as many peptides of other organisms (2 unless given), drawn anew for each seed.
 null
@@ -109,7 +109,7 @@ CURVE = np.concatenate((np.arange(0, 40) / 2000, np.arange(8, 41) / 400))
 SMALL_E_VALUES = (0.001, 0.01, 0.1)
 
 ORGANISMS = {
-    # How the accessions of an organism's own proteins look, and where they are.
+    # Beginning or end of the accessions of an organism's own proteins, and the file that contains them.
     "yeast": ("_YEAST", FIVE_PROTEOMES),
     "E. coli": ("_ECOLI", FIVE_PROTEOMES),
     "human": ("_HUMAN", "proteomes/human.small.comet.fasta"),
@@ -117,7 +117,7 @@ ORGANISMS = {
     "Shewanella": ("SO_", SHEWANELLA),
 }
 FOREIGN = {
-    # A sample of unknown bacteria holds peptides that all bacteria have; human proteins get into any sample, or were added.
+    # The metaproteome contains peptides that all bacteria have; human proteins contaminate any sample, or were added.
     "qc_shew": ("yeast", "E. coli", "Sorangium"),
     "metaproteome": ("yeast", "human"),
     "yeast_velos": ("E. coli", "Sorangium", "Shewanella"),
@@ -200,7 +200,7 @@ class Examination:
         return search(spectra, database, preset, self.threads, self.scratch, **{**self.settings, **more})
 
 
-# -------------------------------------------------------------------------------------------------------------- the parts
+# -------------------------------------------------------------------------------------------------- parts of the examination
 
 
 Task = Callable[[], list[Record]]
@@ -262,7 +262,7 @@ def small(examination: Examination, name: str, seed: int, database: EntrapmentDa
 
 
 def discoveries(part: str, name: str, seed: int, levels: Mapping[str, Level], ratio: float, n_spectra: int) -> Iterator[Record]:
-    """Yield the accepted discoveries at each level and reported rate, by spectra numbered modulo `n_spectra`, which repeat."""
+    """Yield the accepted discoveries at each level and reported rate; the spectra repeat after `n_spectra`."""
     for level, rows in levels.items():
         for reported in REPORTED:
             counts = dict(zip(COUNTS, rows.count(reported, ratio).tolist(), strict=True))
@@ -274,7 +274,7 @@ def discoveries(part: str, name: str, seed: int, levels: Mapping[str, Level], ra
 
 
 def curve(program: str, name: str, seed: int, psms: Level, ratio: float) -> Record:
-    """Return PSMs of the sample and entrapped ones at each of the q-values `CURVE`."""
+    """Return the numbers of accepted sample and entrapment PSMs at each q-value of `CURVE`."""
     counts = np.array([psms.count(threshold, ratio)[:2] for threshold in CURVE]).astype(int)
     said = {"figure": "curve", "part": "peers", "set": name, "seed": seed, "program": program, "ratio": round(ratio, 5)}
     return {**said, "q": CURVE.tolist(), "targets": counts[:, 0].tolist(), "entrapped": counts[:, 1].tolist()}
@@ -293,14 +293,14 @@ def peer_curves(examination: Examination, name: str, seed: int, database: Entrap
 
 
 def foreign_tasks(examination: Examination) -> Iterator[Task]:
-    """Yield the sets with proteins of other organisms."""
+    """Yield the tasks of `with_foreign`."""
     for name in (name for name in examination.sets if name in FOREIGN):
         for seed in examination.of_part(examination.seeds):
             yield partial(with_foreign, examination, name, seed)
 
 
 def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]:
-    """Return a set with the foreign proteins of a seed."""
+    """Search a set with the foreign proteins of a seed, and return the accepted discoveries."""
     foreign: dict[str, str] = {}
     for organism in FOREIGN[name]:
         foreign |= examination.organism(organism)
@@ -311,12 +311,12 @@ def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]
 
 
 def null_tasks(examination: Examination) -> Iterator[Task]:
-    """Return spectra among proteins that their sample does not hold."""
+    """Return the tasks of `null`."""
     return (partial(null, examination, *options) for options in NULL if options[1] in examination.sets)
 
 
 def null(examination: Examination, preset: str, name: str, organism: str) -> list[Record]:
-    """Return a set among the proteins of another organism; what its own and contaminants share with them is left out."""
+    """Search a set in the proteins of another organism; peptides that these share with the sample or contaminants do not count."""
     harmless = "|".join([*examination.own(name).values(), *examination.contaminants()]).replace("I", "L")
     database = EntrapmentDatabase(examination.organism(organism), harmless, 1.0, {})
     psms = examination.search(examination.spectra(name), database, preset)["psms"]
@@ -339,13 +339,13 @@ def null(examination: Examination, preset: str, name: str, organism: str) -> lis
 
 
 def permuted_tasks(examination: Examination) -> Iterator[Task]:
-    """Yield false targets that are accepted with and without rescoring, in the sets and in copies of them."""
+    """Yield the tasks of `with_permuted_labels`, on the sets and on copies of them."""
     for copies, names in ((1, examination.sets), (COPIES, examination.copied)):
         yield from (partial(with_permuted_labels, examination, name, copies) for name in names)
 
 
 def with_permuted_labels(examination: Examination, name: str, copies: int) -> list[Record]:
-    """Return a set, or copies of it, with each permutation."""
+    """Search a set, or copies of it, and return the figures of each permutation."""
     with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
         spectra = examination.spectra(name)
         if copies > 1:
@@ -430,7 +430,7 @@ def done(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
 
 
 def run_task(task: Task) -> list[Record]:
-    """Do a task, in the process that it was given to."""
+    """Run a task in a process of the pool."""
     return task()
 
 

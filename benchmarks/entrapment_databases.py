@@ -89,13 +89,13 @@ def write_fasta(proteins: Mapping[str, str], path: Path) -> None:
 
 
 def paired_databases(proteins: dict[str, str], seeds: Iterable[int]) -> Iterator[EntrapmentDatabase]:
-    """Yield for each seed the proteins and their shuffled partners, in random order, so that no rule of ties prefers either.
+    """Yield for each seed the proteins and their shuffled partners, in random order, so that ties favour neither.
 
     Each peptide between cleavage sites is shuffled separately, and in the same way wherever it occurs, so that peptides with missed
-    cleavages have partners too. The last residue, a K or R with the P after it that prevents a cut, and leading methionines are not moved,
-    since a protein may lose its first. A shuffled peptide begins with P or M only if the original does. I and L are one residue: peptides
-    that differ only by them are shuffled in the same way. A peptide long enough to be searched is drawn again while the result is a peptide
-    of the sample; if all draws are, the peptide is not shuffled and counts as the sample's own.
+    cleavages have partners too. The last residue, and K or R before P (where trypsin does not cut), are not moved. Leading methionines are
+    not moved either, since a protein may lose its first. A shuffled peptide begins with P or M only if the original does. I and L are one
+    residue: peptides that differ only by them are shuffled in the same way. A peptide long enough to be searched is shuffled again if the
+    result is a peptide of the sample; if all attempts fail, it is not shuffled and counts as the sample's own.
     """
     cut = {accession: digested(sequence) for accession, sequence in proteins.items()}
     distinct = {peptide for peptides in cut.values() for peptide in peptides}
@@ -196,7 +196,7 @@ def _drawn(cores: Sequence[str], generator: np.random.Generator) -> Iterator[tup
     bound = np.flatnonzero(np.isin(residues[:-1], (ord("K"), ord("R"))) & (residues[1:] == ord("P")) & (word[:-1] == word[1:]))
     key[bound] = np.where(last[bound + 1], 2.0, key[bound])
     key[bound + 1] = key[bound]
-    order = np.lexsort((key, word))  # stable: a unit's two residues keep their order
+    order = np.lexsort((key, word))  # a stable sort keeps the order of the two residues of a unit
     written = residues[order].tobytes().decode()
     order -= np.repeat(starts, lengths)
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
@@ -247,7 +247,7 @@ def distinct_peptides(proteins: Iterable[str]) -> NDArray[np.uint64]:
     masses = _MASS[residues]
     no_mass = np.concatenate(([0], np.cumsum(np.isnan(masses))))
     masses = np.concatenate(([0.0], np.cumsum(np.nan_to_num(masses))))
-    # A hash of residues s..t is the sum of number x base^place, brought back by base^-s; all modulo 2^64.
+    # The hash of residues s..t is the sum of number x base^position, multiplied by base^-s; all modulo 2^64.
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_NUMBER[residues] * _powers(_BASE, len(residues)), dtype=np.uint64)))
     back = _powers(_INVERSE, len(residues) + 1)
     hashed = []

@@ -4,7 +4,7 @@ Of N_T + N_E accepted discoveries, N_E are entrapped, which means that they are 
 peptide of the sample:
 
 lower     N_E / (N_T + N_E): wrong answers from the sample are not counted.
-combined  N_E (1 + 1/r) / (N_T + N_E): on average not below the truth, where a wrong answer meets either part by its size.
+combined  N_E (1 + 1/r) / (N_T + N_E): not below the truth on average, if wrong answers hit both parts in proportion to their sizes.
 paired    (N_E + N_below + 2 N_beaten) / (N_T + N_E), r = 1: an entrapped discovery represents one more if its partner is not
           accepted (below), and two more if the partner is accepted with a lower score (beaten).
 """
@@ -49,7 +49,7 @@ def lower(counts: Floats) -> float:
 
 
 def combined(counts: Floats) -> float:
-    """Return the entrapped share, and the sample's false share by the same chance."""
+    """Return the entrapped share plus the share of false matches in the sample, estimated from the sizes of both parts."""
     return float(counts[2] / max(counts[0] + counts[1], 1))
 
 
@@ -59,7 +59,7 @@ def paired(counts: Floats) -> float:
 
 
 def net(counts: Floats) -> float:
-    """Return the accepted minus twice the entrapped discoveries: the rest if each entrapped one represents another false one."""
+    """Return the accepted minus twice the entrapped discoveries: the true ones if each entrapped one represents another false one."""
     return float(counts[0] - counts[1])
 
 
@@ -130,7 +130,7 @@ class Bootstrap:
 
 
 class Spread(NamedTuple):
-    """A combined share with its 95 % interval over resampled spectra, and the part of the resamples with at most 1 %."""
+    """A combined share with its 95 % interval over resampled spectra, and the fraction of resamples with at most 1 %."""
 
     estimate: float
     low: float
@@ -141,8 +141,8 @@ class Spread(NamedTuple):
 def spread_over_spectra(accepted: Floats, false_spectra: Sequence[Sequence[int]], factor: Floats) -> Spread:
     """Estimate the error of a set's combined share by resampling spectra, each with all its copies and in all databases.
 
-    What is false among copies of one spectrum is one draw of chance, and what it meets in several databases hardly more, since its decoys
-    are the same there.
+    False matches of the copies of a spectrum are one random event. Those in several databases are hardly independent either, since the
+    decoys of the sample are the same in all of them.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def at_equal_share(accepted: Floats, weighted: Floats, share: float) -> float:
     """Return the number accepted where the combined share reaches `share`, interpolated linearly between two thresholds.
 
-    `accepted` is N_T + N_E and `weighted` N_E (1 + 1/r), each (thresholds,) and rising; the last threshold that keeps below the share
-    counts.
+    `accepted` is N_T + N_E and `weighted` N_E (1 + 1/r), each (thresholds,) and rising; the last threshold below the share
+    is used.
     """
     accepted = np.concatenate(([0.0], accepted))
     shares = np.concatenate(([0.0], weighted)) / np.maximum(accepted, 1)
@@ -185,7 +185,7 @@ def at_equal_share(accepted: Floats, weighted: Floats, share: float) -> float:
 
 
 def q_values(score: Floats, is_decoy: NDArray[np.bool_]) -> Floats:
-    """Return least decoys / targets at or below each score's rank; equal scores count as a whole. (n,), decoys too."""
+    """Return q-values, shape (n,), of targets and decoys: the minimum of decoys / targets over all thresholds that accept the row."""
     order = np.argsort(-score, kind="stable")
     ranked = score[order]
     decoys = np.cumsum(is_decoy[order])

@@ -40,7 +40,7 @@ class Level:
     """Targets of one level (PSMs, peptides or groups) with their properties; n rows, without decoys.
 
     `partner_q_value` and `partner_score` are those of the best row of an entrapped row's partner, NaN and -inf where it was not found; None
-    for a database without pairs. `spectrum` is the number of the spectrum that a row rests on, the best where there are several.
+    for a database without pairs. `spectrum` is the number of the spectrum of a row, or of the best spectrum of several.
     """
 
     q_value: Floats
@@ -65,8 +65,8 @@ def search(
 ) -> dict[str, pa.Table]:
     """Return the tables ``psms``, ``peptides`` and ``proteins`` of a search with a preset and further parameters.
 
-    A second pass searches only proteins that the first found, and hardly any of these is entrapped: all its wrong answers would count as
-    the sample's. So with pairs of proteins it also searches the partners of the found proteins.
+    A second pass searches only proteins that the first pass found, nearly all from the sample, so that its wrong answers would hardly ever
+    be entrapped. If proteins have partners, it therefore also searches the partners of the found proteins.
     """
     parameters = IdentificationParameters.checked(dict(read_preset("identify", preset)) | settings)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -107,7 +107,7 @@ def classified(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels
 
 
 def _by_sequence(table: pa.Table, score_name: str, database: EntrapmentDatabase) -> Level:
-    """Return PSMs or peptides: entrapped where the sequence is; the partner is the sample's peptide, by its best row."""
+    """Return the level of PSMs or peptides; the partner of an entrapped row is the best row of the sample's peptide."""
     table = table.filter(pc.invert(table["is_decoy"]))
     q_value, score = _column(table, "q_value"), _column(table, score_name)
     sequences = [sequence.replace("I", "L") for sequence in table["sequence"].to_pylist()]
@@ -138,9 +138,9 @@ def _with_partners(
 
 
 def _groups(groups: pa.Table, peptides: pa.Table, database: EntrapmentDatabase) -> Level:
-    """Return protein groups: entrapped where all members are and the best of their peptides is (which a true one may be by I = L).
+    """Return the level of protein groups, which are entrapped if all members and the best peptide are.
 
-    The partner is the best group that holds a member's partner.
+    An entrapment protein may contain a peptide of the sample (I = L). The partner is the best group that contains the partner of a member.
     """
     groups = groups.filter(pc.invert(groups["is_decoy"]))
     q_value, score = _column(groups, "q_value"), _column(groups, "score")

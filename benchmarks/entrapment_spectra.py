@@ -15,8 +15,8 @@ __all__ = ["COPIES", "exact_copies", "noisy_copies", "sample"]
 
 COPIES = 5
 
-MASS_NOISE = 0.1  # of the tolerance, standard deviation: a tenth of the tolerance
-INTENSITY_NOISE = 0.3  # of the logarithm, standard deviation
+MASS_NOISE = 0.1  # share of the tolerance: the standard deviation of mass errors is a tenth of it
+INTENSITY_NOISE = 0.3  # standard deviation of the logarithm
 DROPPED, ADDED = 0.15, 0.15  # of the peaks
 
 
@@ -35,7 +35,7 @@ def noisy_copies(
 ) -> list[Path]:
     """Return the files, and copies of all their spectra in MGF, `COPIES` in all.
 
-    In a copy each precursor and peak has an error of its own, intensities vary, some peaks are missing, and others, weak ones, are added.
+    In a copy, each precursor and peak has its own mass error, intensities vary, some peaks are missing, and some weak peaks are added.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def _spread(records: Sequence[Record]) -> Spread:
     number = {name: i for i, name in enumerate(dict.fromkeys(record["set"] for record in records))}
     accepted = np.array([record["targets"] + record["entrapped"] for record in records], np.float64)
     factor = np.array([1 + 1 / record["ratio"] for record in records])
-    # Examinations of before did not say which spectra; then each match is one.
+    # Earlier examinations did not record the spectra; each match then counts as a spectrum.
     false = [[number[record["set"]] << 32 | i for i in record.get("false_spectra", range(int(record["entrapped"])))] for record in records]
     return spread_over_spectra(accepted, false, factor)
 

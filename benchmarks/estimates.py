@@ -126,7 +126,7 @@ def busy(n: int) -> Iterator[None]:
 
 
 def learn(learnt: list[list[str]], about: dict[str, Any], sort: str, before: list[str]) -> None:
-    """Run the commands by which the machine learns."""
+    """Run the commands whose times correct later estimates."""
     for number, command in enumerate(learnt):
         for off, predicted in figures(command, sort, before):
             name = "first_error" if number == 0 and sort == "learnt" else "error"

@@ -88,7 +88,7 @@ class Links:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until nothing is being loaded or drawn."""
         until = time.perf_counter() + 0.3
         while self.view.is_busy or time.perf_counter() < until:
             self._application.processEvents()
@@ -152,7 +152,7 @@ class Links:
             if picked is None or picked.row < 0 or picked.trace.evidence is None:
                 continue
             place = int(picked.trace.evidence.position[picked.row])
-            # A residue that is picked already is let go by another click.
+            # Another click on a picked residue clears the pick.
             if place < 0 or self.view._protein is None or not self.view._protein.n_psms[place] or place == self.view._place:
                 continue
             yield self.timed(partial(self.press, canvas, at), partial(self._are_over, place))

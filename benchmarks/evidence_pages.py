@@ -32,14 +32,14 @@ def main() -> None:
         folder = Path(name)
         albumin = write_albumin(folder)
         sequence = read_structure(albumin).chains.sequence(0)
-        # Changed at other places each: none shares many peptides with another.
+        # Each relative is changed at other positions, so that few peptides are shared.
         kinds = [(every, shift) for every in range(4, 20) for shift in range(every)][:n]
         proteins = {f"RELATIVE{k}": changed("G" * shift + sequence, every)[shift:] for k, (every, shift) in enumerate(kinds)}
         project = write_identification(folder, proteins)
         run = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2, protein_fdr=1.0).run_id
         assert run is not None
         opened = Project.open(project)
-        # Modules and files that are opened once do not count for a protein.
+        # Opening modules and files, which happens only once, is not measured.
         EVIDENCE.write_pages(opened, run, folder / "first", Progress())
         before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
         written = EVIDENCE.write_pages(opened, run, folder / "pages", Progress())

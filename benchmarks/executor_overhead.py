@@ -4,8 +4,8 @@
 
 Two workloads, a search of a sequence database and a search of spectra among peptides, are each scored by a plain call of the kernels and
 through a session, in turn and in changing order; all data are sent to the device before. Then the samples with which the cost model
-measures devices are run for the other types of work, by their own computation (with the rows put together) and through a session. `--size`
-is the size of these samples. One JSON line for each: medians of both in seconds, and the median ratio of a pair.
+measures devices are run for the other types of work, by their own computation (including the merging of rows) and through a session.
+`--size` is the size of these samples. One JSON line for each: medians of both in seconds, and the median ratio of a pair.
 
 With ``--workers N``, the same workloads and samples are instead run by a session on N local workers and by a session on as many threads of
 this process, in turn and in changing order. `ratio` is the ratio of the seconds; `imbalance` is the longest busy time of a worker divided
@@ -35,7 +35,7 @@ from proteoscope.engine.execution.resources import Resources, available_threads
 from proteoscope.engine.execution.workload import PredictableWorkloadType, Rows, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches import spectrum_scoring
-from proteoscope.engine.searches import SEARCHES  # with which the kinds of work are known
+from proteoscope.engine.searches import SEARCHES  # the import registers the workload types
 from proteoscope.engine.sequence_search import scoring
 from proteoscope.engine.sequences.database import read_sequences
 from proteoscope.engine.sequences.matrices import read_matrix
@@ -47,7 +47,7 @@ from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import HYPERSCORE
 from tests.shim.search_inputs import empty_hits, random_search
 
-_QUERIES = 8  # the short ones: seconds of a CPU
+_QUERIES = 8  # the shortest queries, which take the CPU some seconds
 _SIZES = {"vector-groups": 4.0, "fragment-index": 0.5, "mass-lists": 0.25, "reads": 0.06, "structures": 0.5, "superpositions": 0.06}
 _USUAL_SIZE = 0.25
 """Size of samples of kinds without a workload here: about a second of two threads. K-means is excluded: a single device computes several

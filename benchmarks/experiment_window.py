@@ -18,7 +18,7 @@ project pane
 quality, proteins
     the pages of figures and of the heat map, from stored summaries.
 memory
-    megabytes that the process has at most used (after the summaries are stored).
+    maximum memory of the process in megabytes, after the summaries are stored.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def show(folder: Path) -> None:
     def wait(is_done: Callable[[], bool]) -> None:
         while not is_done():
             application.processEvents()
-            time.sleep(0.001)  # a loop without a pause would count as work
+            time.sleep(0.001)  # without the pause, this loop would add to the CPU time
         for _ in range(5):
             application.processEvents()
 

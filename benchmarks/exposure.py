@@ -1,6 +1,6 @@
 """Solvent exposure of residues compared with DSSP (mkdssp) or FreeSASA, for all single chains of files in folders.
 
-    bash tests/peers/install.sh            # for DSSP; pip install freesasa, in an environment of one's own, for the other
+    bash tests/peers/install.sh            # for DSSP; for FreeSASA: pip install freesasa, in a separate environment
     python -m benchmarks.exposure --structures FOLDER [FOLDER ...] [--every 20] [--first 0] [--beside mkdssp|freesasa]
 
 One JSON line with relative differences between both programs: of the areas of whole chains (`chain_median`, `chain_95`, `chain_worst`), and
@@ -35,7 +35,7 @@ _SURFACE = 0.25
 
 
 class Areas(NamedTuple):
-    """Areas of a chain: its name, and (r,) Å² of each residue that both have, by the program and by the other; and the greatest."""
+    """Areas of a chain (Å²): its name, the areas (r,) of residues that both programs report, by each program, and their maximum areas."""
 
     name: str
     ours: NDArray[np.float64]

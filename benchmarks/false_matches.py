@@ -52,14 +52,14 @@ class FalseMatches:
         return listed.residue_masses[listed.residue_offsets[at] : listed.residue_offsets[at + 1]]
 
     def is_homologous(self, number: int, other: int) -> bool:
-        """Return True if half of the fragments of one peptidoform have the masses of another's."""
+        """Return True if half of the fragments of one peptidoform have the same masses as fragments of another."""
         fragments, others = (_fragments(self._masses(peptide), 1) for peptide in (number, other))
         return bool((_distance(fragments, others) < _SAME).mean() >= 0.5)
 
     def is_contained(self, row: int, number: int, other: int, charge: int) -> bool:
-        """Return True if a spectrum has more fragments of a peptidoform `other` than of 99 of 100 of its orders.
+        """Return True if a spectrum has more fragments of a peptidoform `other` than of 99 % of the permutations of its residues.
 
-        Only peaks count that the spectrum's own peptidoform `number` does not explain.
+        Peaks that the spectrum's own peptidoform `number` explains do not count.
         """
         begin, end = self._spectra.offsets[row : row + 2]
         mz = np.asarray(self._spectra.mz[begin:end])

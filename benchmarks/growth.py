@@ -1,10 +1,10 @@
-"""Time and memory of whole commands as their input grows: one JSON line a size, added to `results/growth.jsonl` with ``--keep``.
+"""Time and memory of whole commands as their input grows: one JSON line per size, added to `results/growth.jsonl` with ``--keep``.
 
     python -m benchmarks.growth identify --data FOLDER [--sizes 22690 226900 1000000] [--threads 2] [--device cpu]
     python -m benchmarks.growth cluster --data FOLDER [--sizes 300000 3000000]
     python -m benchmarks.growth reads --data FOLDER [--sizes 1000000 10000000]
 
-FOLDER is the unpacked test data. There are not enough real spectra and reads, so that spectra are copied and reads are simulated:
+FOLDER is the unpacked test data. There are not enough real spectra and reads, so spectra are copied and reads are simulated:
 
 identify
     2,269 high-resolution spectra, copied up to the given size, each copy perturbed (peaks by 3 ppm, a tenth of them left out, intensities
@@ -98,7 +98,7 @@ def main() -> None:
         for number, size in enumerate((2_269, *(options.sizes or SIZES[options.what]))):
             line = _one(options, Path(scratch), size)
             if number == 0:
-                continue  # it compiled, and made the index
+                continue  # the first run compiled kernels and built the index
             about = {
                 "figure": f"growth of {options.what}",
                 "version": VERSION,

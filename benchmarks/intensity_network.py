@@ -107,7 +107,7 @@ def teach(folder: Path, n: int, out: Path, processes: int) -> None:
 
 
 def inputs_of(peptide: str, charge: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of the first layer's tables for each bond, (bonds, tables), and its other inputs (bonds, 2 residues' counts and 2)."""
+    """Return the inputs of the first layer for each bond: rows of its tables, (bonds, tables), and numbers, (bonds, numbers)."""
     codes = np.array([RESIDUES.index(residue) + 1 for residue in peptide])
     n, n_codes = len(codes), len(RESIDUES) + 1
     padded = np.concatenate((np.zeros(AROUND, int), codes, np.zeros(AROUND, int)))

@@ -117,7 +117,7 @@ def sparse(data: Vectors, given: Any) -> tuple[Any, NDArray[np.float64]]:
 
 
 def compare(about: dict[str, Any], pairs: int, ours: Any, values: Any, centroids: NDArray) -> None:
-    """Both in turn."""
+    """Run both programs in turn, and print their figures."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 

@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def points(about: dict[str, Any], repeats: int) -> None:
-    """Measure points by the GPU's class only."""
+    """Measure points with the class of the GPU, without the engine."""
     n, d, k, rounds = (about[name] for name in ("n", "d", "k", "rounds"))
     values = np.random.default_rng(d).integers(0, 1 << 30, (n, d), dtype=np.int32)
     given, device = values[:k].astype(np.float64), open_gpu(0)

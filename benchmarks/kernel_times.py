@@ -32,7 +32,7 @@ def digest(*arrays: np.ndarray) -> str:
 
 
 def spectra(gpu: Any, inputs: tuple[Any, ...]) -> str:
-    """Search them all; digest of the hits."""
+    """Search all spectra, and return a digest of the hits."""
     n = len(inputs[1].mass)
     hits = empty_hits(n)
     for _ in SpectrumSearch(gpu, *inputs[2:]).search_queries(*inputs[:2], hits, 0, n):
@@ -41,7 +41,7 @@ def spectra(gpu: Any, inputs: tuple[Any, ...]) -> str:
 
 
 def fragments(gpu: Any, work: Any) -> str:
-    """Build the index and search it; digest of the answer."""
+    """Build the fragment-ion index, search it, and return a digest of the answer."""
     answer, _ = on_gpu(gpu, work, 0.5)
     return digest(*answer.best, answer.histogram, answer.n_candidates)
 

@@ -6,10 +6,10 @@ A share of the aspartates of each database is replaced by asparagine that is ann
 in the spectra are then present only with a known modification. As many proteins of shuffled peptides are added, and all have, at random, as
 many annotations per residue as a well-studied proteome: phosphorylation, acetylation and methylation, which no spectrum shows.
 
-A JSON line for each set, seed and search: PSMs at 1 %, how many of them are false (twice those in shuffled proteins), and PSMs at 1 % of
-measured share. Searches: ``before`` (the original aspartates), ``idle`` (the same with the annotations that no spectrum shows), ``without``
-(without the known modifications), ``known`` (with them), and ``variable`` (with deamidation of any asparagine instead). Lines also have the
-CPU seconds, including those for the index.
+A JSON line for each set, seed and search: PSMs at 1 %, how many of them are false (twice those in shuffled proteins), and PSMs at a
+measured share of 1 %. Searches: ``before`` (the original aspartates), ``idle`` (the same with the annotations that no spectrum shows),
+``without`` (without the known modifications), ``known`` (with them), and ``variable`` (with deamidation of any asparagine instead). Lines
+also have the CPU seconds, including those for the index.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def write_database(true: Sequence[str], data: Path, seed: int, path: Path) -> No
 
 def search(checkout: Path, spectra: Path, database: Path, folder: Path) -> Path:
     """Search by the command line of a checkout, and return the table of matches."""
-    # Commits of before the package had a name are started by their window's module.
+    # Commits without a package `proteoscope` are started by the module of their window.
     launch = ["-m", "proteoscope"] if (checkout / "proteoscope").is_dir() else ["-c", "from gui.launch import main; main()"]
     project = folder / "project"
     subprocess.run(

@@ -286,7 +286,7 @@ class LibraryTrials:
 
 
 def measure(made: Callable[[int, int], Counts], n_entries: int, first: int, n_trials: int, **labels: object) -> None:
-    """Print the share of false matches over some trials, which `made` makes by the number of entries and their own."""
+    """Print the share of false matches over some trials; `made` runs a trial, given the number of entries and the trial's number."""
     counts = Counts(*np.array([made(n_entries, first + k) for k in range(n_trials)]).T)
     accepted, false = np.asarray(counts.accepted), np.asarray(counts.left_out + counts.others + counts.resembling)
     drawn = np.random.default_rng(1).integers(0, n_trials, (N_DRAWN, n_trials))

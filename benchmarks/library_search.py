@@ -78,7 +78,7 @@ def joined(first: SpectralLibrary, second: SpectralLibrary) -> SpectralLibrary:
 
 
 def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> SpectralLibrary:
-    """Return an entry of an absent peptide for each entry: its residues shuffled except the last, in the same way in all its entries."""
+    """Return entries of absent peptides: all residues but the last are shuffled, in the same way in all entries of a peptide."""
     peptides, generator = library_peptides(library.peptidoform), np.random.default_rng(seed)
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed, of = peptides.listed, peptides.peptide[rows]
@@ -116,7 +116,7 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
 
 
 def _moved(mz: np.ndarray, charge: int, residues: np.ndarray, others: np.ndarray, tolerance: float) -> np.ndarray:
-    """Move all peaks explained by b, y and a ions, their losses and isotopes to those of the other peptides; more than decoys do."""
+    """Move all peaks explained by b, y and a ions, their losses and isotopes to the ions of the other peptide; decoys move fewer ions."""
     front, change, total = np.cumsum(residues)[:-1], np.cumsum(others - residues)[:-1], residues.sum() + WATER_MASS
     places, shifts = list[np.ndarray](), list[np.ndarray]()
     for mass, shift, losses in (

@@ -44,9 +44,9 @@ _STANDARD = set("ACDEFGHIKLMNPQRSTVWY")
 _LEAST, _MOST = 8, 25  # residues
 _SHORTEST_ABSENT = 5  # plus one residue: samples hold peptides that are too short to be searched
 _PEPTIDES_OF_PROTEIN = 12
-_FRAGMENT_PPM, _PRECURSOR_PPM, _SYSTEMATIC_PPM = 4.0, 2.0, 1.0  # standard deviations, and what all precursors err by
+_FRAGMENT_PPM, _PRECURSOR_PPM, _SYSTEMATIC_PPM = 4.0, 2.0, 1.0  # standard deviations, and the systematic error of precursors
 _FAINTEST = 0.003  # of the highest peak
-_STRAY = 40  # peaks of no ion in each spectrum
+_STRAY = 40  # noise peaks in each spectrum
 _SHIFTED = (
     *(("Oxidation", "M"), ("Deamidated", "N"), ("Phospho", "STY"), ("Methyl", "DE"), ("Dehydrated", "DST"), ("Nitro", "Y")),
     ("Formyl", "ST"),
@@ -56,7 +56,7 @@ _SHARE_SHIFTED, _SHARE_OF_ENDS = 0.2, 0.1
 
 @dataclass(frozen=True)
 class KnownPeptides:
-    """Sequences of tryptic peptides that somebody measured, with a charge each."""
+    """Sequences of tryptic peptides in public spectra, and one charge of each."""
 
     sequences: list[str]
     charges: list[int]
@@ -105,8 +105,8 @@ def make_spectra(
 ) -> MadeSpectra:
     """Write spectra of known peptides and of random sequences.
 
-    Random sequences have residues as frequent as in the known peptides, are no longer, and have six or more. Of both a fifth carry a
-    modification that no search names, and a tenth have lost residues of an end.
+    Random sequences have the residue frequencies of the known peptides, at least six residues, and at most as many as these. A fifth of all
+    peptides carry a modification that no search includes, and a tenth have lost residues at an end.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def make_spectra(
     network = load_network(resources.path("fragmentation", "intensities.npz"))
     chosen = generator.permutation(len(peptides.sequences))[: n_present + n_absent].tolist()
     sequence: dict[int, str] = {}
-    # Shuffled, they would have the very mass of a peptide of the database and of its partner there, and of no decoy.
+    # If shuffled, they would have exactly the mass of a peptide in the database and of its partner, but of no decoy.
     residues = list("".join(peptides.sequences))
     with out.open("w") as file:
         for place, row in enumerate(chosen):
@@ -220,7 +220,7 @@ def _noisy(
 def noisy_peaks(
     mz: NDArray[np.float64], height: NDArray[np.float64], mass: float, generator: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the peaks of a peptide of a mass, in dalton, as a spectrum shows them: some missing, others stray, all with errors."""
+    """Return the measured peaks of a peptide of a mass (dalton): some are missing, noise is added, and all have mass errors."""
     is_retained = generator.random(len(mz)) >= DROPPED
     stray = generator.uniform(110.0, max(mass, 200.0), _STRAY)
     all_mz = np.concatenate((mz[is_retained], stray))

@@ -64,12 +64,12 @@ _VARIABLE = "Oxidation (M); Deamidated (NQ); Acetyl (Protein N-term)"
 _PARTS = ("put-back", "planted", "names", "entrapment", "replicates", "open", "filter")
 _ENTRAPPED = ("qc_shew", "metaproteome", "yeast_velos", "hela_a549")
 _REPEATED = ("tmt", "made", "copies", "known")
-_PRESENT, _ABSENT, _REPLICATES = 60, 240, (5, 10)  # peptides of spectra that are made, in the database and in none, and spectra of each
+_PRESENT, _ABSENT, _REPLICATES = 60, 240, (5, 10)  # peptides of synthetic spectra, in the database and in no protein, and spectra of each
 _AMBIGUOUS = (("Formyl", "STK"), ("Phospho", "STY"), ("Sulfo", "STY"))
 _LIBRARY = ("massivekb_selected_500.mgf", "proteometools_171_kuester_test.mgf")
 _PRESETS = ("open", IdentificationParameters), ("high-resolution", IdentificationParameters)
 _RESAMPLES = 1000
-_SURE = -2.0  # log10 of the E of a match that is there
+_SURE = -2.0  # log10 of the E-value of a match that counts as correct
 
 
 Counts = NDArray[np.float64]  # accepted, entrapped, and false by the combined estimator

@@ -47,7 +47,7 @@ class Known:
 
 
 def read_psms(project: Path) -> list[dict[str, str]]:
-    """Return the PSMs of rank 1 that the newest run of a project shows."""
+    """Return the PSMs of rank 1 of the newest run of a project."""
     with (project / "exports" / "psms.tsv").open(encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file, delimiter="\t") if row["rank"] == "1"]
 
@@ -102,11 +102,11 @@ def recovered(answers: Mapping[int, Known], rows: list[dict[str, str]], toleranc
 def plant(
     spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int, out: Path, planted: Planted = PLANTED, second: float = 0.0
 ) -> dict[int, Known]:
-    """Write all spectra as MGF, with a shift planted in a share of those that are identified without a modification; which they are.
+    """Write all spectra as MGF, with a modification planted in a share of the unmodified identified ones, which are returned by number.
 
-    Peaks of b and y ions that hold the residue move by the modification's mass, with their isotopes; the precursor moves too. `planted` :
-    names, and the residues that may carry them. `second` is the share of intensity of an isomer with the modification at another residue,
-    in peptides that have one.
+    Peaks of b and y ions that contain the residue move by the modification's mass, with their isotopes; the precursor moves too. `planted`
+    has names, and the residues that may carry them. `second` is the share of intensity of an isomer with the modification at another
+    residue, in peptides that have one.
     """
     generator, answers = np.random.default_rng(seed), dict[int, Known]()
     identified = {int(row["spectrum"]): row for row in accepted(rows)}

@@ -65,7 +65,7 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def until_obeyed(work: Callable[[Progress], Any], progress: Progress, cancelled: list[float]) -> float:
-    """Return seconds from a cancel, which something else does, to the end of the work."""
+    """Return the seconds from a cancel by other code, which records its time in `cancelled`, to the end of the work."""
     try:
         work(progress)
     except Cancelled:
@@ -107,7 +107,7 @@ def cancelled_after(seconds: float, work: Callable[[Progress], Any]) -> float:
 
 
 def measure_cancels(folder: Path, threads: int, repeats: int) -> None:
-    """Print how soon a cancel is obeyed."""
+    """Print how soon a cancel takes effect."""
     stages: list[str] = []
     searched(folder / "whole", Progress(lambda event: stages.append(event.stage)), 0, threads)
     index = 0

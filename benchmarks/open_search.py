@@ -129,7 +129,7 @@ def peak_megabytes() -> int:
 
 
 def main() -> int:
-    """Run the search on the CPU and, if wanted, on the GPUs."""
+    """Run the search on the CPU and, if requested, on the GPUs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--window", default="500 Da")

@@ -129,7 +129,7 @@ def count_visits(work: FragmentInputs, index: FragmentIndexArrays, threads: int)
 
 
 def main() -> int:
-    """Run it."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--times", type=int, default=10, help="how often the spectra are repeated")

@@ -72,7 +72,7 @@ def _within(rng: np.random.Generator, real: Ms1Spectra, sequence: str, amount: f
 def planted_ratios(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[str, RealRun], dict[str, float]]:
     """Return two runs with n peptides in ratios from 1:1 to 1:50, either way, and the logarithm of each ratio.
 
-    With a third of them co-elutes another peptide of theirs with an m/z less than a thomson away.
+    Each third peptide co-elutes with the peptide before it, and has an m/z less than a thomson away if one of its charges allows that.
     """
     rng = np.random.default_rng(seed)
     peptides = random_peptides(n, seed + 1000, (8, 14))
@@ -80,7 +80,7 @@ def planted_ratios(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[str,
     ratios: dict[str, float] = {}
     last: Planted | None = None
     for k, sequence in enumerate(peptides):
-        # The lower of both has an apex some ten times above the limit: it can be measured at all.
+        # The apex of the smaller amount is about ten times the limit, so that it can be measured.
         low, log = rng.lognormal(np.log(2.5e5), 0.5), rng.uniform(0, np.log(50)) * rng.choice([-1, 1])
         peptide = _within(rng, real[0], sequence, 1.0)
         if k % 3 == 2 and last is not None:
@@ -128,7 +128,10 @@ def planted_mixtures(real: list[Ms1Spectra], logs: NDArray[np.float64], seed: in
 
     Parameters
     ----------
-    real : surveys of the runs that these are made from, one after the other. logs : (peptides, runs) float64, log2 of their areas.
+    real : list of Ms1Spectra
+        MS1 spectra of real runs, which the new runs use in turn.
+    logs : ndarray of float64, shape (peptides, runs)
+        log2 of the areas.
     """
     rng = np.random.default_rng(seed)
     runs = {f"run{i}": RealRun(seed=seed + i, real=real[i % len(real)]) for i in range(logs.shape[1])}

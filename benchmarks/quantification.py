@@ -224,7 +224,7 @@ def emit_tests(
 def likelihood_moderated(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return p-values of a t-test with variances moderated by a prior, as in limma.
 
-    The prior is fitted by the likelihood of all variances: they are its location times F of their degrees of freedom and its own.
+    The prior is fitted by maximum likelihood: a variance is the prior's location times a variable with an F distribution.
     """
     from scipy import optimize, stats
 

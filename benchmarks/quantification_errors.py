@@ -111,7 +111,7 @@ def with_gaps(rng: np.random.Generator, amounts: RawQuantities) -> RawQuantities
 
 
 def design(conditions: str, **parts: str) -> Design:
-    """Return a design from a character for each sample, and one for each of each block."""
+    """Return a design from a text with a character for each sample, and one such text for each block."""
     samples = [
         Sample(f"s{i}", condition, conditions[: i + 1].count(condition), **{k: v[i] for k, v in parts.items()})
         for i, condition in enumerate(conditions)
@@ -141,7 +141,7 @@ def counted(q_value: Floats, changed: NDArray[np.bool_]) -> dict:
 
 
 def centre(seed: int, rscript: str) -> Rows:
-    """Yield figures of changes of one side and of both."""
+    """Yield figures of changes in one direction and in both."""
     for noise in _NOISE:
         for name, up, down in (("none", 0.0, 0.0), ("20 % balanced", 0.1, 0.1), ("20 % up", 0.2, 0.0), ("40 % up", 0.4, 0.0)):
             rng = np.random.default_rng(seed)

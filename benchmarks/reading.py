@@ -82,7 +82,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.memory_of:
         spectra = read_spectra([arguments.memory_of], threads=arguments.threads)
-        # The kernel's own mark: ru_maxrss begins with the memory of the process that started this one.
+        # The kernel's own maximum is used, because ru_maxrss begins with the memory of the parent process.
         status = Path("/proc/self/status")
         peak = int(status.read_text().partition("VmHWM:")[2].split()[0]) * 1024 if status.exists() else 0
         print(json.dumps({"peak": peak, "peaks": spectra.mz.nbytes + spectra.intensity.nbytes}))

@@ -156,7 +156,7 @@ def circumstances(options: argparse.Namespace) -> dict[str, object]:
 
 
 def are_at(placed: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return True for each read that is mapped there."""
+    """Return True for each read that is mapped to the given positions."""
     return (placed.start >= 0) & (placed.is_reverse == is_reverse) & (np.abs(placed.start - start) <= NEAR)
 
 

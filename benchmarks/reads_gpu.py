@@ -294,7 +294,7 @@ def one_task(
             searches[f"{plan}{', host' if host else ', gpu' if traces else ''}"] = partial(aligned, search, pairs, rules, traces=traces)
     for search in searches.values():
         search()
-    # Turn about: what disturbs a machine lasts for some runs.
+    # The plans take turns, since disturbances of a machine last for some runs.
     turns = [{name: seconds_of(search) for name, search in searches.items()} for _ in range(options.repeats)]
     times |= {name: min(turn[name] for turn in turns) for name in searches}
 

@@ -187,7 +187,7 @@ def searches(data: Path) -> Iterator[tuple[str, list[str]]]:
 def digests(folder: Path, place: Path) -> dict[str, str]:
     """Return SHA-256 of files below a folder (of Parquet by column), except databases, locks and records, which contain times.
 
-    What names `place`, where this version put its files, is as if it were elsewhere.
+    The path `place`, where this version wrote its files, is replaced by a constant.
     """
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     files = [path for path in paths if not path.name.startswith("project.") and path.name != "run.json"]
@@ -203,7 +203,7 @@ def digests(folder: Path, place: Path) -> dict[str, str]:
 
 
 def of_columns(path: Path, place: Path) -> dict[str, str]:
-    """Return SHA-256 of the values of each column of a Parquet table. A rotation is its nine numbers, however they are stored."""
+    """Return SHA-256 of the values of each column of a Parquet table. Rotations are read as nine numbers, stored as text or list."""
     table = pq.read_table(path)
     digests = {}
     for name in table.column_names:

@@ -79,7 +79,8 @@ def published_figures() -> list[Published]:
 
     Raises
     ------
-    LookupError : no row is meant by one of them.
+    LookupError
+        If no row matches a published figure.
     """
     figures = []
     for entry in tomllib.loads((HERE / "published.toml").read_text())["figure"]:

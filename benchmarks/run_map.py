@@ -97,7 +97,7 @@ def draw_frame(shown: RunMap, share: float, mz_share: float, number: int) -> Non
 
 
 def look_at_pointer(shown: RunMap, number: int) -> None:
-    """Find the point next to a place."""
+    """Find the point nearest to the pointer."""
     shown.canvas.picked_at(shown.canvas.inner().topLeft() + QPointF(7 * number, 100))
 
 

@@ -28,7 +28,7 @@ __all__ = ["Workload", "peptides_of", "preset", "search_workload"]
 
 @dataclass(frozen=True)
 class Workload:
-    """All that the kernels take. `n_spectra` counts those read."""
+    """Inputs of the kernels; `n_spectra` is the number of spectra read."""
 
     parameters: IdentificationParameters
     index: SpectrumIndex

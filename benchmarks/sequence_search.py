@@ -276,7 +276,7 @@ class Scop:
 
 
 def first_error(hits: Found, scop: Scop, queries: np.ndarray) -> dict[str, float]:
-    """Return the mean share of the members of each level, and of no narrower one, before the first domain of another fold, by E-value."""
+    """Return, for each level, the mean share of its members (without narrower levels) before the first domain of another fold."""
     order = np.lexsort((-hits.score, hits.e_value, hits.query))
     query, subject = hits.query[order], hits.subject[order]
     same = scop.label[query] == scop.label[subject]
@@ -299,7 +299,7 @@ def first_error(hits: Found, scop: Scop, queries: np.ndarray) -> dict[str, float
 def coverage(hits: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[str, list[float]]:
     """Return the share of true pairs before each rate of errors per query, all queries ranked together by E-value.
 
-    True are pairs of the same group of the level, errors pairs of different folds; other pairs (of one fold, but not of one group) count
+    Pairs in the same group of the level are true, and pairs of different folds are errors; other pairs (same fold, different groups) count
     as neither. Without weights each pair counts the same; with linear ones each query that has relatives; with quadratic ones each group
     (Green and Brenner 2002, Proceedings of the IEEE 90:1834).
     """

@@ -136,7 +136,7 @@ class Peer(NamedTuple):
         queries: list[NDArray[np.int8]],
         **values: Any,
     ) -> None:
-        """Print its figures on the database that is in `search` too."""
+        """Print the figures of CUDASW++ on the database of `search`."""
         with tempfile.TemporaryDirectory() as folder:
             fasta, database, query_fasta = (Path(folder) / name for name in ("database.fasta", "database", "queries.fasta"))
             write_fasta(fasta, (residues[begin:end] for begin, end in pairwise(offsets.tolist())))

@@ -53,7 +53,8 @@ def half(name: str) -> str:
 def composition_classes(proteins: SequenceDatabase) -> np.ndarray:
     """Return the place in `CLASSES` of each protein, or -1 where it is too short, too long, or has an ambiguous residue.
 
-    The excess of a residue is ``(share - usual share) / sqrt(usual share)``; a protein without any excess of a quarter is usual.
+    The excess of a residue is ``(share - usual share) / sqrt(usual share)``. A protein without an excess of at least a quarter is in the
+    class of usual proteins.
     """
     codes = [SYMBOLS.index(residue) for residue in RESIDUES]
     owner, lengths = np.repeat(np.arange(len(proteins)), proteins.lengths), proteins.lengths

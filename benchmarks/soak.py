@@ -56,7 +56,7 @@ def held(temporary: Path) -> dict[str, float]:
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             children += int(path.read_text().rpartition(")")[2].split()[1]) == process
-        except (OSError, IndexError):  # it has ended meanwhile
+        except (OSError, IndexError):  # the process has ended meanwhile
             continue
     return {
         "memory_mb": round(int(status["VmRSS"].split()[0]) / 1024, 1),
@@ -108,7 +108,7 @@ def main() -> None:
             if ended():
                 break
             request = request_of(search, project, folder, options.device, options.threads)
-            # Others of the round go on from the identification, which is never cancelled.
+            # Other searches of the round continue from the identification, which is therefore never cancelled.
             is_cancelled = search is not searches[0] and search.kind in usual and chance.randrange(options.cancelled) == 0
             after = chance.uniform(0, usual[search.kind]) if is_cancelled else None
             job = finished(queue, queue.add(search.name, lambda progress, s=search, r=request: s.run(r, progress)), after)

@@ -38,7 +38,7 @@ def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
 
 
 def settle(application: QApplication, view: IdentificationView) -> None:
-    """Wait until nothing is under way."""
+    """Wait until nothing is being loaded or drawn."""
     until = time.perf_counter() + 0.1
     while view.is_busy or time.perf_counter() < until:
         application.processEvents()

@@ -63,7 +63,7 @@ class Pairs:
 
     Attributes
     ----------
-    labels : of the chains. part : (n,) what each was dealt to. lengths : (n,) residues. shares : (n, 2) of helix and strand.
+    labels : of the chains. part : (n,) part that each is assigned to. lengths : (n,) residues. shares : (n, 2) of helix and strand.
     scores, backwards : (n, n) of query and chain, and of query and reversed chain; the last may be None (not requested).
     query, target, tm_query, tm_target : (k,) of the hits that are reported, without the query itself: both chains and TM-scores.
     """
@@ -142,8 +142,8 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
 def fitted_chance(scores: NDArray[np.float64], features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the location and logarithm of the scale of a Gumbel distribution, both linear in the features, by maximum likelihood.
 
-    First by all scores; then only by the upper ones, where improbable scores count only as improbable: some unrelated
-    chains are similar all the same.
+    All scores are fitted first, and then only the upper ones. Improbably high scores are censored, since some unrelated
+    chains are similar nevertheless.
     """
     constants = _gumbel(scores, features, np.full(len(scores), -np.inf), np.full(len(scores), np.inf))
     for _ in range(_ROUNDS):
@@ -279,7 +279,7 @@ def same_fold_figures(pairs: Pairs, calibrations: list[Calibration], mode: str) 
     for number in range(_PARTS):
         here = likely & (pairs.part[pairs.query] == number)
         errors[f"5 % or more, part {number}"] = calibration_error(probabilities[here], truth[here])
-    # Hits of a fold's queries go together: they are drawn together.
+    # Hits of all queries of a fold are resampled together.
     folds, of_hit = np.unique(pairs.labels.fold[pairs.query], return_inverse=True)
     rng, drawn = np.random.default_rng(0), []
     table = np.zeros((len(folds), _BINS, 2))

@@ -42,7 +42,7 @@ BASELINE, GAP_FIRST, GAP_NEXT = 0.2, 6.7, 0.7
 
 _CONFORMATIONS, _NEIGHBOURS, _BURIALS = 24, 30, 12
 _SEPARATIONS = [2, 3, 4, 8, 15, 30, 60]
-_NEAR, _MINIMUM_TM_SCORE, _FEWEST_NEAR = 5.0, 0.5, 30  # Å; of chains that are examples
+_NEAR, _MINIMUM_TM_SCORE, _FEWEST_NEAR = 5.0, 0.5, 30  # Å; limits for pairs of chains that are used
 _ROUNDS, _PSEUDO_COUNT, _RANDOM_PAIRS, _LEARNED_PAIRS = 60, 200.0, 60_000, 30_000
 
 
@@ -64,8 +64,8 @@ class AlignedResidues:
 def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> AlignedResidues:
     """Return pairs of residues that lie near each other in superposed chains of the same fold.
 
-    Superpositions begin with the published mode's alignment. Chains with a TM-score below 0.5 by both lengths, or with fewer than thirty
-    near residues, are no example. A pair of chains weighs as the root of its near residues.
+    Superpositions begin with the published mode's alignment. Pairs of chains with a TM-score below 0.5 by both lengths, or with fewer
+    than thirty near residues, are not used. The weight of a pair of chains is the square root of its number of near residues.
     """
     arrays, offsets, position = chains.arrays, chains.chains.offsets, chains.chains.position.astype(np.float64)
     near_pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []

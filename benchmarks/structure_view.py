@@ -48,7 +48,7 @@ def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
 
 
 def measure_frames(n_chains: int, n_residues: int) -> None:
-    """Turn a scene."""
+    """Measure frames of a scene that is rotated, in each style and by each renderer."""
     scene = scene_of(n_chains - 1, n_residues)
     compile_kernels(["drawing"], Progress())
     renderers: list[OpenGLRenderer | DrawnRenderer] = [DrawnRenderer()]
@@ -85,7 +85,7 @@ def measure_frames(n_chains: int, n_residues: int) -> None:
 
 
 def settle(application: QApplication, view: StructureView) -> None:
-    """Wait until nothing is under way."""
+    """Wait until nothing is being loaded or drawn."""
     until = time.perf_counter() + 0.3
     while view.is_busy or time.perf_counter() < until:
         application.processEvents()

@@ -43,7 +43,7 @@ __all__ = ["Labels", "folds_of", "labelled_chains", "ranking_figures"]
 RESULTS = Path(__file__).with_name("results") / "structures.jsonl"
 _LONGEST = 450
 _N_FOLDS = 5
-_OF_SHARE = 10  # queries to one whose alignments are looked into
+_OF_SHARE = 10  # the alignments of one query in ten are inspected
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def sequence_share(comparison: Comparison, queries: Sequence[int], labels: Label
 
 
 def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n_folds: int) -> list[dict[str, object]]:
-    """Return rows of figures, one a fold and one for all."""
+    """Return rows of figures, one for each fold and one for all folds."""
     folds, n = folds_of(labels.superfamily), len(chains)
     parameters = StructureSearchParameters().changed(mode=mode, hits_per_query=100)
     resources = Resources(threads)
@@ -151,7 +151,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
         rows.append({"mode": mode, "held_out": fold, "queries": len(hits), **ranking_figures(hits, labels)})
         print(json.dumps(rows[-1]), flush=True)
     if mode == "sensitive":
-        # Of the bundled tables; a tenth of the queries suffices.
+        # Alignments with the bundled tables; a tenth of the queries suffices.
         with Executor(resources).session(build_workload(chains.arrays)) as session:
             every = Comparison(chains, chains, parameters, session, resources)
             share = {"sequence_share": round(sequence_share(every, range(0, n, _OF_SHARE), labels, place), 3)}

@@ -158,7 +158,7 @@ def measure_scrolling(view: TableView, model: ParquetTableModel) -> None:
             bar.setValue(position)
             view.viewport().repaint()
             times.append((time.perf_counter() - started) * 1000)
-            # A hand on the wheel or the bar gives about sixty steps in a second.
+            # A user who scrolls with the wheel or the bar causes about sixty steps per second.
             wait(16)
         emit("scroll", times, way=name, ninety_nine_percent=round(float(np.percentile(times, 99)), 1))
         arrived = []

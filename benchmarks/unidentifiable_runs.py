@@ -36,7 +36,7 @@ class _Sample:
 
     Attributes
     ----------
-    planted : the ions. score : mean score of the spectra of each that is right, NaN of others. psms : for each run the peptide that the
+    planted : the ions. score : mean score of the spectra of each right ion, NaN for the others. psms : for each run, the peptide that the
     search finds for each ion, and its protein.
     """
 
@@ -46,7 +46,7 @@ class _Sample:
 
 
 def wrong_transfers(seed: int, rules: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, dict]]:
-    """Yield for each rule of donors, parameters by its name, the number of transferred ions, and the number of these of wrong peptides."""
+    """For each rule that selects donors (name: parameters), yield the number of transferred ions, and how many have a wrong peptide."""
     rng = np.random.default_rng(seed)
     every = random_peptides(_PEPTIDES + _ABSENT, seed + 5000, (10, 18))
     present, absent = every[:_PEPTIDES], every[_PEPTIDES:]

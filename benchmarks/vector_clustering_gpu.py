@@ -42,7 +42,7 @@ _LINKAGES = {
 
 
 class TimedGpu:
-    """A GPU that is waited for after each call, and the seconds of each kind of call."""
+    """GPU that is synchronised after each call, and sums the seconds of each kind of call."""
 
     def __init__(self, gpu: Any) -> None:
         self._gpu, self.seconds = gpu, defaultdict[str, float](float)
@@ -85,7 +85,7 @@ def random_spectra(n: int) -> tuple[NDArray[np.float64], VectorArrays]:
 
 
 def read_spectra(path: Path) -> tuple[NDArray[np.float64], VectorArrays]:
-    """Return places in the order of the charge's sign and m/z, and vectors of the square roots of intensities."""
+    """Return positions (ordered by the sign of the charge, then by m/z), and vectors of the square roots of intensities."""
     with np.load(path) as columns:
         pm, charge, off, mz, intensity = (columns[name] for name in ("pm", "ch", "off", "mz", "it"))
     places = np.sign(charge) * 1e5 + pm
@@ -123,7 +123,7 @@ def _perturbed(rng, offsets, bins, weights, sources, new_offsets, new_bins, new_
 
 
 def copied(places: NDArray[np.float64], vectors: VectorArrays, copies: int) -> tuple[VectorArrays, NDArray[np.int64]]:
-    """Return `copies` copies of each vector in the order of their places, and how far each may be compared."""
+    """Return `copies` copies of each vector in the order of position, and the end of the window of each."""
     rng, n = np.random.default_rng(2), len(places)
     masses = places - np.where(places > 5e4, 1e5, np.where(places < -5e4, -1e5, 0.0))
     everywhere = np.concatenate([places + masses * rng.normal(0, _JITTER_PPM * 1e-6, n) for _ in range(copies)])

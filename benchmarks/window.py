@@ -98,11 +98,12 @@ def emit(**figures: Any) -> None:
 
 
 class StallMeter:
-    """Beats in the window's thread, and knows the longest time between two beats; a thread of its own looks what held the window up.
+    """Timer of the window's thread that records the longest time between two events; another thread records what delayed the window.
 
     Parameters
     ----------
-    where_above : seconds; stalls beyond them are looked into.
+    where_above : float
+        Seconds; the position in the code is recorded during longer stalls.
     """
 
     def __init__(self, where_above: float) -> None:
@@ -129,7 +130,7 @@ class StallMeter:
         self._last = (time.thread_time(), time.perf_counter())
 
     def stop(self) -> None:
-        """End."""
+        """Stop the timer and the thread."""
         self._timer.stop()
         self._is_over = True
         self._sampler.join()
@@ -171,7 +172,7 @@ class Journey:
         self.wait(0.5)
 
     def wait(self, seconds: float = 0.2, until: Callable[[], bool] = lambda: True) -> None:
-        """Let the window work for some seconds, and on until something holds."""
+        """Process events for some seconds, and then until a condition holds."""
         end = time.perf_counter() + seconds
         while time.perf_counter() < end or not until():
             self.application.processEvents()
@@ -192,7 +193,7 @@ class Journey:
                 print(f"    {n:4d}  {place}", file=sys.stderr)
 
     def prepare(self) -> None:
-        """Let all pages be made, as the program itself does in idle moments."""
+        """Create all pages, as the program itself does in idle moments."""
         from proteoscope.gui.preloading import Preparation
 
         searches = self.window.searches.values()
@@ -208,7 +209,7 @@ class Journey:
         self.wait(0.1, lambda: not self.window.results.is_busy)
 
     def choose_rows(self, row: int) -> None:
-        """Choose a row in each table of the results that are shown, and let what shows it be drawn."""
+        """Select a row in each table of the shown results, and wait until its details are drawn."""
         for panel in self.window.results.panels.values():
             if panel.model.rowCount() > row:
                 panel.view.choose(row)
@@ -224,7 +225,7 @@ class Journey:
                 self.wait(0.05, lambda: not self.window.results.is_busy)
 
     def close(self) -> None:
-        """End."""
+        """Stop the meter and close the window."""
         self.meter.stop()
         self.window.close()
 
@@ -237,7 +238,7 @@ def measure_start(folder: Path) -> None:
 
 
 def resident(*kinds: str) -> float:
-    """Return megabytes of this process of kinds of pages, as named by the kernel."""
+    """Return the megabytes of this process in pages of the given kinds, which the kernel names."""
     lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
     kilobytes = [int(line.split()[1]) for line in lines if line.split(":")[0] in kinds]
     return round(sum(kilobytes) / 1024, 1)
@@ -355,7 +356,7 @@ def main() -> None:
             subprocess.run([sys.executable, "-c", _MAKE, str(folder), *missing], check=True)
         if "start" in options.figures:
             measure_start(folder)
-        # Each in its own process: the first would load modules for the second.
+        # Each runs in its own process, since the first would load modules for the second.
         measures = {
             "memory": lambda: measure_memory(folder, options.rounds, not options.unprepared),
             "stalls": lambda: measure_stalls(folder, options.where_above / 1000, not options.unprepared),
