@@ -86,7 +86,7 @@ def searched(search: Any, shape: Shape) -> tuple[np.ndarray, ...]:
 def processor(about: dict[str, Any], shape: Shape) -> tuple[tuple[np.ndarray, ...], float]:
     """Search the index on all threads, after a small search that compiles; return the result and seconds."""
     few = shape._replace(queries=type(shape.queries)(shape.queries.offsets[:3], shape.queries.masses, shape.queries.precursors[:2]))
-    kind = tuned(OnProcessor, looks_of_placed=-1.0)
+    kind = tuned(OnProcessor, lookups_per_indexed_mass=-1.0)
     searched(kind(Processor(about["threads"]), few.candidates), few)
     began = time.perf_counter()
     answer = searched(kind(Processor(about["threads"]), shape.candidates), shape)
@@ -150,7 +150,7 @@ def matches(shape: Shape) -> int:
     some = np.linspace(0, n - 1, min(n, 20)).astype(int)
     windows = candidate_ranges(shape.candidates, shape.queries, shape.window)
     scores = np.zeros((1, len(shape.candidates.precursors)), np.uint16)
-    search, total = tuned(OnProcessor, looks_of_placed=-1.0)(Processor(available_threads()), shape.candidates), 0
+    search, total = tuned(OnProcessor, lookups_per_indexed_mass=-1.0)(Processor(available_threads()), shape.candidates), 0
     for q in some.tolist():
         begin, end = shape.queries.offsets[q : q + 2]
         query = type(shape.queries)(np.array([0, end - begin]), shape.queries.masses[begin:end], shape.queries.precursors[q : q + 1])

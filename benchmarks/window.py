@@ -66,8 +66,8 @@ import json, sys
 from proteoscope.engine.execution.libraries import limit_retained_memory, lighten_libraries
 lighten_libraries()
 limit_retained_memory()
-from proteoscope.gui.launch import why_no_window
-assert not why_no_window()
+from proteoscope.gui.launch import no_window_reason
+assert not no_window_reason()
 from pathlib import Path
 from PySide6.QtWidgets import QApplication
 from proteoscope.gui.settings import SettingsFile

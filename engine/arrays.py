@@ -25,15 +25,15 @@ __all__ = [
     "SpectrumRow",
     "Texts",
     "batch_segments",
-    "begins_group",
+    "is_group_start",
     "positions_in_groups",
     "ranges",
     "read_only",
+    "row_mask",
     "row_range",
     "segment_offsets",
     "splitmix64",
     "take_segments",
-    "true_at",
 ]
 
 PeptideRow = NewType("PeptideRow", int)
@@ -218,10 +218,10 @@ class Texts:
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.used)))
 
 
-def begins_group(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+def is_group_start(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     """Return True for each row that differs from the row before in any of the columns; True for the first row.
 
-    >>> begins_group(np.array([4, 4, 7, 7]), np.array([0, 0, 0, 1])).tolist()
+    >>> is_group_start(np.array([4, 4, 7, 7]), np.array([0, 0, 0, 1])).tolist()
     [True, False, True, True]
     """
     result = np.ones(len(columns[0]), np.bool_)
@@ -240,10 +240,10 @@ def positions_in_groups(is_first: NDArray[np.bool_]) -> NDArray[np.int64]:
     return places
 
 
-def true_at(n: int, rows: NDArray[np.integer] | Sequence[int]) -> NDArray[np.bool_]:
+def row_mask(n: int, rows: NDArray[np.integer] | Sequence[int]) -> NDArray[np.bool_]:
     """Return n values that are True at the indices `rows`, and False elsewhere.
 
-    >>> true_at(4, [0, 2]).tolist()
+    >>> row_mask(4, [0, 2]).tolist()
     [True, False, True, False]
     """
     result = np.zeros(n, np.bool_)

@@ -17,12 +17,12 @@ CHECKPOINTS = "checkpoints"
 
 def index_kinds() -> dict[str, str]:
     """Return the kinds of cached indexes by name, each with a description that names the searches which use such indexes."""
-    titles, keepers = dict[str, str](), dict[str, list[str]]()
+    titles, search_kinds = dict[str, str](), dict[str, list[str]]()
     for search in searches.SEARCHES:
         for kind in search.keeps:
             titles[kind.name] = kind.title
-            keepers.setdefault(kind.name, []).append(search.kind)
-    return {name: f"{title} ({name}; of {' and '.join(keepers[name])})" for name, title in titles.items()}
+            search_kinds.setdefault(kind.name, []).append(search.kind)
+    return {name: f"{title} ({name}; of {' and '.join(search_kinds[name])})" for name, title in titles.items()}
 
 
 def list_cached_files() -> list[CachedIndex]:

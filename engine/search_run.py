@@ -38,11 +38,11 @@ from proteoscope.engine.project.paths import EXPORTS, RESULTS, check_folder_name
 from proteoscope.engine.project.project import is_project
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.provenance import computing_packages, file_digests, machine, program_commit
-from proteoscope.engine.results.counts import warning_of_nothing
+from proteoscope.engine.results.counts import nothing_accepted_warning
 from proteoscope.engine.resumption import check_same, record_request
 from proteoscope.engine.shared_names import distinct_names, without_folders
 from proteoscope.engine.version import VERSION
-from proteoscope.kernels.trusted_folders import why_not_used
+from proteoscope.kernels.trusted_folders import unused_folder_reason
 
 __all__ = ["RunSpec", "SearchRun", "project_run", "search_run"]
 
@@ -298,7 +298,7 @@ class SearchRun(Generic[Read]):
         certainty = more.get("certainty") or {}
         certainty_of_matches = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
         fdr = getattr(self.spec.request.parameters, "fdr", None)
-        if certainty_of_matches is not None and fdr is not None and (warning := warning_of_nothing(certainty_of_matches, fdr)):
+        if certainty_of_matches is not None and fdr is not None and (warning := nothing_accepted_warning(certainty_of_matches, fdr)):
             self.progress.message(warning, "warning")
         compiling = self.clock.stages.get(COMPILATION, {"seconds": 0.0})["seconds"]
         self.seconds = round(time.perf_counter() - self.began - compiling, 3)
@@ -372,7 +372,7 @@ class SearchRun(Generic[Read]):
 def _log_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
     """Report which device computes, and, if GPUs are not used, why; `is_passed_over` is True if usable GPUs were not selected."""
     progress.message(f"Scoring on {device.name}: {device.description}")
-    if reason := why_not_used():
+    if reason := unused_folder_reason():
         progress.message(reason, "warning")
     if requested in ("auto", "all"):
         for gpu in gpus():
@@ -471,7 +471,7 @@ def search_run(
                 raise
             recording.log_to(run.log)
             searching.project, searching.run = project, run
-            searching.checkpoint = stack.enter_context(_keeping(spec, project, run, inputs, recording))
+            searching.checkpoint = stack.enter_context(_create_checkpoint(spec, project, run, inputs, recording))
         else:
             stack.enter_context(_warn_if_nothing_is_stored())
         for copy, original in copied_files((str(file.path), file.sha256 or "") for file in inputs if file.kind == "spectra").items():
@@ -508,7 +508,7 @@ def project_run(
         yield searching, searching.run
 
 
-def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
+def _create_checkpoint(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
     """Return the checkpoint that stores the results of a run; if the run is resumed, the checkpoint also provides the earlier results."""
     key, resumed = project.checkpoint_key(run.number), None
     if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.origin != "copied":

@@ -12,7 +12,7 @@ __all__ = ["LONGEST_VALUE", "computed_table", "open_sqlite"]
 
 LONGEST_VALUE = 32 << 20
 """Maximum size of a text or binary value in bytes; a spectrum with two million peaks takes 24 MB."""
-_STEPS_BETWEEN_LOOKS = 100_000
+_STEPS_BETWEEN_CHECKS = 100_000
 _LARGEST_SCHEMA = 10_000  # tables, indexes, views and triggers
 
 
@@ -54,7 +54,7 @@ def open_sqlite(
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest_value)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         n_bytes = path.stat().st_size if path.is_file() else 0
-        connection.set_progress_handler(_Watch(COMPUTING_STEPS.most(n_bytes), is_cancelled), _STEPS_BETWEEN_LOOKS)
+        connection.set_progress_handler(_Watch(COMPUTING_STEPS.most(n_bytes), is_cancelled), _STEPS_BETWEEN_CHECKS)
     except BaseException:
         connection.close()
         raise
@@ -65,11 +65,11 @@ class _Watch:
     """Function object that SQLite calls during a statement; a result other than 0 interrupts the statement."""
 
     def __init__(self, most_steps: int, is_cancelled: Callable[[], bool] | None) -> None:
-        self._looks_left, self._is_cancelled = most_steps // _STEPS_BETWEEN_LOOKS, is_cancelled
+        self._checks_left, self._is_cancelled = most_steps // _STEPS_BETWEEN_CHECKS, is_cancelled
 
     def __call__(self) -> int:
-        self._looks_left -= 1
-        return int(self._looks_left < 0 or (self._is_cancelled is not None and self._is_cancelled()))
+        self._checks_left -= 1
+        return int(self._checks_left < 0 or (self._is_cancelled is not None and self._is_cancelled()))
 
 
 def computed_table(connection: sqlite3.Connection, tables: Iterable[str]) -> str:

@@ -129,7 +129,7 @@ class DropHandler(QObject):
         """Show the form of a search with the files that it accepts."""
         if not taker.form.isVisible():
             # The form is not visible: do not add the files to content that the user does not see.
-            taker.form.begin_anew()
+            taker.form.empty_for_new_search()
         # The widget under the pointer may have gone while the files were inspected.
         taker.form.take(inspection, target if target is not None and isValid(target) else None)
         self.page_requested.emit(taker.form)

@@ -242,10 +242,10 @@ class JobRow(Card):
 
     def show_time(self) -> None:
         """Show the elapsed time and the remaining time: that of the whole job if known, otherwise that of its current stage."""
-        job, left, of_what = self.job, self._tasks.seconds_left(self.job), ""
+        job, left, suffix = self.job, self._tasks.seconds_left(self.job), ""
         if left is None and job.progress is not None and job.progress.seconds > _SURE_SECONDS:
-            left, of_what = job.progress.seconds_left, " in this stage"
-        self.time_left.setText(duration_text(job.seconds) + (f", {duration_text(left)} left{of_what}" if left is not None else ""))
+            left, suffix = job.progress.seconds_left, " in this stage"
+        self.time_left.setText(duration_text(job.seconds) + (f", {duration_text(left)} left{suffix}" if left is not None else ""))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Begin to drag a queued job."""

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     execution.libraries.lighten_libraries()
     execution.libraries.limit_retained_memory()
-    reason = why_no_window()
+    reason = no_window_reason()
     if reason:
         print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)
         return 2
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return gui.application.run_window([Path(argument) for argument in (arguments if is_project else arguments[1:])])
 
 
-def why_no_window() -> str:
+def no_window_reason() -> str:
     """Return the reason why no window can be opened and the remedy, without a full stop, or '' if one can be opened.
 
     Qt aborts the process if it finds no display or a library is missing; therefore this is checked before Qt starts.
@@ -58,11 +58,11 @@ def why_no_window() -> str:
             "libfontconfig1 libdbus-1-3"
         )
     if needs_display and has_x and not has_wayland:
-        return _why_no_x_window(Path(PySide6.__file__).parent / "Qt" / "plugins" / "platforms" / "libqxcb.so")
+        return _no_x_window_reason(Path(PySide6.__file__).parent / "Qt" / "plugins" / "platforms" / "libqxcb.so")
     return ""
 
 
-def _why_no_x_window(plugin: Path) -> str:
+def _no_x_window_reason(plugin: Path) -> str:
     import ctypes  # only this system call needs it
 
     if plugin.exists():

@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar, QToolButton
 
 from proteoscope.engine.entry import Search
-from proteoscope.gui.actions import WORKS_IN, add_choices
+from proteoscope.gui.actions import SHORTCUT_CONTEXT, add_choices
 from proteoscope.gui.dialogs import about
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.settings import FONT_SCALES
@@ -139,7 +139,7 @@ class Menus:
         }
         self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, actions.prompt_for_project)
         self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.prompt_for_export)
-        self.export.setProperty(WORKS_IN, "Results")
+        self.export.setProperty(SHORTCUT_CONTEXT, "Results")
         self.run = self._action("&Run", "run", "Ctrl+R", actions.run_form)
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
         self.load_preset = self._action("&Load preset…", "open", "Ctrl+L", actions.load_preset)

@@ -14,7 +14,7 @@ from proteoscope.gui.searches import SearchPages
 _INTERVAL_MS = 40
 _FIRST: tuple[Callable[[], ModuleType], ...] = (lambda: views.run_account, lambda: views.run_comparison)
 """Modules needed when the first project is opened."""
-_ALSO: tuple[Callable[[], ModuleType], ...] = (lambda: results.run_page, lambda: results.comparison_view)
+_OTHER_VIEWS: tuple[Callable[[], ModuleType], ...] = (lambda: results.run_page, lambda: results.comparison_view)
 """Modules of pages that are created on first use."""
 
 
@@ -71,7 +71,7 @@ class Preparation(QObject):
     def _import(self) -> None:
         self._load(_FIRST)
         self._load(module for pages in self._searches for module in pages.modules())
-        self._load(_ALSO)
+        self._load(_OTHER_VIEWS)
         if self._is_wanted:
             self._is_imported.set()
         self._load(module for pages in self._searches for module in pages.search.modules)

@@ -43,7 +43,7 @@ from proteoscope.gui.labels import heading, show_text, tip_text, toned_label
 from proteoscope.gui.layouts import in_column
 from proteoscope.gui.theme import colours
 
-CAN_BE_RESUMED = "Stopped (resumable)"
+RESUMABLE_TEXT = "Stopped (resumable)"
 
 _STATE_ICONS = {
     "done": ("done", "good"),
@@ -206,7 +206,7 @@ class ProjectPane(QWidget):
         item = self.runs.item(row)
         item.setData(_RUN, record)
         item.setData(_IS_RESUMABLE, is_resumable)
-        status = CAN_BE_RESUMED if is_resumable else record.status
+        status = RESUMABLE_TEXT if is_resumable else record.status
         if reason := self.missing_checkpoint(record):
             status += f", {reason}"
         # Computing a title takes a millisecond or two, so other titles are computed when they are scrolled into view.
@@ -330,11 +330,11 @@ class ProjectPane(QWidget):
         self.discard_action.setEnabled(can_write and run is not None and run.status not in ("queued", "running"))
         self.compare_button.setVisible(len(records) > 1)
         self.compare_action.setText(f"&Compare {len(records)} runs" if len(records) > 1 else "&Compare runs")
-        reason = self._why_not_compared(records)
+        reason = self._comparison_problem(records)
         self.compare_action.setEnabled(not reason)
         self.compare_action.setToolTip(reason or "Compare the results of these runs")
 
-    def _why_not_compared(self, records: list[RunRecord]) -> str:
+    def _comparison_problem(self, records: list[RunRecord]) -> str:
         """Return the reason why these runs cannot be compared, or ''."""
         if len(records) < 2 or self.project is None:
             return "Select two or more runs with Ctrl or Shift"
@@ -389,7 +389,7 @@ class _RunDelegate(QStyledItemDelegate):
         left = rect.left() + _MARGIN + line + 6
         space = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
         font = option.font
-        status_text = CAN_BE_RESUMED if is_resumable else run_text(record)
+        status_text = RESUMABLE_TEXT if is_resumable else run_text(record)
         tone_of_text = tint if record.status == "failed" and not is_resumable else faint
         title = self._title_of(record)
         lines = ((title, text, True), (_when(record.started), faint, False), (status_text, tone_of_text, False))

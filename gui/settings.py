@@ -178,7 +178,7 @@ class SettingsFile:
             content = json.loads(text)
             version = content.pop("version")
             if version != _VERSION:
-                self._put_aside(f"version-{version}")
+                self._rename_unusable(f"version-{version}")
                 return Settings()
             return Settings.model_validate(content)
         except FileNotFoundError:
@@ -187,13 +187,13 @@ class SettingsFile:
             _logger.warning("The settings cannot be read: %s", error)
             return Settings()
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError, ValidationError):
-            self._put_aside("damaged")
+            self._rename_unusable("damaged")
             return Settings()
 
-    def _put_aside(self, why: str) -> None:
-        aside = self._path.with_name(f"{self._path.stem}.{''.join(c for c in why if c.isalnum() or c == '-')[:40]}.json")
+    def _rename_unusable(self, why: str) -> None:
+        renamed = self._path.with_name(f"{self._path.stem}.{''.join(c for c in why if c.isalnum() or c == '-')[:40]}.json")
         try:
-            self._path.replace(aside)
-            _logger.warning("The settings in %s could not be used and were renamed to %s", self._path, aside.name)
+            self._path.replace(renamed)
+            _logger.warning("The settings in %s could not be used and were renamed to %s", self._path, renamed.name)
         except OSError as error:
             _logger.warning("The settings in %s cannot be used: %s", self._path, error)

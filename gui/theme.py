@@ -187,7 +187,7 @@ class Theme(QObject):
     def change(self, choice: ThemeChoice) -> None:
         """Start to apply a theme in steps, since thousands of widgets change; windows show the new theme when all steps are done."""
         if choice != self._choice:
-            self._hold()
+            self._pause_updates()
             self._take(choice)
             self._apply_deferred()
 
@@ -204,16 +204,16 @@ class Theme(QObject):
 
     def _follow(self) -> None:
         if self._choice == "system":
-            self._hold()
+            self._pause_updates()
             self._apply_deferred()
 
-    def _hold(self) -> None:
+    def _pause_updates(self) -> None:
         for window in QApplication.topLevelWidgets():
             if window.isVisible() and window.updatesEnabled():
                 window.setUpdatesEnabled(False)
                 self._held.append(window)
 
-    def _let_go(self) -> None:
+    def _resume_updates(self) -> None:
         for window in self._held:
             if isValid(window):
                 window.setUpdatesEnabled(True)
@@ -225,24 +225,24 @@ class Theme(QObject):
         self._deferred.drop()
         for _ in self._steps():
             pass
-        self._let_go()
+        self._resume_updates()
 
     def _apply_deferred(self) -> None:
         self._deferred.drop()
         steps = self._steps()
 
-        def go_on() -> None:
+        def apply_next_step() -> None:
             is_over = True
             try:
                 is_over = next(steps, self) is self
             finally:
                 # Resume painting even if a step fails: otherwise the windows would stay frozen.
                 if is_over:
-                    self._let_go()
+                    self._resume_updates()
             if not is_over:
-                self._deferred.add(go_on)
+                self._deferred.add(apply_next_step)
 
-        self._deferred.add(go_on)
+        self._deferred.add(apply_next_step)
 
     def _steps(self) -> Iterator[None]:
         """Apply the selected theme, yielding after each step."""

@@ -168,7 +168,7 @@ class MainWindow(WindowFrame):
             self.project_pane.select(run.id)
         self.show_page(position)
 
-    def _let_go(self, run: RunRecord) -> None:
+    def _clear_deleted_run(self, run: RunRecord) -> None:
         """Clear the views that show a deleted run, and discard its details if they are being read."""
         self.run_actions.stop_reading()
         for results in self.made_results():
@@ -185,7 +185,7 @@ class MainWindow(WindowFrame):
         """Show the form of a search, filled with sample data."""
         self.assistance.samples.begin(kind)
 
-    def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
+    def show_follow_up_search(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Show the form of a follow-up search that uses the results of a run of the open project."""
         if self.project_pane.project is not None:
             self.searches[kind].form.continue_from(self.project_pane.project.folder, run_id, prefill)
@@ -238,7 +238,7 @@ class MainWindow(WindowFrame):
         project = self.project_pane.project
         return None if project is None else project.folder
 
-    def _before_question(self) -> None:
+    def _refresh_before_prompt(self) -> None:
         self.message_bar.clear_complaint()
         self.project_pane.refresh()
 
@@ -474,11 +474,11 @@ class MainWindow(WindowFrame):
         self.run_actions.comparison_requested.connect(self.compare_runs)
         self.run_actions.form_shown.connect(self.show_search_form)
         self.run_actions.resumed.connect(self._await_results)
-        self.run_actions.deleted.connect(self._let_go)
+        self.run_actions.deleted.connect(self._clear_deleted_run)
         self.run_actions.failed.connect(self.show_error)
         self.run_actions.message.connect(self.show_briefly)
         self.task_projects.opened.connect(self._run)
-        self.task_projects.prompting.connect(self._before_question)
+        self.task_projects.prompting.connect(self._refresh_before_prompt)
         self.task_projects.moved.connect(self._follow_project)
         self.task_projects.failed.connect(self.show_error)
         self.comparisons.failed.connect(self.show_error)
@@ -517,7 +517,7 @@ class MainWindow(WindowFrame):
         results.exportRequested.connect(self.export)
         results.failed.connect(self.show_error)
         results.stateChanged.connect(self.window_state.save_soon)
-        results.searchRequested.connect(self.go_on)
+        results.searchRequested.connect(self.show_follow_up_search)
         results.peptideRequested.connect(self.show_peptide)
         results.detailsRequested.connect(self.run_actions.show_page)
         results.export_action.enabledChanged.connect(self._enable_export)

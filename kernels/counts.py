@@ -59,7 +59,7 @@ _PER_FORM = 100.0  # building: a form
 _PER_PAIR = 4000.0  # searching a chunk for a query: looking up segments, clearing counters
 _PER_VISIT = 0.7
 _PER_RANK = 0.8  # computing the score of a form from its counter
-_MASS_OF_A_LOOK = 800.0  # Da: mass at which scoring a candidate costs as much as finding it, on an H200
+_MASS_OF_A_LOOKUP = 800.0  # Da: mass at which scoring a candidate costs as much as finding it, on an H200
 _TYPICAL_FRAGMENT = 600.0  # thomson
 
 _WORD, _BLOCK = 4, 32  # bytes
@@ -108,7 +108,7 @@ def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *,
 
     The cost of a candidate is one look-up and, for each modified form, one ion per residue.
     """
-    return (candidates + COST_OF_QUERY) * (1.0 + (mass / _MASS_OF_A_LOOK) ** (2 if is_modified else 1))
+    return (candidates + COST_OF_QUERY) * (1.0 + (mass / _MASS_OF_A_LOOKUP) ** (2 if is_modified else 1))
 
 
 # ----------------------------------------------------------------------------------------------------------------------- of a GPU

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["VARIABLE", "cache_folder", "is_owned_by_this_user", "untrusted_folder", "why_not_used"]
+__all__ = ["VARIABLE", "cache_folder", "is_owned_by_this_user", "untrusted_folder", "unused_folder_reason"]
 
 VARIABLE = "PROTEOSCOPE_CACHE"
 
@@ -24,7 +24,7 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_path("proteoscope", appauthor=False))
 
 
-def why_not_used() -> str:
+def unused_folder_reason() -> str:
     """Return the reason why the folder in the environment variable `VARIABLE` is not used; '' if it is used."""
     named = os.environ.get(VARIABLE)
     folder = untrusted_folder(Path(named)) if named else None

@@ -34,8 +34,8 @@ __all__ = [
     "names_digest",
     "parse_modification",
     "parse_site",
-    "replacing_fixed",
     "unimod",
+    "with_replaced_masses",
     "write_mass",
 ]
 
@@ -381,7 +381,7 @@ class SearchModification:
     is_on_top : bool
         True if the modification is additional to fixed modifications (``Methyl (K on top)``) instead of replacing them.
     replaced_mass : float
-        Mass in dalton of the fixed modifications that this one replaces (`replacing_fixed`).
+        Mass in dalton of the fixed modifications that this one replaces (`with_replaced_masses`).
     is_not_last : bool
         True if the last residue of a peptide does not have the modification (``GG (K not C-term)``), since the enzyme would not have cut
         there; the last residue of a protein may have it.
@@ -402,7 +402,7 @@ class SearchModification:
         return self.name == "Label" or self.name.startswith("Label:")
 
     @property
-    def comes_on_top(self) -> bool:
+    def retains_fixed(self) -> bool:
         """True if the modified residue or terminus also has its fixed modifications."""
         return self.is_on_top or self.is_isotopic or self.name in _WITH_FREE_AMINE
 
@@ -532,7 +532,7 @@ def parse_modification(text: str) -> SearchModification:
     return SearchModification(entry.title, entry.id, entry.mass, residues, position, **flags)
 
 
-def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[SearchModification]) -> tuple[SearchModification, ...]:
+def with_replaced_masses(variable: Sequence[SearchModification], fixed: Sequence[SearchModification]) -> tuple[SearchModification, ...]:
     """Return variable modifications with the masses of the fixed modifications that they replace.
 
     A modification whose residues have different fixed modifications is split. Modifications of a terminus replace fixed modifications of
@@ -551,14 +551,14 @@ def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[Sear
     Examples
     --------
     >>> fixed = [parse_modification("TMT6plex (K)"), parse_modification("Carbamidomethyl (C)")]
-    >>> split = replacing_fixed([parse_modification("Methyl (CKR)")], fixed)
+    >>> split = with_replaced_masses([parse_modification("Methyl (CKR)")], fixed)
     >>> [(str(modification), round(modification.replaced_mass, 3)) for modification in split]
     [('Methyl (C)', 57.021), ('Methyl (K)', 229.163), ('Methyl (R)', 0.0)]
     """
     result: list[SearchModification] = []
     chemical = [modification for modification in fixed if not modification.is_isotopic]
     for modification in variable:
-        if modification.comes_on_top:
+        if modification.retains_fixed:
             result.append(modification)
             continue
         end = modification.end

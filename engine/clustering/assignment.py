@@ -138,11 +138,11 @@ def assign(
     Cancelled
         If the user cancelled.
     """
-    goes_on = len(session.devices) == 1 and before is not None
-    state = _state(workload, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
-    state |= {"tolerance": tolerance, "before": before if goes_on else None, "previous": _columns(previous)}
+    continues_rounds = len(session.devices) == 1 and before is not None
+    state = _state(workload, centroids, ROUNDS if continues_rounds else SUMS, rounds if continues_rounds else 1)
+    state |= {"tolerance": tolerance, "before": before if continues_rounds else None, "previous": _columns(previous)}
     # Several rounds may end early, so their time does not measure the speed of a device.
-    rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_stored=False, in_step=True)
+    rows = session.run(state, step_cost=state["round_cost"], is_measured=not continues_rounds, is_stored=False, in_step=True)
     is_sparse, used = isinstance(centroids, VectorSums), centroids
     if rows["rounds"][0]:
         used = VectorSums(*(rows[f"of_{name}"] for name in VectorSums._fields)) if is_sparse else rows["of_centroids"]
@@ -323,8 +323,8 @@ class _Computation:
         self._centroids, self._previous = self._given(state["centroids"]), self._given(state.get("previous"))
         self._distances = np.empty(len(self._labels) if state["output"] == DISTANCES else 0)
         nothing = np.zeros(len(self._is_done), np.bool_)
-        goes_on = state["output"] == SUMS and self._previous is not None and _are_same(self._used, self._previous)
-        self._is_labelled, self._is_done = self._is_done if goes_on else nothing, nothing.copy()
+        continues_rounds = state["output"] == SUMS and self._previous is not None and _are_same(self._used, self._previous)
+        self._is_labelled, self._is_done = self._is_done if continues_rounds else nothing, nothing.copy()
         self._used = self._centroids if state["output"] == SUMS else None
 
     def _given(self, columns: Any) -> Any:
@@ -368,8 +368,8 @@ class _Computation:
             for _ in steps:
                 yield PartialResult(first)
         self._is_done[first:last] = True
-        (came,) = result
-        yield PartialResult(last, {**came.sums._asdict(), "changed": np.array([came.changed])})
+        (outcome,) = result
+        yield PartialResult(last, {**outcome.sums._asdict(), "changed": np.array([outcome.changed])})
 
     def _rounds(self, last: int) -> Generator[PartialResult, None, None]:
         """Run rounds with all items, and yield the rows of the result at the end."""
@@ -383,16 +383,16 @@ class _Computation:
         with closing(rounds()) as done:
             for number in done:
                 yield PartialResult(0, beyond=number * state["round_cost"])
-        (came,) = result
-        columns = came.centroids._asdict() if self._is_sparse else {"centroids": came.centroids}
+        (outcome,) = result
+        columns = outcome.centroids._asdict() if self._is_sparse else {"centroids": outcome.centroids}
         yield PartialResult(
             last,
             {
                 "labels": self._labels,
-                **came.sums._asdict(),
+                **outcome.sums._asdict(),
                 **{f"of_{name}": column for name, column in columns.items()},
-                "rounds": np.array([came.n]),
-                "changed": np.array([came.changed]),
+                "rounds": np.array([outcome.n]),
+                "changed": np.array([outcome.changed]),
             },
         )
 

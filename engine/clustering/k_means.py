@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import true_at
+from proteoscope.engine.arrays import row_mask
 from proteoscope.engine.clustering.assignment import Assignment, assign, measure, point_workload, vector_workload
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.checkpoints import IterationCheckpoint
@@ -365,12 +365,12 @@ def k_means(
         most = tolerance * source.variance if tolerance > 0.0 else 0.0
         labels: NDArray[np.int32] | None = np.full(len(source), -2, np.int32)
         is_settled = False
-        standing = KMeansCheckpoint.for_iteration(session, {"start": centroids, "rounds": rounds, "tolerance": tolerance})
-        labels, previous, centroids, done = standing.resumed_rounds(labels, centroids)
+        saved = KMeansCheckpoint.for_iteration(session, {"start": centroids, "rounds": rounds, "tolerance": tolerance})
+        labels, previous, centroids, done = saved.resumed_rounds(labels, centroids)
         if progress is not None:
             progress.advance(done)
         while True:
-            at_once = standing.rounds_at_once(rounds - done)
+            at_once = saved.rounds_at_once(rounds - done)
             result = assign(session, workload, centroids, before=labels, previous=previous, rounds=at_once, tolerance=most)
             done += result.rounds
             sums = _fill_empty_clusters(session, workload, source, result)
@@ -382,7 +382,7 @@ def k_means(
             is_settled = result.changed == 0 or (most > 0.0 and movement(result.centroids, centroids) <= most)
             if is_settled or done >= rounds:
                 break
-            standing.store_rounds(labels, previous, centroids, done)
+            saved.store_rounds(labels, previous, centroids, done)
         last = measure(session, workload, centroids, distances=False)
         moved = movement(result.centroids, centroids) * source.unit**2
         return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
@@ -452,12 +452,12 @@ def _spread_items(
     n = len(data)
     if progress is not None:
         progress.stage("Choosing the first centroids", k)
-    standing = KMeansCheckpoint.for_iteration(session, {"k": k, "random": str(random.bit_generator.state)})
-    chosen, nearest = standing.resumed_seeds([int(random.integers(n))], np.full(n, np.inf))
-    is_chosen = true_at(n, chosen)
+    saved = KMeansCheckpoint.for_iteration(session, {"k": k, "random": str(random.bit_generator.state)})
+    chosen, nearest = saved.resumed_seeds([int(random.integers(n))], np.full(n, np.inf))
+    is_chosen = row_mask(n, chosen)
     random.random(len(chosen) - 1)  # skip the numbers drawn before the checkpoint
     while True:
-        standing.store_seeds(chosen, nearest)
+        saved.store_seeds(chosen, nearest)
         is_chosen[chosen[-1]] = True
         if len(chosen) == k:
             return np.array(chosen)

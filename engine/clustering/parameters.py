@@ -149,13 +149,13 @@ class VectorParameters(SearchParameters):
 
     @field_validator("precursor_tolerance", check_fields=False)
     @classmethod
-    def _is_tolerance(cls, tolerance: Tolerance) -> Tolerance:
+    def _check_tolerance_width(cls, tolerance: Tolerance) -> Tolerance:
         if tolerance.value > _WIDEST_PRECURSOR[tolerance.unit]:
             raise ValueError(f"a tolerance of at most {_WIDEST_PRECURSOR[tolerance.unit]:,} {tolerance.unit} is expected")
         return tolerance
 
     @model_validator(mode="after")
-    def _has_bins(self) -> Self:
+    def _check_ranges_and_bins(self) -> Self:
         for what in ("mz", "precursor_mz"):
             if getattr(self, f"minimum_{what}") >= getattr(self, f"maximum_{what}"):
                 raise ValueError(f"minimum_{what} must be below maximum_{what}")
@@ -348,7 +348,7 @@ class ExplanationParameters(VectorParameters):
 
     @field_validator("isotope_errors")
     @classmethod
-    def _are_few(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+    def _check_isotope_errors(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if not value or len(value) > 10 or not all(-5 <= error <= 10 for error in value) or len(set(value)) < len(value):
             raise ValueError("expected up to ten different whole numbers from -5 to 10, as 0, 1, 2")
         return value

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, segment_offsets, take_segments, true_at
+from proteoscope.engine.arrays import ranges, row_mask, segment_offsets, take_segments
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.tables import CLUSTERS, CONSENSUS, MEMBERS
 from proteoscope.engine.execution.resources import Resources, run_on_threads
@@ -208,7 +208,7 @@ def cluster_tables(
     cluster, similarity = clusters.cluster, clusters.similarity
     charge = signed_charges(spectra.charge_mask)
     of_spectra = spectrum_columns(spectra, np.arange(len(spectra)), ("spectrum", "spectrum_file", "spectrum_id", "retention_time"))
-    is_consensus = true_at(len(spectra), clusters.representative)
+    is_consensus = row_mask(len(spectra), clusters.representative)
     members = MEMBERS.arrow(
         {
             **of_spectra,

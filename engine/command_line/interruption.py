@@ -25,7 +25,7 @@ __all__ = [
     "interrupted_status",
 ]
 
-_OF_A_SIGNAL = 128
+_SIGNAL_STATUS = 128
 INTERRUPTED_TEXT = "interrupted; finished results are untouched"
 
 _received: int = signal.SIGINT
@@ -33,7 +33,7 @@ _received: int = signal.SIGINT
 
 def interrupted_status() -> int:
     """Return the exit code after an interruption: 128 + the number of the last signal received."""
-    return _OF_A_SIGNAL + _received
+    return _SIGNAL_STATUS + _received
 
 
 def end_on_interrupt() -> None:
@@ -73,4 +73,4 @@ def _end(number: int, frame: FrameType | None) -> None:
     try:
         os.write(2, f"proteoscope: {INTERRUPTED_TEXT}\n".encode())
     finally:
-        os._exit(_OF_A_SIGNAL + number)
+        os._exit(_SIGNAL_STATUS + number)

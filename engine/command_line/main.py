@@ -40,7 +40,7 @@ from proteoscope.engine.jobs.progress import Cancelled
 __all__ = ["build_parser", "command_parsers", "main"]
 
 _WRONG = 2
-_OBJECTS_BETWEEN_LOOKS = 300_000
+_OBJECTS_BETWEEN_COLLECTIONS = 300_000
 _LONG_WORD = re.compile(r"\S{1000,}")
 """Pattern of long words, which error messages shorten: a path may have 4,096 bytes, an argument 131,072."""
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
         lighten_libraries()
         # Imports create over 100,000 objects but no garbage; each garbage collection would take 30 ms.
-        gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
+        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     _print_any_text()
     atexit.unregister(_end_quickly)  # register once, even if this function is called repeatedly
     outcome: list[int] = []
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     """Execute the command-line arguments and return the exit code."""
     if wrong := settings_error():
-        _complain(wrong)
+        _print_error(wrong)
         return _WRONG
     as_json = False
     try:
@@ -88,10 +88,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except ProteoscopeError as error:
-        _complain(_with_notes(str(error), error), as_json=as_json)
+        _print_error(_with_notes(str(error), error), as_json=as_json)
         return _WRONG
     except (Cancelled, KeyboardInterrupt) as error:
-        _complain(_with_notes(INTERRUPTED_TEXT, error), interrupted_status(), as_json=as_json)
+        _print_error(_with_notes(INTERRUPTED_TEXT, error), interrupted_status(), as_json=as_json)
         return interrupted_status()
     except BrokenPipeError:
         _drop_output()
@@ -99,12 +99,12 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (ImportError, RuntimeError, RuntimeWarning, SystemError) as error:
         if not (sentence := describe_failure(error)):
             raise
-        _complain(sentence, as_json=as_json)
+        _print_error(sentence, as_json=as_json)
         return _WRONG
     except OSError as error:
         # Readers and writers convert the errors of their files; other OSErrors concern standard output or the system.
         _drop_output()
-        _complain(describe_failure(error) or _system_error(error), as_json=as_json)
+        _print_error(describe_failure(error) or _system_error(error), as_json=as_json)
         return _WRONG
     except MemoryError as error:
         enough = "there is not enough memory; lower index_memory, or search fewer modifications or a smaller database"
@@ -173,7 +173,7 @@ class _Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> NoReturn:
-        _complain(f"{message}; see {self.prog} --help")
+        _print_error(f"{message}; see {self.prog} --help")
         sys.exit(_WRONG)
 
 

@@ -442,10 +442,10 @@ def begin_gpus(requested: str) -> None:
     """
     import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it concurrently, one could see it incomplete
 
-    threading.Thread(target=_look_for_gpus, args=(requested,), daemon=True).start()
+    threading.Thread(target=_detect_gpus, args=(requested,), daemon=True).start()
 
 
-def _look_for_gpus(requested: str) -> None:
+def _detect_gpus(requested: str) -> None:
     execution.devices.gpus()
     if requested != "auto":
         with suppress(ParameterError):  # the search reports it

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 STANDARD_OUTPUT = "-"
-_ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+_OTHER_NAMES_OF_STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 _WORKBOOKS = (".xls", ".xlsx", ".ods")
 

@@ -246,7 +246,7 @@ def _chain(path: Path, name: str, rows: NDArray[np.int64], residues: NDArray[np.
     """Return a chain of a file with its atoms, after checking that it has the amino acids `residues` at the indices `rows`."""
     file = read_structure(path)
     if name not in file.chains.names:
-        raise InputError(path, f"has no chain '{name}'", remedy=_GONE)
+        raise InputError(path, f"has no chain '{name}'", remedy=_REMEDY)
     chain = file.chains.taken([file.chains.names.index(name)])
     sequence = np.frombuffer(chain.sequence(ChainRow(0)).encode(), np.uint8)
     if len(rows) and (rows.max() >= len(sequence) or not np.array_equal(sequence[rows], residues)):

@@ -29,7 +29,7 @@ from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = [
-    "SHOWN_TOO",
+    "OTHER_SHOWN_KINDS",
     "IdentifiedPeptides",
     "Modifications",
     "ProteinEntry",
@@ -47,7 +47,7 @@ _PSMS = ("peptide", "sequence", "q_value", "rank", "is_decoy", "spectrum", *_MOD
 _SHIFTS = ("shift_position", "site_probability")
 _EXPLAINED = ("peptide", "q_value", "spectrum")
 _GROUPS = ("accessions", "description", "sequence", "is_decoy", "q_value")
-SHOWN_TOO = ("modified",)
+OTHER_SHOWN_KINDS = ("modified",)
 """Kinds of runs whose peptides can be shown although the runs are not identifications."""
 _POSITIONS = 1 << 20  # above the length of any peptide
 
@@ -194,7 +194,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     """
     project = Project.open(folder)
     run, explained = explained_run(project, run)
-    result = identified_run(folder, run, SHOWN_TOO)
+    result = identified_run(folder, run, OTHER_SHOWN_KINDS)
     if result.proteins is None:
         raise InputError(folder, f"run '{result.run}' has no protein table", remedy=_REMEDY)
     has_sites = any(stored.name == PSM_SITES.name for stored in project.results(result.run))

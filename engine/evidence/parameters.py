@@ -116,7 +116,7 @@ class EvidenceParameters(SearchParameters):
 
     @field_validator("proteins")
     @classmethod
-    def _are_few(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _unique_proteins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(name.strip() for name in value if name.strip()))
         if len(names) > _MAXIMUM_PROTEINS:
             raise ValueError(f"expected at most {_MAXIMUM_PROTEINS:,} accessions")

@@ -7,7 +7,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, ranges, segment_offsets
+from proteoscope.engine.arrays import is_group_start, ranges, segment_offsets
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, known_sums
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
@@ -74,9 +74,9 @@ class ResidueEvidence:
         """Index of the protein of each residue, shape (r,)."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
-    def share_of(self, is_so: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the fraction of the residues of each protein for which the mask `is_so` (r,) is True; (proteins,) float64."""
-        sums = np.concatenate(([0], np.cumsum(is_so)))[self.offsets]
+    def share_of(self, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the fraction of the residues of each protein for which the mask `mask` (r,) is True; (proteins,) float64."""
+        sums = np.concatenate(([0], np.cumsum(mask)))[self.offsets]
         return np.diff(sums) / np.maximum(1, np.diff(self.offsets))
 
 
@@ -215,14 +215,14 @@ def find_modified_residues(
     )
     is_alternative = carried.is_alternative[rows]
     order = np.lexsort((peptide, is_alternative, name, position, protein))
-    is_first = begins_group(protein[order], position[order], name[order])
+    is_first = is_group_start(protein[order], position[order], name[order])
     # If the site of one peptidoform is an alternative in another peptidoform, the evidence of the latter is not counted.
     of_alternative = is_alternative[order][np.flatnonzero(is_first)][np.cumsum(is_first) - 1]
     order = order[is_alternative[order] == of_alternative]
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]
-    is_first = begins_group(protein, position, name)
+    is_first = is_group_start(protein, position, name)
     # A peptidoform may carry the same modification at a terminus and at its residue.
-    is_new = begins_group(protein, position, name, peptide)
+    is_new = is_group_start(protein, position, name, peptide)
     begins = np.flatnonzero(is_first)
     of_site = np.cumsum(is_first) - 1
     new = of_site[is_new]

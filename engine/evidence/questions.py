@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, take_segments, true_at
+from proteoscope.engine.arrays import ranges, row_mask, take_segments
 from proteoscope.engine.chemistry.enzymes import ENZYMES, cleavage_sites
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
@@ -141,7 +141,7 @@ def mapped_sites(
     n = len(sites)
     nearest, apart, to_ligand = np.full(n, -1, np.int64), np.full(n, np.nan), np.full(n, np.nan)
     ligand = [""] * n
-    is_site = true_at(len(residues.residue), sites.residues_in(residues.offsets))
+    is_site = row_mask(len(residues.residue), sites.residues_in(residues.offsets))
     placed = np.flatnonzero(row >= 0)
     chain = rows.chain[row[placed]]
     progress.stage("Measuring distances of sites", len(np.unique(chain)))
@@ -246,7 +246,7 @@ def near_pairs(
     -------
     Pairs
     """
-    is_site = true_at(len(residues.residue), sites.residues_in(residues.offsets))
+    is_site = row_mask(len(residues.residue), sites.residues_in(residues.offsets))
     is_wanted = (residues.residue == ord("K")) | is_site
     nearest = [number for number, chain in enumerate(mapped) if chain.near.rank == 1]
     parts, n_cut = [], 0
@@ -300,7 +300,7 @@ def uncovered_ranges(
 ) -> UncoveredRanges:
     """Return residue ranges without peptides, each with `n_enzymes` enzymes: their peptides would cover most of the range."""
     is_missed = residues.n_peptides == 0
-    is_end = true_at(len(is_missed) + 1, residues.offsets)
+    is_end = row_mask(len(is_missed) + 1, residues.offsets)
     first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))
     last = np.flatnonzero(is_missed & (is_end[1:] | ~np.append(is_missed[1:], False))) + 1
     protein = residues.protein[first]

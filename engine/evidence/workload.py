@@ -2,7 +2,7 @@
 
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation
-from proteoscope.engine.evidence.identified_peptides import SHOWN_TOO
+from proteoscope.engine.evidence.identified_peptides import OTHER_SHOWN_KINDS
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.formats.sizes import InputSize, input_size
 from proteoscope.engine.matches.recorded_counts import recorded_counts
@@ -30,7 +30,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     """
     parameters = request.parameters_as(EvidenceParameters)
     (folder,) = request.files("project")[:1]
-    counts = recorded_counts(Project.open(folder), parameters.run, SHOWN_TOO)
+    counts = recorded_counts(Project.open(folder), parameters.run, OTHER_SHOWN_KINDS)
     proteins = float(len(parameters.proteins) or counts.get("proteins", _USUAL_PROTEINS))
     source = chain_input(request.inputs.get("structures", ()))
     check_sources(source.files)

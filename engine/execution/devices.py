@@ -113,7 +113,7 @@ class _Gpus:
 
     def __init__(self) -> None:
         self._found: tuple[Device, ...] | None = None
-        self._looking = threading.Lock()
+        self._detection_lock = threading.Lock()
 
     def __call__(self, progress: Progress | None = None) -> tuple[Device, ...]:
         """Return the GPUs, usable or not; if GPUs cannot be listed, return a single device with the reason.
@@ -129,12 +129,12 @@ class _Gpus:
         if self._found is None:
             progress = progress or Progress()
             progress.stage("Looking for GPUs")
-            while not self._looking.acquire(timeout=_CHECK_SECONDS):
+            while not self._detection_lock.acquire(timeout=_CHECK_SECONDS):
                 progress.check()
             try:
                 self._found = self._found or _remembered_gpus() or _remember_gpus(_listed(_probed(progress)))
             finally:
-                self._looking.release()
+                self._detection_lock.release()
         return self._found
 
     def cache_clear(self) -> None:

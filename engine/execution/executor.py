@@ -37,7 +37,7 @@ __all__ = ["PROCESSOR", "Executor", "Session", "Share"]
 PROCESSOR = Processor.name
 """Device name of the CPU."""
 _MINIMUM_SECONDS_TO_STORE = 0.05  # a speed measured in less time is inaccurate
-_PARTS_ELSEWHERE = 6  # partitions per remote worker if starting a partition is cheap
+_PARTS_OF_REMOTE_WORKER = 6  # partitions per remote worker if starting a partition is cheap
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Session:
         # Costs of the last round over all items; a workload type returns the same array object if they have not changed.
         self._each: NDArray[np.float64] | None = None
         self._known_costs = Costs(np.zeros(0))
-        self._round, self._homes, self._n_items, self._has_shown_plan = 0, dict[str, list[tuple[int, int]]](), 0, False
+        self._round, self._previous_items, self._n_items, self._has_shown_plan = 0, dict[str, list[tuple[int, int]]](), 0, False
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ class Session:
         accounts = self._accounts if is_measured else {}
 
         def workers(devices: list[Device]) -> list[Worker]:
-            return [self._worker(device, state, items, accounts, knows_speed=is_measured and len(devices) > 1) for device in devices]
+            return [self._worker(device, state, items, accounts, has_known_speed=is_measured and len(devices) > 1) for device in devices]
 
         round_ = Round(
             costs, take, self._resources.progress, advance, None if self._remote_workers is None else lambda: workers(self._arrived())
@@ -232,15 +232,15 @@ class Session:
         chosen = workers(self._devices)
         if is_measured:
             self._show_plan(chosen, float(costs.each.sum()))
-        parts_of_worker = self._kind.parts_of_worker or (0 if self._remote_workers is None else _PARTS_ELSEWHERE)
+        parts_of_worker = self._kind.parts_of_worker or (0 if self._remote_workers is None else _PARTS_OF_REMOTE_WORKER)
         scheduler = Scheduler(
             chosen,
             round_,
             parts_of_worker=parts_of_worker,
-            homes=self._homes if sticks else {},
+            previous_items=self._previous_items if sticks else {},
             parts=unfinished([(first, end) for first, end, _ in done], costs, len(chosen)) if done else None,
             pool=self._pool if self._remote_workers is None else None,
-            in_turns=in_turns and set(self._homes) == gpus,
+            in_turns=in_turns and set(self._previous_items) == gpus,
         )
         left = scheduler.run()
         while left and self._has_others():
@@ -249,7 +249,7 @@ class Session:
             self._resources.progress.message("The CPU computes the remaining items")
             self._devices = [self._processor]
             Scheduler(workers(self._devices), round_, parts=left).run()
-        self._homes, self._n_items = scheduler.homes if items is None and not left and not done else {}, len(costs)
+        self._previous_items, self._n_items = scheduler.previous_items if items is None and not left and not done else {}, len(costs)
         return rows
 
     def _has_others(self) -> bool:
@@ -285,7 +285,7 @@ class Session:
             store_speeds(self._workload.kind, speeds, self._processor.threads)
 
     def _worker(
-        self, device: Device, state: Any, items: NDArray[np.int64] | None, accounts: dict[str, Account], *, knows_speed: bool
+        self, device: Device, state: Any, items: NDArray[np.int64] | None, accounts: dict[str, Account], *, has_known_speed: bool
     ) -> Worker:
         account = accounts.setdefault(device.name, Account())
 
@@ -298,8 +298,8 @@ class Session:
                 self._exclude_device(device)
                 raise
 
-        speed = account.speed if knows_speed else None
-        if knows_speed and not speed and self._remote_workers is None:
+        speed = account.speed if has_known_speed else None
+        if has_known_speed and not speed and self._remote_workers is None:
             speed = measured_speed(self._workload.kind, device.name, self._processor.threads)
         return Worker(device.name, search, account, device.is_processor, speed)
 
@@ -336,7 +336,7 @@ class Session:
         self._resources.gpus[:] = [gpu for gpu in self._resources.gpus if gpu is not device]
         if not self._devices and self._one_gpu and self._with_gpus:
             self._devices = [*self._resources.gpus[:1]]
-        self._homes = {}
+        self._previous_items = {}
 
     def _show_plan(self, workers: list[Worker], cost: float) -> None:
         if self._has_shown_plan or len(workers) < 2 or cost == 0.0:

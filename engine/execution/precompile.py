@@ -63,7 +63,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     if not failures:
         with suppress(OSError):  # full disk: the next process checks the kernels again
             signatures.mark_compiled(missing)
-    if reason := kernels_package.cpu.caching.why_not_cached():
+    if reason := kernels_package.cpu.caching.uncached_reason():
         progress.message(f"Compiled kernels cannot be stored and may have to be compiled again: {reason}", "warning")
     return failures
 

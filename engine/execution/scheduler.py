@@ -179,7 +179,7 @@ class _Pace:
         self.assigned: list[Partition] = []
         self.part: Partition | None = None
         self.done = 0
-        self.did: list[tuple[int, int]] = []
+        self.computed: list[tuple[int, int]] = []
         self.is_idle = self.has_failed = False
         self._cost = self._seconds = self._results = 0.0
 
@@ -218,7 +218,7 @@ class Scheduler:
         Items to compute.
     parts_of_worker
                 Number of partitions per worker; 0 for partitions of decreasing size.
-    homes
+    previous_items
         Items that each worker computed in the previous round, by worker name.
     parts
         Partitions to compute; by default all items.
@@ -232,7 +232,7 @@ class Scheduler:
 
     Attributes
     ----------
-    homes
+    previous_items
         Items that each worker computed in this round, available at its end.
     losses
         Workers that were lost.
@@ -244,7 +244,7 @@ class Scheduler:
         round_: Round,
         *,
         parts_of_worker: int = 0,
-        homes: dict[str, list[tuple[int, int]]] | None = None,
+        previous_items: dict[str, list[tuple[int, int]]] | None = None,
         parts: Sequence[Partition] | None = None,
         losses: Losses | None = None,
         pool: ThreadPoolExecutor | None = None,
@@ -258,12 +258,12 @@ class Scheduler:
         self._round = round_
         self._changed = Condition()
         self._is_broken = False
-        if parts is None and homes and set(homes) <= {worker.name for worker in workers}:
+        if parts is None and previous_items and set(previous_items) <= {worker.name for worker in workers}:
             parts = []
             for pace in self._paces:
-                pace.assigned = [round_.costs.part(*items) for items in homes.get(pace.worker.name, [])]
+                pace.assigned = [round_.costs.part(*items) for items in previous_items.get(pace.worker.name, [])]
         self._waiting = planned(workers, round_.costs, parts_of_worker) if parts is None else list(parts)
-        self.homes: dict[str, list[tuple[int, int]]] = {}
+        self.previous_items: dict[str, list[tuple[int, int]]] = {}
 
     def run(self) -> list[Partition]:
         """Compute all items.
@@ -301,8 +301,8 @@ class Scheduler:
                     finished.result()
         left = [*self._waiting, *(part for pace in self._paces for part in pace.assigned)]
         if self._deadly:
-            raise WorkersError(self._complaint(are_others_done=not left))
-        self.homes = {pace.worker.name: _joined(pace.did) for pace in self._paces}
+            raise WorkersError(self._loss_message(are_others_done=not left))
+        self.previous_items = {pace.worker.name: _joined(pace.computed) for pace in self._paces}
         return sorted(left, key=lambda part: -part.cost)
 
     def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
@@ -356,14 +356,14 @@ class Scheduler:
         if rest.last <= rest.first:
             return []
         self.losses.items.append((rest.first, rest.last))
-        n_here = sum(first <= rest.first and rest.last <= last for first, last in self.losses.items)
-        n_elsewhere = sum(first > rest.first or rest.last > last for first, last in self.losses.items)
-        if n_here >= min(_MAXIMUM_LOSSES + n_elsewhere, _MAXIMUM_LOSSES_AMONG_OTHERS):
-            self._deadly.append((rest, n_here))
+        n_on_items = sum(first <= rest.first and rest.last <= last for first, last in self.losses.items)
+        n_on_other_items = sum(first > rest.first or rest.last > last for first, last in self.losses.items)
+        if n_on_items >= min(_MAXIMUM_LOSSES + n_on_other_items, _MAXIMUM_LOSSES_AMONG_OTHERS):
+            self._deadly.append((rest, n_on_items))
             return []
         return _shares(self._round.costs, rest, [1.0] * _PARTS_AFTER_LOSS)
 
-    def _complaint(self, *, are_others_done: bool) -> str:
+    def _loss_message(self, *, are_others_done: bool) -> str:
         items = ", ".join(f"{part.first} to {part.last - 1}" for part, _ in sorted(self._deadly, key=lambda entry: entry[0].first))
         n = min(n_losses for _, n_losses in self._deadly)
         others = "all other items are computed" if are_others_done else "other items are not computed, since no worker is left"
@@ -417,7 +417,7 @@ class Scheduler:
                     if chunk.rows is not None and chunk.end > first:
                         self._round.take(first, chunk.end, chunk.rows)
                         self.losses.in_a_row = 0
-                        pace.did.append((first, chunk.end))
+                        pace.computed.append((first, chunk.end))
                     if chunk.end > first:
                         pace.advanced(chunk.end, cost, now - began)
                         began = now

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, splitmix64
+from proteoscope.engine.arrays import is_group_start, splitmix64
 from proteoscope.engine.matches.class_rates import class_rates
 from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
 from proteoscope.engine.statistics.target_decoy import ScoreScale
@@ -169,14 +169,14 @@ def best_matches(rows: NDArray[np.void], score: NDArray[np.float64], is_accepted
         Sorted by form and class, with `n_psms`; `n_runs` is 1 in the first class of a form with an accepted PSM, otherwise 0.
     """
     order = np.lexsort((rows["psm"], -score, rows["match_class"], rows["form"]))
-    begin = np.flatnonzero(begins_group(rows["key"][order])) if len(rows) else np.zeros(0, np.int64)
+    begin = np.flatnonzero(is_group_start(rows["key"][order])) if len(rows) else np.zeros(0, np.int64)
     best = rows[order[begin]]
     if len(best):
         best["n_psms"] = np.add.reduceat(is_accepted[order].astype(np.int32), begin)
     accepted = np.flatnonzero(best["n_psms"])
     best["n_runs"] = 0
     if len(accepted):
-        best["n_runs"][accepted[begins_group(best["form"][accepted])]] = 1
+        best["n_runs"][accepted[is_group_start(best["form"][accepted])]] = 1
     return best
 
 
@@ -186,7 +186,7 @@ def merge_matches(matches: NDArray[np.void]) -> NDArray[np.void]:
     The result depends neither on the order of the rows nor on earlier merging.
     """
     order = np.lexsort((matches["psm"], matches["run"], matches["posterior_error"], matches["key"]))
-    begin = np.flatnonzero(begins_group(matches["key"][order])) if len(matches) else np.zeros(0, np.int64)
+    begin = np.flatnonzero(is_group_start(matches["key"][order])) if len(matches) else np.zeros(0, np.int64)
     merged = matches[order[begin]]
     for name in ("n_psms", "n_runs") if len(merged) else ():
         merged[name] = np.add.reduceat(matches[name][order], begin)
@@ -228,7 +228,7 @@ def compete(
     *,
     plus_one: bool,
     decoy_ratio: float,
-    leads: NDArray[np.float64] | None = None,
+    advantages: NDArray[np.float64] | None = None,
 ) -> Rates:
     """Return the error rates of the peptidoforms of an experiment after each pair of target and decoy has competed.
 
@@ -244,7 +244,7 @@ def compete(
         Number shared by a target and its decoy, from 0. With equal scores, the decoy wins.
     family : ndarray of int64, shape (n,)
         Number shared by all peptidoforms of a peptide and of its decoy.
-    plus_one, decoy_ratio, leads
+    plus_one, decoy_ratio, advantages
         See `proteoscope.engine.matches.class_rates.class_rates`.
     """
     best = np.full((2, int(pair.max(initial=-1)) + 1), -np.inf)
@@ -262,6 +262,6 @@ def compete(
             decoy_ratio=decoy_ratio,
             scale=SCALE,
             peptide=family[wins],
-            leads=leads,
+            advantages=advantages,
         )
     return Rates(q_value, posterior_error, loses)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, begins_group, segment_offsets, true_at
+from proteoscope.engine.arrays import Texts, is_group_start, row_mask, segment_offsets
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.errors import InputError
@@ -78,7 +78,7 @@ def merge_forms(tables: Sequence[pa.Table], place: Any) -> pa.Table:
     keys[2] = -keys[2]
     order = np.lexsort(keys)
     form = keys[3][order]
-    is_first, texts = begins_group(form), in_one(table["peptide"]).take(pa.array(order))
+    is_first, texts = is_group_start(form), in_one(table["peptide"]).take(pa.array(order))
     is_same = pa.compute.equal(texts.slice(1), texts.slice(0, max(0, len(texts) - 1))).to_numpy(zero_copy_only=False)
     if not (is_first[1:] | is_same).all():
         raise InputError(place, "has different peptides with the same key", remedy="Search this run again")
@@ -124,7 +124,7 @@ class FormProteins(NamedTuple):
         accession = accession.take(pa.compute.sort_indices(accession))
         number = pa.compute.index_in(flat, value_set=accession).to_numpy().astype(np.int64)
         of_decoy = np.repeat(truths_of(forms["is_decoy"]), np.diff(offsets))
-        is_decoy = ~true_at(len(accession), number[~of_decoy])
+        is_decoy = ~row_mask(len(accession), number[~of_decoy])
         targets, decoys = np.flatnonzero(~is_decoy), np.flatnonzero(is_decoy)
         partner = np.full(len(accession), -1, np.int64)
         names = [accession.take(pa.array(numbers)) for numbers in (targets, decoys)]

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group
+from proteoscope.engine.arrays import is_group_start
 from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.experiments.competition import (
@@ -46,7 +46,7 @@ from proteoscope.engine.experiments.table import ExperimentRow
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.class_rates import class_leads
+from proteoscope.engine.matches.class_rates import class_advantages
 from proteoscope.engine.matches.columns import PSMS
 from proteoscope.engine.matches.tables import AcceptanceCounts, PeptideRows, protein_table
 from proteoscope.engine.project import Project, RunRecord
@@ -249,7 +249,7 @@ class _Previous(NamedTuple):
         rows["q_value"], rows["posterior_error"] = (numbers_of(table[name]) for name in ("q_value", "posterior_error_probability"))
         rows = rows[np.lexsort((rows["match_class"], rows["form"]))]
         accepted = np.flatnonzero(rows["n_psms"])
-        rows["n_runs"][accepted] = begins_group(rows["form"][accepted]) if len(accepted) else False
+        rows["n_runs"][accepted] = is_group_start(rows["form"][accepted]) if len(accepted) else False
         return rows
 
 
@@ -386,7 +386,7 @@ class _Report:
             family[row_of_form],
             plus_one=self._parameters.plus_one,
             decoy_ratio=self._decoy_ratio,
-            leads=class_leads(score, is_decoy, classes, len(self._search.classes)) if self._search.rates_by_own_decoys else None,
+            advantages=class_advantages(score, is_decoy, classes, len(self._search.classes)) if self._search.rates_by_own_decoys else None,
         )
 
     def _peptides(

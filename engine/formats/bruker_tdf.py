@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, segment_offsets
+from proteoscope.engine.arrays import is_group_start, segment_offsets
 from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, MAXIMUM_INTENSITY, MAXIMUM_SCAN
@@ -205,7 +205,7 @@ def _peaks(
         return owner, mz, height
     order = np.lexsort((tof, owner))
     owner, tof, mz, height = owner[order], tof[order], mz[order], height[order]
-    first = np.flatnonzero(begins_group(owner, tof))
+    first = np.flatnonzero(is_group_start(owner, tof))
     owner, tof, mz, height = owner[first], tof[first], mz[first], np.add.reduceat(height, first)
     # An ion's peak covers several time-of-flight bins: consecutive bins form one peak, up to a valley.
     is_apart = np.append(True, (np.diff(owner) != 0) | (np.diff(tof) > 1))

@@ -149,7 +149,7 @@ def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
         return False
     bounds = [(int(chunk.min()), int(chunk.max())) for chunk in iterate_chunks(qualities)]
     minimum, maximum = min(low for low, _ in bounds), max(high for _, high in bounds)
-    return minimum >= _MINIMUM_OF_64 and _SURELY_64 <= maximum <= _GREATEST_OF_64
+    return minimum >= _MINIMUM_OF_64 and _MINIMUM_OF_64_ONLY <= maximum <= _GREATEST_OF_64
 
 
 def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) -> Iterator[ReadBlock]:

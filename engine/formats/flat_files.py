@@ -35,7 +35,7 @@ _SITE_KINDS = {
 """Kinds of the features ``Site`` in GenBank, by their qualifier ``site_type``."""
 
 
-_NOT_MISSED = {"translation", "pseudo", "pseudogene"}
+_TRANSLATION_QUALIFIERS = {"translation", "pseudo", "pseudogene"}
 """Qualifiers of a coding sequence that has a protein sequence or is not translated in nature."""
 
 
@@ -92,7 +92,7 @@ class _FlatFile:
             yield Entry(_name(record), record.description.rstrip("."), sequence, features, line, n_broken)
             return
         coding = [feature for feature in record.features if feature.type == "CDS" and feature.location is not None]
-        n_untranslated = sum(not _NOT_MISSED & feature.qualifiers.keys() for feature in coding)
+        n_untranslated = sum(not _TRANSLATION_QUALIFIERS & feature.qualifiers.keys() for feature in coding)
         if n_broken or n_untranslated:
             # An entry without a sequence carries the counts of the record, which may have no protein; it is not listed as a protein.
             yield Entry(_name(record), "", b"", (), line, n_broken, n_untranslated)

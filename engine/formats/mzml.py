@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets, true_at
+from proteoscope.engine.arrays import row_mask, segment_offsets
 from proteoscope.engine.chemistry.activation import Activation, activations_from_terms, combine_activations, parse_filter_activation
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.binary_arrays import (
@@ -282,7 +282,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     table.charges[:] = np.where(table.charges != 0, table.charges, possible)
     for row in np.flatnonzero((levels == level) & ~has_ion & (targets > 0)).tolist() if level == 2 else ():
         table.remark(RemarkCode.WINDOW_TARGET, row)
-    is_multiple = true_at(len(table), spectrum[is_within & ((precursor > 1) | (ion > 1))])
+    is_multiple = row_mask(len(table), spectrum[is_within & ((precursor > 1) | (ion > 1))])
     is_multiple &= levels == 2
     if is_multiple.any():
         chosen = np.flatnonzero(is_multiple[spectrum] & is_within & np.isin(terms, _PRECURSOR_TERMS))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets, true_at
+from proteoscope.engine.arrays import row_mask, segment_offsets
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.escaped_names import escape_names
 from proteoscope.engine.formats.features import Features
@@ -115,7 +115,7 @@ def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins
         selected = np.arange(len(accessions))
     features = _features(parts)
     if len(selected) < len(accessions):
-        mask = true_at(len(accessions), selected)
+        mask = row_mask(len(accessions), selected)
         lengths = np.diff(offsets)
         residues = residues[np.repeat(mask, lengths)]
         offsets = segment_offsets(lengths[mask])

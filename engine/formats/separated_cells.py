@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets, true_at
+from proteoscope.engine.arrays import row_mask, segment_offsets
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.numbers import COMMA_WARNING, MISSING
@@ -185,7 +185,7 @@ class Cells:
                     remedy="Give the table as its program wrote it",
                 )
             self._note(wrong, f"column '{name}' is not a number", texts)
-            is_wrong = true_at(len(texts), wrong)
+            is_wrong = row_mask(len(texts), wrong)
             texts = pa.compute.if_else(pa.array(is_wrong), pa.scalar(None, pa.string()), texts)
         return _bounded(pa.compute.cast(pa.compute.utf8_ltrim(texts, "+"), pa.float64()))
 

@@ -139,7 +139,7 @@ def nucleotide_counts(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -
     return counts
 
 
-def are_nucleotides_suspicious(n_nucleotides: int, n_sequences: int, *, is_each_meant: bool) -> bool:
+def are_nucleotides_suspicious(n_nucleotides: int, n_sequences: int, *, is_any_suspicious: bool) -> bool:
     """Return True if enough sequences look like nucleotides for a warning.
 
     Parameters
@@ -150,7 +150,7 @@ def are_nucleotides_suspicious(n_nucleotides: int, n_sequences: int, *, is_each_
         True if the user selected each sequence, as for queries; False for a database, in which some proteins look like nucleotides by
         chance.
     """
-    return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
+    return n_nucleotides > 0 and (is_any_suspicious or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
 
 
 @dataclass(frozen=True)

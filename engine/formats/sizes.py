@@ -29,7 +29,7 @@ _RECORDS = {
 _BYTES_OF_RECORD = 4000  # typical size of a record in other formats
 _MINIMUM_PEAK = 12  # bytes of a peak
 _INSPECTED_FILES = 16
-_HELD_OF_BYTE, _MAXIMUM_HELD = 1.3, 8e8  # bytes of peaks in memory per byte of a file, and in total (benchmarks: results/growth.jsonl)
+_MEMORY_OF_BYTE, _MAXIMUM_MEMORY = 1.3, 8e8  # bytes of peaks in memory per byte of a file, and in total (benchmarks: results/growth.jsonl)
 
 
 class InputSize(NamedTuple):
@@ -61,7 +61,7 @@ class InputSize(NamedTuple):
     @property
     def held_bytes(self) -> float:
         """Estimated memory for the peaks of spectrum files in bytes; large columns are on disk and processed in blocks."""
-        return min(_HELD_OF_BYTE * self.unpacked, _MAXIMUM_HELD)
+        return min(_MEMORY_OF_BYTE * self.unpacked, _MAXIMUM_MEMORY)
 
     @property
     def mean_length(self) -> float:

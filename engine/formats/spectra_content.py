@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import resources
-from proteoscope.engine.arrays import true_at
+from proteoscope.engine.arrays import row_mask
 from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.reading import create_parser
@@ -97,7 +97,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
         return "iTRAQ 8-plex" if fraction_with(others, _CHANNELS) >= _LABELLED else "iTRAQ 4-plex"
     if n < _MINIMUM_SPECTRA or not is_exact:
         return ""
-    was_recorded = true_at(n, owner[mz < _LOWEST_MZ])
+    was_recorded = row_mask(n, owner[mz < _LOWEST_MZ])
     best: LabelEvidence = max(LABEL_MASSES, key=lambda name: lysine[name])
     is_lysine_light = lysine[""] >= _SEEN
     if lysine[best] >= _SEEN and lysine[best] > _TIMES * lysine[""]:

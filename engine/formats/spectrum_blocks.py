@@ -103,9 +103,9 @@ class IssueCode(IntEnum):
     CONTRADICTION = 21
 
 
-_AGAIN = "Correct it there, or convert the raw data again"
+_REMEDY = "Correct it there, or convert the raw data again"
 _REASONS: dict[IssueCode, tuple[str, str]] = {
-    IssueCode.NUMBER: ("a number cannot be read", _AGAIN),
+    IssueCode.NUMBER: ("a number cannot be read", _REMEDY),
     IssueCode.NO_PRECURSOR: ("the precursor m/z is missing or not positive", "Convert the raw data with their precursors to search it"),
     IssueCode.CHARGE: (f"the charge is not a whole number from 1 to {HIGHEST_CHARGE}", "Correct the charge in the file to search it"),
     IssueCode.NEGATIVE: ("its ions are negative; peptides are searched with positive ions only", "Compare it with a spectral library"),
@@ -118,10 +118,10 @@ _REASONS: dict[IssueCode, tuple[str, str]] = {
     IssueCode.NUMPRESS: ("the numpress data of a peak array are broken", _AGAIN),
     IssueCode.LENGTHS: ("the length of a peak array differs from the declared length", _AGAIN),
     IssueCode.UNSUPPORTED: ("a peak array is in an unknown encoding", "Convert the file with 32 or 64 bit floats and zlib"),
-    IssueCode.NO_ARRAY: ("the m/z or the intensity array is missing", _AGAIN),
-    IssueCode.MZ: (f"the precursor m/z is larger than {MAXIMUM_MZ:,.0f}", _AGAIN),
-    IssueCode.PEAK: (f"a peak has an m/z larger than {MAXIMUM_MZ:,.0f} or an intensity larger than {MAXIMUM_INTENSITY:g}", _AGAIN),
-    IssueCode.TIME: (f"the retention time is beyond {MAXIMUM_SECONDS:,.0f} seconds", _AGAIN),
+    IssueCode.NO_ARRAY: ("the m/z or the intensity array is missing", _REMEDY),
+    IssueCode.MZ: (f"the precursor m/z is larger than {MAXIMUM_MZ:,.0f}", _REMEDY),
+    IssueCode.PEAK: (f"a peak has an m/z larger than {MAXIMUM_MZ:,.0f} or an intensity larger than {MAXIMUM_INTENSITY:g}", _REMEDY),
+    IssueCode.TIME: (f"the retention time is beyond {MAXIMUM_SECONDS:,.0f} seconds", _REMEDY),
     IssueCode.PEAKS: (f"the spectrum has more than {MAXIMUM_PEAKS:,} peaks", "Centroid it, or leave it out"),
     IssueCode.NAME: (f"the spectrum's name is longer than {MAXIMUM_NAME_BYTES:,} bytes", "Shorten its title"),
     IssueCode.DECIMAL_COMMA: (

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, replacing_fixed
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, with_replaced_masses
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.matches.fragment_intensities import why_not_predicted
+from proteoscope.engine.matches.fragment_intensities import unpredicted_reason
 from proteoscope.engine.matches.localisation import LocalisedPass, LocalisedSpectra, ModificationSites, is_localised, localise_matches
 from proteoscope.engine.matches.match_classes import ISOTOPE_ERROR
 from proteoscope.engine.matches.pass_records import PassRecord, SearchedProteins, series_counts
@@ -136,7 +136,7 @@ class PassPlan:
         of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
         every = (*self.modifications, *of_second, *self.indexes.peptides.digestion.fixed)
         is_wanted = parameters.predicted_intensities and parameters.decoys != "none"
-        return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.symbols, every)
+        return is_wanted and not unpredicted_reason(parameters, self.spectra.ion_series.symbols, every)
 
     def record(self, **more: Any) -> PassRecord:
         """Return the settings of the pass for ``run.json``; `more` contains further attributes of `PassRecord` by name."""
@@ -168,7 +168,7 @@ def searched_modifications(parameters: IdentificationParameters) -> tuple[Search
     variable, fixed = (
         tuple(map(parse_modification, names)) for names in (parameters.variable_modifications, parameters.fixed_modifications)
     )
-    return replacing_fixed(variable, fixed)
+    return with_replaced_masses(variable, fixed)
 
 
 def plan_pass(

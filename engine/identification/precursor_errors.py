@@ -34,7 +34,7 @@ _WIDEST = 20.0
 
 Even badly calibrated instruments have smaller errors.
 """
-_LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
+_INSPECTED, _INSPECTED_PER_FILE = 1000, 250
 """Number of spectra in the preliminary search, in total and at least per file; this is enough if a twentieth of them are identified."""
 _CONFIDENT = 0.01
 _ENOUGH = 30
@@ -173,6 +173,6 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
 
 def _sample_each_file(spectra: Spectra) -> NDArray[np.int64]:
     """Return the ascending indices of evenly spaced spectra with peaks from each file."""
-    most = max(_LOOKED_AT_IN_A_FILE, _LOOKED_AT // max(len(spectra.files), 1))
+    most = max(_INSPECTED_PER_FILE, _INSPECTED // max(len(spectra.files), 1))
     rows_of_files = (np.flatnonzero((spectra.file == number) & (np.diff(spectra.offsets) > 0)) for number in range(len(spectra.files)))
     return np.sort(np.concatenate([rows[:: max(1, -(-len(rows) // most))] for rows in rows_of_files]))

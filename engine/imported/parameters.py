@@ -45,7 +45,7 @@ class ImportParameters(SpectrumSearchParameters):
 
     @field_validator("score")
     @classmethod
-    def _a_ranking_score(cls, value: str) -> str:
+    def _ranking_score_name(cls, value: str) -> str:
         names = {engine_score.column: engine_score.name for engine_score in ENGINE_SCORES if engine_score.sense}
         name = names.get(value if value.startswith("score_") else name_score_column(value)) if value else ""
         name = names.get(f"score_{value}", "") if value and not name else name
@@ -55,7 +55,7 @@ class ImportParameters(SpectrumSearchParameters):
 
     @field_validator("decoy_prefixes")
     @classmethod
-    def _some_characters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_decoy_prefixes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(not prefix or len(prefix) > 40 for prefix in value):
             raise ValueError("a prefix has 1 to 40 characters")
         return value

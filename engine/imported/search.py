@@ -37,7 +37,7 @@ from proteoscope.engine.matches.match_lists.protein_positions import cut_off_pro
 from proteoscope.engine.matches.match_lists.references import FoundSpectra, find_spectra
 from proteoscope.engine.matches.match_lists.site_localisation import localise_list
 from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
-from proteoscope.engine.matches.preset_advice import warn_of_misfits
+from proteoscope.engine.matches.preset_advice import warn_of_unsuitable_settings
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
 from proteoscope.engine.matches.site_tables import SiteTables, write_site_tables
 from proteoscope.engine.project.paths import EXPORTS
@@ -180,7 +180,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
     spec = RunSpec("import", request, {"results": "RESULTS.pep.xml", "spectra": "--spectra SPECTRA.mzML"}, kernels="import")
 
     def read(progress: Progress, threads: int) -> _Read:
-        warn_of_misfits("import", request.files("spectra"), parameters, progress)
+        warn_of_unsuitable_settings("import", request.files("spectra"), parameters, progress)
         result = read_identifications(request.files("results"), progress)
         spectra = read_spectra(
             request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, takes_negative=True

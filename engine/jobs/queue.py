@@ -112,7 +112,7 @@ class JobQueue:
         self._n_added = 0
         self._closed = False
         # Daemon threads, so that a native call that ignores cancellation cannot keep a closed program alive.
-        self._threads = [threading.Thread(target=self._work_off, args=(lane,), name=name, daemon=True) for lane, name in _LANES.items()]
+        self._threads = [threading.Thread(target=self._process_jobs, args=(lane,), name=name, daemon=True) for lane, name in _LANES.items()]
         for thread in self._threads:
             thread.start()
 
@@ -215,7 +215,7 @@ class JobQueue:
                 thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
-    def _work_off(self, lane: Lane) -> None:
+    def _process_jobs(self, lane: Lane) -> None:
         waiting = self._waiting[lane]
         while True:
             with self._changed:
@@ -226,14 +226,14 @@ class JobQueue:
                 job.started = time.monotonic()
                 job.state = "running"
             self._emit(JobEvent("started", job))
-            state = self._do(job)
+            state = self._run_work(job)
             with self._changed:
                 # The lane is idle before the event "finished", so that handlers see the right state.
                 del self._running[lane]
                 self._finish(job, state)
                 self._changed.notify_all()
 
-    def _do(self, job: Job) -> JobState:
+    def _run_work(self, job: Job) -> JobState:
         try:
             job._watched.check()
             # Release the work and its data, since the job itself may be displayed as long as the program runs.

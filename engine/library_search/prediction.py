@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import ranges, segment_offsets, take_segments
 from proteoscope.engine.chemistry.masses import PROTON_MASS
-from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, replacing_fixed
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, with_replaced_masses
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources, available_threads, run_on_threads
@@ -77,7 +77,7 @@ class PredictedLibrary:
     def __init__(self, indexes: Indexes, parameters: PredictionParameters, resources: Resources) -> None:
         self._indexes, self._parameters, self._resources = indexes, parameters, resources
         variable = tuple(map(parse_modification, parameters.variable_modifications))
-        self._variable = replacing_fixed(variable, indexes.peptides.digestion.fixed)
+        self._variable = with_replaced_masses(variable, indexes.peptides.digestion.fixed)
         self._modifications: ModificationArrays = modification_arrays(self._variable, parameters)
         self._peptides: PeptideArrays = indexes.peptides.arrays(indexes.proteins, len(self._variable))
         heaviest = float(self._peptides.mass[-1]) + float(self._modifications.combination_mass.max(initial=0.0))

@@ -6,7 +6,7 @@ from pydantic import model_validator
 
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.matches import parameters as shared
-from proteoscope.engine.matches.fragment_intensities import why_no_label
+from proteoscope.engine.matches.fragment_intensities import unsupported_label_reason
 from proteoscope.engine.matches.parameters import DIGESTION, FRAGMENTS, MODIFICATIONS, PRECURSOR, SpectrumSearchParameters
 from proteoscope.engine.parameters import parameter
 
@@ -148,10 +148,12 @@ class PredictionParameters(SpectrumSearchParameters):
         return ""
 
     @model_validator(mode="after")
-    def _can_be_predicted(self) -> Self:
+    def _check_prediction(self) -> Self:
         for name in ("precursor_mz", "fragment_mz"):
             if getattr(self, f"minimum_{name}") >= getattr(self, f"maximum_{name}"):
                 raise ValueError(f"minimum_{name} is not below maximum_{name}")
-        if why := why_no_label([parse_modification(name) for name in (*self.fixed_modifications, *self.variable_modifications)]):
+        if why := unsupported_label_reason(
+            [parse_modification(name) for name in (*self.fixed_modifications, *self.variable_modifications)]
+        ):
             raise ValueError(f"intensities cannot be predicted: {why}")
         return self

@@ -42,14 +42,14 @@ from proteoscope.engine.statistics.posterior_error import posterior_error_probab
 from proteoscope.engine.statistics.target_decoy import DecoyTail, ScoreScale, best_by_group, q_values
 from proteoscope.engine.statistics.transferred_fdr import minimum_share, transferred_rates
 
-__all__ = ["class_leads", "class_methods", "class_rates"]
+__all__ = ["class_advantages", "class_methods", "class_rates"]
 
 _ENOUGH_TARGETS = 100  # with one decoy added, a list of 100 targets has a rate of 1 %
 _MAIN = 0
 _FEWEST_FORMS = 5  # decoys needed to estimate the score advantage of a class
 
 
-def class_leads(
+def class_advantages(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], match_class: NDArray[np.int64], n_classes: int
 ) -> NDArray[np.float64]:
     """Return the score advantage of each class: median of its decoy scores minus the median of all decoy scores.
@@ -70,12 +70,12 @@ def class_leads(
     ndarray of float64, shape (n_classes,)
         0 if the difference is negative, or the class has fewer than five decoys.
     """
-    leads = np.zeros(n_classes)
+    advantages = np.zeros(n_classes)
     for number in range(n_classes):
         of_class = score[is_decoy & (match_class == number)]
         if len(of_class) >= _FEWEST_FORMS:
-            leads[number] = max(0.0, float(np.median(of_class) - np.median(score[is_decoy])))
-    return leads
+            advantages[number] = max(0.0, float(np.median(of_class) - np.median(score[is_decoy])))
+    return advantages
 
 
 def class_methods(is_decoy: NDArray[np.bool_], match_class: NDArray[np.int64]) -> dict[int, ClassRate]:
@@ -111,7 +111,7 @@ def class_rates(
     decoy_ratio: float,
     scale: ScoreScale | None = None,
     peptide: NDArray[np.int64] | None = None,
-    leads: NDArray[np.float64] | None = None,
+    advantages: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return q-values and posterior error probabilities of matches that compete within their classes.
 
@@ -147,9 +147,9 @@ def class_rates(
     methods = class_methods(is_decoy, match_class)
     unit = None if peptide is None else 2 * np.unique(peptide, return_inverse=True)[1] + is_decoy
     level = _Level(score, is_decoy, match_class, methods, plus_one=plus_one, decoy_ratio=decoy_ratio)
-    if unit is None or (leads is None and len(methods) < 2):
+    if unit is None or (advantages is None and len(methods) < 2):
         q_value = level.q_values(*level.expected(unit, scale))
-    elif leads is None:
+    elif advantages is None:
         q_value, others = level.q_values(*level.expected(unit, scale)), match_class != _MAIN
         no_leads = np.zeros(max(methods) + 1)
         q_value[others] = np.maximum(q_value, _by_peptide(level, unit, scale, no_leads))[others]
@@ -157,7 +157,7 @@ def class_rates(
         # With group-walk, small classes of mass shifts with few errors would get the rate of the large class of unnamed shifts.
         by_own_decoys: dict[int, ClassRate] = {number: method if method == "none" else "own decoys" for number, method in methods.items()}
         level = level._replace(methods=by_own_decoys)
-        q_value = np.maximum(level.q_values(np.zeros((2, len(score))), {}), _by_peptide(level, unit, scale, leads))
+        q_value = np.maximum(level.q_values(np.zeros((2, len(score))), {}), _by_peptide(level, unit, scale, advantages))
     return q_value, _posterior_errors(score, is_decoy, match_class, methods, decoy_ratio)
 
 
@@ -172,7 +172,7 @@ class _Level(NamedTuple):
     decoy_ratio: float
 
     def expected(
-        self, unit: NDArray[np.int64] | None, scale: ScoreScale | None, leads: NDArray[np.float64] | None = None
+        self, unit: NDArray[np.int64] | None, scale: ScoreScale | None, advantages: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.float64], dict[int, float]]:
         """Return the expected number of decoys at or above each score, and the mean number of rows per decoy peptide.
 
@@ -188,8 +188,8 @@ class _Level(NamedTuple):
                 expected[1], events[number] = expected[0], at_once
                 continue
             decoys, events[number] = self._decoys(rows, unit)
-            lead = 0.0 if leads is None else float(leads[number])
-            expected[1, rows] = events[number] * _expected(decoys, tail, lead, self.score[rows])
+            advantage = 0.0 if advantages is None else float(advantages[number])
+            expected[1, rows] = events[number] * _expected(decoys, tail, advantage, self.score[rows])
         return expected, events
 
     def _decoys(self, rows: NDArray[np.bool_], unit: NDArray[np.int64] | None) -> tuple[NDArray[np.float64], float]:
@@ -235,7 +235,7 @@ class _Level(NamedTuple):
         return q_value
 
 
-def _by_peptide(level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None, leads: NDArray[np.float64]) -> NDArray[np.float64]:
+def _by_peptide(level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None, advantages: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the q-value of each match by distinct peptides.
 
     This is the q-value of the lowest-scoring peptide of the class that scores at least as high as the match.
@@ -243,7 +243,7 @@ def _by_peptide(level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None
     in_class = unit * (int(level.match_class.max(initial=0)) + 1) + level.match_class
     best = best_by_group(in_class, level.score)
     of_best = level._replace(score=level.score[best], is_decoy=level.is_decoy[best], match_class=level.match_class[best])
-    by_peptide = of_best.q_values(*of_best.expected(unit[best], scale, leads))
+    by_peptide = of_best.q_values(*of_best.expected(unit[best], scale, advantages))
     q_value = np.empty(len(level.score))
     for number in level.methods:
         rows, peptides = level.match_class == number, of_best.match_class == number
@@ -252,10 +252,10 @@ def _by_peptide(level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None
     return q_value
 
 
-def _expected(of_class: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
+def _expected(of_class: NDArray[np.float64], of_all: DecoyTail | None, advantage: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the expected number of decoys of a class at or above each score in `at`.
 
-    `of_class` are the scores of the decoys of the class, `of_all` is the tail of the decoys of all classes, or None, and `lead` is the
+    `of_class` are the scores of the decoys of the class, `of_all` is the tail of the decoys of all classes, or None, and `advantage` is the
     score advantage of the class.
     """
     tail = DecoyTail.fit(of_class)
@@ -263,7 +263,7 @@ def _expected(of_class: NDArray[np.float64], of_all: DecoyTail | None, lead: flo
         return tail.at(at)
     if of_all is None:
         return np.ones(len(at))
-    base = of_all.base + lead
+    base = of_all.base + advantage
     above = float((of_class - base).clip(min=0.0).mean()) if len(of_class) else 0.0
     return DecoyTail(base, len(of_class) + 1.0, max(of_all.spread, above)).at(at)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from proteoscope.engine.arrays import true_at
+from proteoscope.engine.arrays import row_mask
 from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.class_counts import CLASSES, TRANSLATED
@@ -384,7 +384,7 @@ def _is_among(position: Any, positions: Any) -> bool:
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
-    result = true_at(len(counts), row[pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]])
+    result = row_mask(len(counts), row[pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]])
     return bool((result | (wanted < 0)).all())
 
 
@@ -477,13 +477,13 @@ PROTEINS_OF_SHIFTED = replace(
 )
 _UNPLACED: dict[str, dict[str, Any]] = {name: {"is_nullable": True} for name in ("protein_starts", "residues_before", "residues_after")}
 """Columns that may be null because they need the protein sequence."""
-_PLACED_OR_NOT = described_columns(PSM_COLUMNS, **_UNPLACED)
+_COLUMNS_WITH_UNPLACED = described_columns(PSM_COLUMNS, **_UNPLACED)
 IMPORTED_PSMS = Table.from_columns(
     "psms",
     "PSMs",
     (
         *described_columns(
-            _PLACED_OR_NOT,
+            _COLUMNS_WITH_UNPLACED,
             score={
                 "meaning": "Score of the search engine that ranks the matches; for E-values -log10 of the value. Higher scores are better"
             },
@@ -512,7 +512,7 @@ LIBRARY_PSMS = replace(
 EXPORTED_PSMS = replace(
     SHIFTED_PSMS,
     stored=(
-        *_PLACED_OR_NOT,
+        *_COLUMNS_WITH_UNPLACED,
         MATCH_CLASS,
         KNOWN_PLACES,
         *(replace(column, is_optional=True) for column in (*SHIFT_COLUMNS, *LIBRARY_COLUMNS)),

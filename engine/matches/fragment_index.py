@@ -25,7 +25,7 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels import counts
 from proteoscope.kernels.cpu.candidates import score_candidates
 from proteoscope.kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
-from proteoscope.kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
+from proteoscope.kernels.cpu.segments import empty_best, precursor_windows, unsupported_reason
 from proteoscope.kernels.device import Partition, equal_partitions
 from proteoscope.kernels.layouts import BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 
@@ -108,7 +108,7 @@ class FragmentIndexSearch:
         building = counts.fragment_index_building(possible, possible, possible * ions)
         if counts.exhaustive_search(candidates, charges, ions) <= counts.TIMES_LONGER * building:
             return False
-        if reason := why_unsupported(self._index.arrays, self._peptides, self._modifications, self._settings):
+        if reason := unsupported_reason(self._index.arrays, self._peptides, self._modifications, self._settings):
             self._progress.message(f"Every candidate is scored, without a fragment-ion index: {reason}")
             return False
         if compile_index is not None:
@@ -152,8 +152,8 @@ class FragmentIndexSearch:
             finish, equal_partitions(np.ones(n), self._threads, maximum_cost=4096), self._threads, self._progress, steps=lambda _: 0
         )
 
-    def _search(self, low: int, high: int, so_far: dict[str, NDArray[Any]], width: float, part: str) -> dict[str, NDArray[Any]]:
-        """Return the results `so_far`, updated with the peptidoforms in the mass buckets `low:high`."""
+    def _search(self, low: int, high: int, results: dict[str, NDArray[Any]], width: float, part: str) -> dict[str, NDArray[Any]]:
+        """Return the results `results`, updated with the peptidoforms in the mass buckets `low:high`."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list_forms(low, high, f"Indexing fragments{part}")
         workload = create_workload(
@@ -174,7 +174,7 @@ class FragmentIndexSearch:
         del windows
         self._progress.stage(f"Scoring spectra{part}", len(queries.mass))
         with Executor(self._resources).session(workload, with_processor=False) as session:
-            return dict(session.run({**so_far, "cost": cost}))
+            return dict(session.run({**results, "cost": cost}))
 
     def _count_forms(self) -> _Peptidoforms:
         """Return the cumulative numbers of peptidoforms and ions by mass, without buckets outside all precursor windows."""

@@ -51,8 +51,8 @@ __all__ = [
     "load_network",
     "predicted_bonds",
     "predicted_shares",
-    "why_no_label",
-    "why_not_predicted",
+    "unpredicted_reason",
+    "unsupported_label_reason",
 ]
 
 Integers = NDArray[np.int64]
@@ -84,7 +84,7 @@ def has_predicted_series(series: str) -> bool:
     return set("by") <= set(series)
 
 
-def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifications: Sequence[SearchModification]) -> str:
+def unpredicted_reason(settings: IntensitySettings, series: Sequence[str], modifications: Sequence[SearchModification]) -> str:
     """Return a sentence that explains why intensities cannot be predicted for these ion series and modifications; '' if they can.
 
     With several sets of ion series, intensities are predicted only for spectra that were searched for b and y ions.
@@ -93,10 +93,10 @@ def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifi
         return "the ion series are not b and y"
     if settings.intensity_transform != "square-root":
         return f"the intensity transform is {settings.intensity_transform}, not square-root"
-    return why_no_label(modifications)
+    return unsupported_label_reason(modifications)
 
 
-def why_no_label(modifications: Sequence[SearchModification]) -> str:
+def unsupported_label_reason(modifications: Sequence[SearchModification]) -> str:
     """Return a sentence that explains why intensities cannot be predicted with one of the given modifications; '' if they can."""
     label = next((modification.name for modification in modifications if modification.name.startswith(_LABELS)), "")
     return f"the label {label} changes them" if label else ""

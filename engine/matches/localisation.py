@@ -22,10 +22,15 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, positions_in_groups, ranges, segment_offsets, true_at
+from proteoscope.engine.arrays import is_group_start, positions_in_groups, ranges, row_mask, segment_offsets
 from proteoscope.engine.chemistry.modifications import SearchModification, unimod
 from proteoscope.engine.execution.resources import Resources, run_on_threads
-from proteoscope.engine.matches.fragment_intensities import LONGEST_PREDICTED, has_predicted_series, predicted_bonds, why_no_label
+from proteoscope.engine.matches.fragment_intensities import (
+    LONGEST_PREDICTED,
+    has_predicted_series,
+    predicted_bonds,
+    unsupported_label_reason,
+)
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.tables import ScoredMatches
 from proteoscope.engine.peptides.protein_index import ProteinIndex
@@ -253,7 +258,7 @@ def localise_matches(
     for number, search_pass in enumerate(passes):
         of_pass = accepted if scored.is_second is None else accepted & (scored.is_second == (number == 1))
         for spectra in search_pass.spectra:
-            is_searched = true_at(len(spectra.index.arrays.offsets) - 1, spectra.index.queries.spectrum)
+            is_searched = row_mask(len(spectra.index.arrays.offsets) - 1, spectra.index.queries.spectrum)
             rows = np.flatnonzero(of_pass & is_searched[psms.spectrum])
             # Matches are sorted by score, so that the best matches are counted; the order of rows within the kernels does not matter.
             counted = rows[np.argsort(-scored.score[rows], kind="stable")[:_MAXIMUM_COUNTED]]
@@ -288,7 +293,7 @@ class _Localisation:
         self._settings, self._resources, self._first_number, self._names = settings, resources, first_number, names
         self._types = _movable_types(search_pass.variable, settings.localise, chosen)
         series = spectra.index.series
-        is_predicted = settings.predicted_intensities and not why_no_label((*search_pass.variable, *search_pass.fixed))
+        is_predicted = settings.predicted_intensities and not unsupported_label_reason((*search_pass.variable, *search_pass.fixed))
         self._is_predicted = is_predicted and has_predicted_series(series)
         symbols = list(dict.fromkeys(series))
         ends = ([symbol for symbol in symbols if symbol in "abc"], [symbol for symbol in symbols if symbol in "xyz"])
@@ -303,7 +308,7 @@ class _Localisation:
         """Return the possible sites of the localised modifications of the matches `rows`; ions are counted in the matches `counted`."""
         evidence = self._evidence(counted)
         of_row = np.repeat(np.arange(len(self._psms)), np.diff(self._psms.modification_offsets))
-        carries = true_at(len(self._psms), of_row[np.isin(self._psms.modification, self._localised)])
+        carries = row_mask(len(self._psms), of_row[np.isin(self._psms.modification, self._localised)])
         rows = rows[carries[rows]]
         matches = self._movable(rows)
         shape = matches.allowed.shape[0], len(self._types)
@@ -503,7 +508,7 @@ def _are_highest(
     """Return True for the `count` highest values of each match and type of modification; among equal values, the first sites."""
     order = np.lexsort((-value, kind, match))
     result = np.zeros(len(match), bool)
-    result[order] = positions_in_groups(begins_group(match[order], kind[order])) < count[order]
+    result[order] = positions_in_groups(is_group_start(match[order], kind[order])) < count[order]
     return result
 
 

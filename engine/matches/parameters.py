@@ -368,12 +368,12 @@ class SpectrumSearchParameters(SearchParameters):
 
     @field_validator("enzyme", check_fields=False)
     @classmethod
-    def _known_enzyme(cls, value: str) -> str:
+    def _enzyme_name(cls, value: str) -> str:
         return _for_pydantic(lambda: enzyme(value).name)
 
     @field_validator("precursor_tolerance", "fragment_tolerance", check_fields=False)
     @classmethod
-    def _not_too_wide(cls, value: Tolerance, info: ValidationInfo) -> Tolerance:
+    def _check_tolerance_width(cls, value: Tolerance, info: ValidationInfo) -> Tolerance:
         widest = _WIDEST_PRECURSOR if info.field_name == "precursor_tolerance" else _WIDEST_FRAGMENT
         if value.value > widest[value.unit]:
             raise ValueError(f"wider than any search needs; expected at most {widest['ppm']:,} ppm or {widest['Da']:,} Da")
@@ -381,18 +381,18 @@ class SpectrumSearchParameters(SearchParameters):
 
     @field_validator("fixed_modifications", "variable_modifications", "second_pass_modifications", check_fields=False)
     @classmethod
-    def _known_modifications(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _modification_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return _for_pydantic(lambda: tuple(str(parse_modification(name)) for name in value))
 
     @field_validator("isotope_errors", check_fields=False)
     @classmethod
-    def _some_isotope_errors(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+    def _sorted_isotope_errors(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if not value or min(value) < -3 or max(value) > 5:
             raise ValueError("expected whole numbers from -3 to 5, such as 0, 1, 2")
         return tuple(sorted(set(value)))
 
     @model_validator(mode="after")
-    def _bounds_in_order(self) -> Self:
+    def _check_bounds_and_fixed_modifications(self) -> Self:
         for low, high in (("minimum_length", "maximum_length"), ("minimum_mass", "maximum_mass"), ("minimum_charge", "maximum_charge")):
             if {low, high} <= type(self).model_fields.keys() and getattr(self, low) > getattr(self, high):
                 raise ValueError(f"{low} = {getattr(self, low)} is greater than {high} = {getattr(self, high)}")

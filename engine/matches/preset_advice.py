@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from proteoscope.engine.search_run import RunSpec
     from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["advise", "read_searched", "warn_of_misfits"]
+__all__ = ["advise", "read_searched", "warn_of_unsuitable_settings"]
 
 _USUAL_FRAGMENT, _USUAL_PRECURSOR = 500.0, 1500.0
 _NARROW_FRAGMENT, _WIDE_FRAGMENT, _NARROW_PRECURSOR = 0.15, 0.1, 0.25
@@ -38,7 +38,7 @@ _EXACT_PRESETS = ("high-resolution", "standard")
 _PRESETS_OF_LABELS: dict[str, tuple[str, ...]] = {"TMT": ("tmt",)}
 
 
-class _Misfit(NamedTuple):
+class _Conflict(NamedTuple):
     """Reason why settings do not suit a file, and suitable presets in order of preference."""
 
     reason: str
@@ -85,12 +85,12 @@ def read_searched(spec: RunSpec, parameters: Any, progress: Progress, threads: i
         If the user cancelled the search.
     """
     request, files = spec.request, spec.request.files("spectra")
-    warn_of_misfits(spec.kind, files, parameters, progress)
+    warn_of_unsuitable_settings(spec.kind, files, parameters, progress)
     strict = request.flag("strict")
     return read_spectra(files, progress=progress, strict=strict, threads=threads, uses_all_precursors=True, spool=spec.spool)
 
 
-def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress: Progress) -> None:
+def warn_of_unsuitable_settings(kind: str, files: Sequence[Path], parameters: Any, progress: Progress) -> None:
     """Inspect the first spectra of each file, and warn about unsuitable settings.
 
     Parameters
@@ -134,12 +134,12 @@ def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> Pr
     files: dict[str, list[str]] = {}
     presets: list[str | None] = []
     for content in contents:
-        misfits = _misfits(content, settings)
-        for misfit in misfits:
-            files.setdefault(misfit.reason, []).append(content.name)
-        if misfits:
+        conflicts = _find_conflicts(content, settings)
+        for conflict in conflicts:
+            files.setdefault(conflict.reason, []).append(content.name)
+        if conflicts:
             # An unsuitable label is the last reason and decides: presets for other spectra do not have the label.
-            presets.append(next((name for name in misfits[-1].presets if name in preset_names(kind)), ""))
+            presets.append(next((name for name in conflicts[-1].presets if name in preset_names(kind)), ""))
         elif content.fragments or content.label:
             presets.append(None)  # these settings suit the file
     if not files:
@@ -185,13 +185,13 @@ def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
     return tuple(result)
 
 
-def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
+def _find_conflicts(content: SpectraContent, settings: _Settings) -> list[_Conflict]:
     """Return the settings that do not suit a file: at most one reason on tolerances or charges, one on ion series, and one on labels."""
-    result = (_tolerance_misfit(content, settings), _series_misfit(content, settings), _label_misfit(content, settings))
+    result = (_tolerance_conflict(content, settings), _series_conflict(content, settings), _label_conflict(content, settings))
     return [advice for advice in result if advice is not None]
 
 
-def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
+def _series_conflict(content: SpectraContent, settings: _Settings) -> _Conflict | None:
     """Return a reason if the ion series do not suit the activation methods that the file names."""
     wanted = {symbol for name in content.fragmentation for symbol in named_activation_series(name)}
     if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
@@ -205,32 +205,32 @@ def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | No
     )
 
 
-def _tolerance_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
+def _tolerance_conflict(content: SpectraContent, settings: _Settings) -> _Conflict | None:
     is_trap, is_trap_precursor = content.fragments == "ion trap", content.precursors == "ion trap"
     traps = ("ion-trap", "low-resolution") if is_trap_precursor else ("low-resolution",)
     shown = settings.shown
     if content.is_maldi and content.singly_charged >= _MOSTLY and settings.maximum_charge > 1 and settings.fragment < _WIDE_FRAGMENT:
-        return _Misfit("the spectra are singly charged ions of MALDI", ("maldi-tof-tof",))
+        return _Conflict("the spectra are singly charged ions of MALDI", ("maldi-tof-tof",))
     if is_trap and settings.fragment < _NARROW_FRAGMENT:
-        return _Misfit(f"the fragments were measured in an ion trap, and within {shown['fragment']} most of them are missed", traps)
+        return _Conflict(f"the fragments were measured in an ion trap, and within {shown['fragment']} most of them are missed", traps)
     if is_trap and is_trap_precursor and settings.precursor < _NARROW_PRECURSOR:
-        return _Misfit(f"the precursors were measured in an ion trap, and within {shown['precursor']} most peptides are missed", traps)
+        return _Conflict(f"the precursors were measured in an ion trap, and within {shown['precursor']} most peptides are missed", traps)
     if content.fragments == "exact" and settings.fragment > _WIDE_FRAGMENT and not content.is_maldi:
         return _Misfit(f"the fragments were measured accurately, and {shown['fragment']} permits needless chance matches", _EXACT_PRESETS)
     return None
 
 
-def _label_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
+def _label_conflict(content: SpectraContent, settings: _Settings) -> _Conflict | None:
     label = content.label
     if not settings.searches_labels:
         return None
     if label == "none" and settings.fixed:
         expected = " and ".join(settings.fixed)
-        return _Misfit(f"no reporter ions and no labelled lysine were found, but {expected} is a fixed modification", _EXACT_PRESETS)
+        return _Conflict(f"no reporter ions and no labelled lysine were found, but {expected} is a fixed modification", _EXACT_PRESETS)
     if label in ("", "none") or label in settings.labels:
         return None
     but = f"{' and '.join(settings.labels)} is set" if settings.labels else "no label is set"
-    return _Misfit(f"ions of the label {label} were found, but {but}", _PRESETS_OF_LABELS.get(label, ()))
+    return _Conflict(f"ions of the label {label} were found, but {but}", _PRESETS_OF_LABELS.get(label, ()))
 
 
 def _width(tolerance: Tolerance | str, mass: float) -> float:

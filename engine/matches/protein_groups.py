@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, segment_offsets, true_at
+from proteoscope.engine.arrays import is_group_start, row_mask, segment_offsets
 from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["ProteinGroups", "coverage", "infer_protein_groups"]
@@ -245,7 +245,7 @@ def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_
         return candidate_of
     first, second = (np.add.reduceat(row[peptide], begin) for row in signature)
     order = np.lexsort((present, second, first))
-    is_new = begins_group(first[order], second[order])
+    is_new = is_group_start(first[order], second[order])
     leader = present[order][is_new][np.cumsum(is_new) - 1]
     candidate_of[present[order]] = np.unique(leader, return_inverse=True)[1]
     return candidate_of
@@ -279,7 +279,7 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
     while True:
         retained = chosen[candidate]
         alone = np.bincount(peptide[retained], minlength=n_peptides)[peptide] == 1
-        needed = true_at(n_candidates, candidate[retained & alone])
+        needed = row_mask(n_candidates, candidate[retained & alone])
         spare = retained & ~needed[candidate]
         if not spare.any():
             return chosen
@@ -292,7 +292,7 @@ def _are_first_for_all(
 ) -> NDArray[np.bool_]:
     """Return True for candidates that are first among the candidates of each of their peptides, sorted by `keys`, then by index."""
     best = _best_values(peptide, (*(key[candidate] for key in keys), candidate), candidate, n_peptides)
-    first = true_at(n_candidates, candidate)
+    first = row_mask(n_candidates, candidate)
     first[candidate[best[peptide] != candidate]] = False
     return first
 

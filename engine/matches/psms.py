@@ -237,7 +237,7 @@ def occupied_sites(
     -------
     ndarray of int64
     """
-    replaces = np.array([not modification.comes_on_top for modification in modifications], np.bool_)
+    replaces = np.array([not modification.retains_fixed for modification in modifications], np.bool_)
     takes_residue = np.array([k >= n_variable or modification.takes_residue for k, modification in enumerate(modifications)], np.bool_)
     position = np.array([modification.place for modification in modifications], np.int64)
     if not len(number):

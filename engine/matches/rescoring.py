@@ -213,10 +213,10 @@ def rescore(
 
     # A peptide trains with all its matches or with none.
     n_parts = -(-int(np.count_nonzero(competes)) // _MAXIMUM_ROWS_LEARNT)
-    teaches = competes & (folds_by_peptide(peptide, n_parts, settings.seed - 1) == 0) if n_parts > 1 else competes
-    of_peptide, of_decoy = peptide[teaches], is_decoy[teaches]
-    mean, spread = _mean_and_spread(table[teaches])
-    learnt_from = _standardised(table[teaches], mean, spread)
+    is_training = competes & (folds_by_peptide(peptide, n_parts, settings.seed - 1) == 0) if n_parts > 1 else competes
+    of_peptide, of_decoy = peptide[is_training], is_decoy[is_training]
+    mean, spread = _mean_and_spread(table[is_training])
+    learnt_from = _standardised(table[is_training], mean, spread)
     if divisions is None:
         divisions = int(np.clip(_ROWS_LEARNT // len(learnt_from), _FEWEST_DIVISIONS, _MAXIMUM_DIVISIONS))
     parts = [(division, number) for division in range(divisions) for number in range(folds)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, positions_in_groups, segment_offsets, take_segments
+from proteoscope.engine.arrays import is_group_start, positions_in_groups, segment_offsets, take_segments
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.execution.workload import Workload
@@ -358,7 +358,7 @@ def _best_rows(
     query, column, score = query[order], column[order], score[order]
     spectrum, peptide = queries.spectrum[query], hits.peptide[query, column]
     n = len(spectrum)
-    rank = positions_in_groups(begins_group(spectrum)) + 1
+    rank = positions_in_groups(is_group_start(spectrum)) + 1
     # The rival is the next row of the spectrum with another sequence, or its last row if all are arrangements of one peptide. The
     # range searched does not depend on `hits_per_spectrum`, so that requesting more hits does not change the first hit.
     sequence = (

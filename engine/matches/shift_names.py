@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, ranges
+from proteoscope.engine.arrays import is_group_start, ranges
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.chemistry.modifications import Position, SearchModification, unimod
@@ -60,9 +60,11 @@ USUAL_TIER, END_TIER, _TIER_OF_OTHER, _TIER_OF_EXCHANGE, _TIER_OF_PAIR = range(5
 TIERS = 6
 """Number of tiers: common modifications, other termini, other modifications, substitutions, pairs, and no name."""
 _NO_TIER = TIERS - 1
-_STANDING = np.array([0, 2, 1, 3, 4, 5])
+_PREFERENCE = np.array([0, 2, 1, 3, 4, 5])
 """Preference of each tier among the names of a shift (0 is best): any Unimod modification precedes other termini."""
-_STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # preferences are even numbers, so that a name supported by a loss fits between them
+_PREFERENCE_OF_PAIR = 2 * int(
+    _PREFERENCE[_TIER_OF_PAIR]
+)  # preferences are even numbers, so that a name supported by a loss fits between them
 _NEWEST = 1 << 20
 _ANY = 26  # code of any residue
 _NEAR = 1.5  # maximum hyperscore deficit, relative to the best residue, of residues at which a name may place the shift
@@ -242,16 +244,16 @@ def tiers_of_shifts(shifts: ShiftPositions, fixed: tuple[SearchModification, ...
         error = np.abs(some.shift[rows] - np.concatenate([mass[which], *(mass_errors for _, mass_errors in ends)]))
         likely = np.concatenate([of_entry[which], np.full(len(rows) - len(which), END_TIER)])
         order = np.lexsort((error, likely, rows))
-        leads = order[begins_group(rows[order])]
+        leads = order[is_group_start(rows[order])]
         tier[part][rows[leads]], distance[part][rows[leads]] = likely[leads], error[leads]
     return tier, distance
 
 
 class _Fit(NamedTuple):
-    """Name that matches a shift; the name with the smallest `order` is preferred: by `standing` (preference), `error` (Da) and `age`."""
+    """Name that matches a shift; the name with the smallest `order` is preferred: by `preference` (preference), `error` (Da) and `age`."""
 
     row: int
-    standing: int
+    preference: int
     error: float
     age: int
     site: int
@@ -260,7 +262,7 @@ class _Fit(NamedTuple):
     @property
     def order(self) -> tuple[int, int, float, int]:
         """Key that sorts the names of a row by preference."""
-        return self.row, self.standing, round(self.error, 6), self.age
+        return self.row, self.preference, round(self.error, 6), self.age
 
 
 def name_shifts(
@@ -293,10 +295,10 @@ def name_shifts(
     for row, name, mass, position in _other_ends(shifts, allowed, enzyme):
         end: Position = "peptide N-term" if position == 0 else "peptide C-term"
         error = abs(float(shifts.shift[row]) - mass)
-        fits.append(_Fit(row, 2 * int(_STANDING[END_TIER]), error, _NEWEST, position, SearchModification(name, None, mass, "", end)))
+        fits.append(_Fit(row, 2 * int(_PREFERENCE[END_TIER]), error, _NEWEST, position, SearchModification(name, None, mass, "", end)))
     for row, name, mass in _pairs(shifts, entries, symbols):
         error = abs(float(shifts.shift[row]) - mass)
-        fits.append(_Fit(row, _STANDING_OF_PAIR, error, _NEWEST, int(first[row]), SearchModification(name, None, mass, "", "anywhere")))
+        fits.append(_Fit(row, _PREFERENCE_OF_PAIR, error, _NEWEST, int(first[row]), SearchModification(name, None, mass, "", "anywhere")))
     return _choose_names(sorted(fits, key=lambda fit: fit.order), first)
 
 
@@ -307,14 +309,14 @@ def _fits_of_entries(
     rows, which, positions = _fitting(shifts, entries, allowed, residue_bits)
     error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
     lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
-    standing = 2 * _STANDING[np.array([entry.tier for entry in entries])[which]] - (lost_by == loss[rows])
+    preference = 2 * _PREFERENCE[np.array([entry.tier for entry in entries])[which]] - (lost_by == loss[rows])
     modifications = [
         SearchModification(
             entry.name, entry.unimod_id, entry.mass, "" if entry.residue == _ANY else chr(entry.residue + 65), entry.position
         )
         for entry in entries
     ]
-    for row, number, rank, far, position in zip(*(column.tolist() for column in (rows, which, standing, error, positions)), strict=True):
+    for row, number, rank, far, position in zip(*(column.tolist() for column in (rows, which, preference, error, positions)), strict=True):
         entry = entries[number]
         age = entry.unimod_id or _NEWEST  # of several names for a mass, the oldest is the most common
         yield _Fit(row, rank, far, age, _site(entry, position, shifts, row), modifications[number])
@@ -333,10 +335,10 @@ def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> NamedShifts:
         if key not in numbers:
             numbers[key] = len(modifications)
             modifications.append(lead.modification)
-        chosen[row], site[row], is_pair[row] = numbers[key], lead.site, lead.standing == _STANDING_OF_PAIR
+        chosen[row], site[row], is_pair[row] = numbers[key], lead.site, lead.preference == _PREFERENCE_OF_PAIR
         is_as_likely: dict[str, bool] = {}
         for fit in every:
-            is_as_likely.setdefault(f"{fit.modification.name} ({fit.modification.mass:+.4f})", fit.standing == lead.standing)
+            is_as_likely.setdefault(f"{fit.modification.name} ({fit.modification.mass:+.4f})", fit.preference == lead.preference)
         alike, others = ([text for text, holds in is_as_likely.items() if holds == wanted] for wanted in (True, False))
         possible[row] = "; ".join((" or ".join(alike), *others))
     return NamedShifts(chosen, site, is_pair, tuple(modifications), possible)

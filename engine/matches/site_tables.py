@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, ranges, segment_offsets
+from proteoscope.engine.arrays import is_group_start, ranges, segment_offsets
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -95,7 +95,7 @@ def _numbers(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return a number for each row, equal for equal rows, and ascending when rows are sorted by the columns in order."""
     order = np.lexsort(columns[::-1])
     result = np.empty(len(order), np.int64)
-    result[order] = np.cumsum(begins_group(*(column[order] for column in columns))) - 1
+    result[order] = np.cumsum(is_group_start(*(column[order] for column in columns))) - 1
     return result
 
 
@@ -271,7 +271,7 @@ def _best_reported(sites: ModificationSites, rates: SiteRates, reported: NDArray
     rows = np.flatnonzero(reported)
     order = rows[np.lexsort((-sites.score[rows], rates.group[rows]))]
     result = np.full(len(rates.best), -1)
-    first = begins_group(rates.group[order])
+    first = is_group_start(rates.group[order])
     result[rates.group[order[first]]] = order[first]
     return result
 
@@ -328,7 +328,7 @@ def _windows(residue: NDArray[np.int64], proteins: ProteinIndex) -> list[str]:
 def _count_distinct(group: NDArray[np.int64], value: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     """Return the number of distinct values in each of n groups."""
     order = np.lexsort((value, group))
-    return np.bincount(group[order][begins_group(group[order], value[order])], minlength=n)
+    return np.bincount(group[order][is_group_start(group[order], value[order])], minlength=n)
 
 
 def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.float64]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ _QUERIES, _PEPTIDES = 20_000, 250_000
 _QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
 _IONS, _NOISE = 24, 60  # peaks per spectrum
 _TEXT, _RESIDUES_OF_PEPTIDE = 1 << 20, 4
-_HITS, _SLOTS, _MORE = 5, 1, 3
+_HITS, _SLOTS, _ADDITIONAL_HITS = 5, 1, 3
 _BINS = 96
 RESIDUES = "GASPVTCLINDQKEMHFRYW"
 """Residues of synthetic peptides."""
@@ -194,7 +194,7 @@ def sample_fragments(size: float, seed: int) -> Sample:
     ions = 2.0 * (float(made.peptides.length.mean()) - 1.0)
     charges = np.maximum(1, np.minimum(2, made.queries.charge - 1))
     state = {
-        **empty_best(n, _HITS + _MORE)._asdict(),
+        **empty_best(n, _HITS + _ADDITIONAL_HITS)._asdict(),
         "histogram": np.zeros((n, _BINS), np.int32),
         "n_candidates": np.zeros(n, np.int64),
         "cost": counts.fragment_index_search(forms, ions, charges, covered),

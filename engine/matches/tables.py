@@ -25,7 +25,7 @@ from proteoscope.engine.matches.fragment_intensities import (
     IntensitySettings,
     MatchColumns,
     learn_intensities,
-    why_not_predicted,
+    unpredicted_reason,
 )
 from proteoscope.engine.matches.match_classes import SECOND_PASS, classify_second_pass
 from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
@@ -100,9 +100,9 @@ class ScoredMatches:
         Class of each match, which has its own error rate (`proteoscope.engine.matches.class_rates`); None without decoys.
     class_names : tuple of str
         Name of each class; empty if the tables name the classes in a separate column.
-    leads : ndarray of float64, shape (classes,), or None
-        Score advantage of each class (see `proteoscope.engine.matches.class_rates.class_leads`); None if error rates are estimated from
-        matches only, not also from distinct peptides.
+    advantages : ndarray of float64, shape (classes,), or None
+        Score advantage of each class (see `proteoscope.engine.matches.class_rates.class_advantages`); None if error rates are estimated
+        from matches only, not also from distinct peptides.
     scale : ScoreScale or None
         Prior parameters of the score's decoy tail (see `ScoreScale`); None for a trained score.
     learnt : TrainedScorer or None
@@ -117,7 +117,7 @@ class ScoredMatches:
     message: str
     match_class: NDArray[np.int64] | None = None
     class_names: tuple[str, ...] = ()
-    leads: NDArray[np.float64] | None = None
+    advantages: NDArray[np.float64] | None = None
     scale: ScoreScale | None = None
     learnt: TrainedScorer | None = None
 
@@ -335,7 +335,7 @@ def error_rates(
     scale: ScoreScale | None = None,
     peptide: NDArray[np.int64] | None = None,
     match_class: NDArray[np.int64] | None = None,
-    leads: NDArray[np.float64] | None = None,
+    advantages: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return q-values and posterior error probabilities of rows that compete in their classes, or in one list.
 
@@ -347,7 +347,7 @@ def error_rates(
         True for decoys.
     settings : ReportSettings
         Settings of error rates.
-    decoy_ratio, scale, peptide, leads
+    decoy_ratio, scale, peptide, advantages
         See `proteoscope.engine.matches.class_rates.class_rates`.
     match_class : ndarray of int64, shape (n,), optional
         Class of each row; None for one list.
@@ -359,7 +359,7 @@ def error_rates(
     """
     classes = np.zeros(len(score), np.int64) if match_class is None else match_class
     return class_rates(
-        score, is_decoy, classes, plus_one=settings.plus_one, decoy_ratio=decoy_ratio, scale=scale, peptide=peptide, leads=leads
+        score, is_decoy, classes, plus_one=settings.plus_one, decoy_ratio=decoy_ratio, scale=scale, peptide=peptide, advantages=advantages
     )
 
 
@@ -387,7 +387,7 @@ def _intensities(
     """Return the intensity model, and a sentence on the fit or on the reason for no predictions ('' if not requested)."""
     if not settings.predicted_intensities:
         return None, ""
-    why = why_not_predicted(settings, series, psms.modifications)
+    why = unpredicted_reason(settings, series, psms.modifications)
     if why or psms.bonds is None:
         return None, f"fragment intensities are not predicted: {why or 'a label of the second pass changes them'}"
     model, message = learn_intensities(psms.bonds, matches, settings.fragment_tolerance, resources.progress)
@@ -708,9 +708,9 @@ def _peptides(scored: ScoredMatches, sequences: list[str], peptide_of_row: NDArr
             settings,
             decoy_ratio=psms.decoy_ratio,
             scale=scored.scale,
-            peptide=None if scored.leads is None else psms.peptide_family[rated],
+            peptide=None if scored.advantages is None else psms.peptide_family[rated],
             match_class=match_class[rated],
-            leads=scored.leads,
+            advantages=scored.advantages,
         )
     best = best_by_group(peptide_of_row[rows], np.where(np.isnan(q_value), np.where(competes, -2.0, -3.0), -q_value))
     rows, competes = rows[best], competes[best]

@@ -60,7 +60,7 @@ def estimate_scoring(n_queries: float, peptides: float, settings: DigestSettings
     width = 2 * settings.precursor_tolerance.width(_MASS)
     forms = (1.0 + _SITES_OF_PEPTIDE) ** n_modifications
     candidates = peptides / _SPREAD * width * max(1, len(settings.isotope_errors)) * forms
-    looks = (candidates + counts.COST_OF_QUERY) * (1.0 + (_MASS / 800.0) ** (2 if n_modifications else 1))
+    lookups = (candidates + counts.COST_OF_QUERY) * (1.0 + (_MASS / 800.0) ** (2 if n_modifications else 1))
     exhaustive = n_queries * candidates * _CHARGES * _IONS * 6.0
     covered = min(1.0, _PEAKS * counts.CROWDING * 2 * settings.fragment_tolerance.width(600.0) / _MASS)
     building = counts.fragment_index_building(0.0, peptides * forms, peptides * forms * _IONS)
@@ -69,7 +69,7 @@ def estimate_scoring(n_queries: float, peptides: float, settings: DigestSettings
     by_index = counts.TIMES_LONGER * (building + in_index) < exhaustive
 
     def size(gpu: GpuShape | None) -> WorkSize:
-        operations = in_index + building if by_index else n_queries * looks
+        operations = in_index + building if by_index else n_queries * lookups
         return WorkSize(operations, int(n_queries), moved_in, n_queries * _HIT_BYTES, 1 if by_index else 2)
 
     held = peptides * _PEPTIDE_BYTES + min(_BATCH_BYTES, moved_in + n_queries * _HIT_BYTES)

@@ -20,16 +20,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, segment_offsets
+from proteoscope.engine.arrays import is_group_start, segment_offsets
 from proteoscope.engine.chemistry.modifications import SearchModification, write_mass
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.matches.class_rates import class_leads, class_rates
+from proteoscope.engine.matches.class_rates import class_advantages, class_rates
 from proteoscope.engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, collect_psms, rescoring_features, search_score
 from proteoscope.engine.matches.rescoring import RescoringSettings, rescore
 from proteoscope.engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, NamedShifts, ShiftPositions, name_shifts, tiers_of_shifts
 from proteoscope.engine.matches.tables import ScoredMatches
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
-from proteoscope.engine.modified_search.ranking import ShiftedMatches, worth_of_share
+from proteoscope.engine.modified_search.ranking import ShiftedMatches, nearness_bonus
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.statistics.target_decoy import q_values
 
@@ -112,7 +112,7 @@ def estimate_error_rates(
     tier, distance = _likelihoods(psms, matches, mass, indexes, parameters)
     if not by_count:
         fraction = _log_fractions(psms, matches, tier, first)
-        key = matches.key + worth_of_share(fraction, matches.theta) - worth_of_share(matches.nearness, matches.theta)
+        key = matches.key + nearness_bonus(fraction, matches.theta) - nearness_bonus(matches.nearness, matches.theta)
         psms = replace(psms, expectation=psms.expectation + fraction - matches.nearness)
         score = initial = search_score(psms)
         if has_decoys:
@@ -123,7 +123,7 @@ def estimate_error_rates(
                 outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, learns, learning, resources)
                 score, message, scale = outcome.score, outcome.message, scale if outcome.learnt is None else None
     group = np.zeros(len(psms), np.int64) if by_count else _groups(matches.is_shifted, tier)
-    leads = class_leads(score, psms.is_decoy, group, len(KINDS))
+    advantages = class_advantages(score, psms.is_decoy, group, len(KINDS))
     rank = psms.rank if by_count else _ranks(psms, key)
     retained = np.flatnonzero((rank > 0) & (rank <= parameters.hits_per_spectrum))
     retained = retained[np.lexsort((rank[retained], psms.spectrum[retained]))]
@@ -144,9 +144,9 @@ def estimate_error_rates(
             decoy_ratio=psms.decoy_ratio,
             scale=scale,
             peptide=psms.peptide_family[competes],
-            leads=leads,
+            advantages=advantages,
         )
-    scored = ScoredMatches(psms, score, q_value, posterior_error, features, message, group, leads=leads, scale=scale)
+    scored = ScoredMatches(psms, score, q_value, posterior_error, features, message, group, advantages=advantages, scale=scale)
     return RankedMatches(scored, shifts, mass_error, first_shift)
 
 
@@ -159,9 +159,9 @@ def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
     spectrum, position = psms.spectrum[order], psms.position[order]
     form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide is first
     is_first = np.zeros(len(order), np.int64)
-    is_first[form] = begins_group(spectrum[form], position[form])
+    is_first[form] = is_group_start(spectrum[form], position[form])
     counted = np.cumsum(is_first)
-    before = np.maximum.accumulate(np.where(begins_group(spectrum), counted - is_first, 0))
+    before = np.maximum.accumulate(np.where(is_group_start(spectrum), counted - is_first, 0))
     rank = np.empty(len(order), np.int64)
     rank[order] = is_first * (counted - before)
     return rank

@@ -115,7 +115,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
 
     @field_validator("mass_shift")
     @classmethod
-    def _a_range(cls, value: str) -> str:
+    def _normalised_mass_shift(cls, value: str) -> str:
         try:
             low, high = shift_range(value)
         except ParameterError as error:
@@ -123,7 +123,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         return f"{low:.10g}..{high:.10g}"
 
     @model_validator(mode="after")
-    def _top_of_candidates(self) -> Self:
+    def _check_hits_per_spectrum(self) -> Self:
         if self.hits_per_spectrum > self.candidates:
             raise ValueError(f"hits_per_spectrum = {self.hits_per_spectrum} is greater than candidates = {self.candidates}")
         return self

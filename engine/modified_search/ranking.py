@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, positions_in_groups
+from proteoscope.engine.arrays import is_group_start, positions_in_groups
 from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.matches.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
 from proteoscope.engine.matches.scoring import Matches, joined_matches
@@ -214,7 +214,7 @@ def rank_candidates(
 def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
     """Return slices of the queries that do not divide a spectrum, so that the matrices of all forms are small."""
     n = len(spectrum_of_query)
-    begins = np.flatnonzero(begins_group(spectrum_of_query))
+    begins = np.flatnonzero(is_group_start(spectrum_of_query))
     wanted = np.searchsorted(begins, np.arange(0, n, _QUERIES_AT_ONCE))
     edges = [*np.unique(begins[np.minimum(wanted, len(begins) - 1)]).tolist(), n]
     return [slice(*edge) for edge in pairwise(edges)]
@@ -286,7 +286,7 @@ def _count_at_least_as_close(
     return counts
 
 
-def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+def _score_statistics(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the number of scores, their median, and theta of each query as arrays; theta (see above) is 0 for few scores."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
@@ -301,16 +301,17 @@ def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64]
 def _usual_theta(placed: PlacedArrays) -> float:
     """Return the median of theta over all queries; 1 if there are none."""
     parts = [
-        _leads(_select_rows(placed, slice(first, first + _QUERIES_AT_ONCE))) for first in range(0, len(placed.plain), _QUERIES_AT_ONCE)
+        _score_statistics(_select_rows(placed, slice(first, first + _QUERIES_AT_ONCE)))
+        for first in range(0, len(placed.plain), _QUERIES_AT_ONCE)
     ]
-    lead = np.concatenate([np.empty(0), *(lead[count > _FEWEST] for count, _, lead in parts)])
-    return float(np.median(lead)) if len(lead) else 1.0
+    theta = np.concatenate([np.empty(0), *(theta[count > _FEWEST] for count, _, theta in parts)])
+    return float(np.median(theta)) if len(theta) else 1.0
 
 
-def worth_of_share(fraction: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
+def nearness_bonus(fraction: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the score bonus in the choice between candidates for the fraction (log10) of candidates that are at least as close."""
-    worth: NDArray[np.float64] = np.minimum(-fraction * (theta * _LN_10), _MAXIMUM_NEARNESS)
-    return worth
+    bonus: NDArray[np.float64] = np.minimum(-fraction * (theta * _LN_10), _MAXIMUM_NEARNESS)
+    return bonus
 
 
 class _Tail(NamedTuple):
@@ -323,7 +324,7 @@ class _Tail(NamedTuple):
     @classmethod
     def fit(cls, placed: PlacedArrays, usual: float) -> _Tail:
         """Return the tail fitted to scores; theta is shrunk towards `usual`, the value of all queries."""
-        count, median, lead = _leads(placed)
+        count, median, lead = _score_statistics(placed)
         theta = (lead * count + max(usual, _MINIMUM_THETA) * _PRIOR) / (count + _PRIOR)
         return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _MINIMUM_THETA))
 
@@ -335,7 +336,7 @@ class _Tail(NamedTuple):
 
     def key(self, score: NDArray[np.float32], fraction: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores (q, k) plus the bonus for proximity; `fraction` is log10 of the fraction of candidates at least as close."""
-        return score.astype(np.float64) + worth_of_share(fraction, self.theta[:, None])
+        return score.astype(np.float64) + nearness_bonus(fraction, self.theta[:, None])
 
     def score_of(self, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score difference equivalent to a factor of E, given as log10, (q, k)."""
@@ -352,9 +353,9 @@ def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], 
     order = np.lexsort((column, query, -value, spectrum_of_query[query]))
     query, column, value = query[order], column[order], value[order]
     spectrum, peptide, n = spectrum_of_query[query], candidate[query, column], len(query)
-    rank = positions_in_groups(begins_group(spectrum)) + 1
+    rank = positions_in_groups(is_group_start(spectrum)) + 1
     # The next form of the spectrum may belong to the same peptide, with or without a shift or with another charge.
-    others = np.append(np.flatnonzero(begins_group(spectrum, peptide)), n)
+    others = np.append(np.flatnonzero(is_group_start(spectrum, peptide)), n)
     following = others[np.searchsorted(others, np.arange(n), side="right")] if n else np.empty(0, np.int64)
     has_next = (following < n) & (spectrum[np.minimum(following, n - 1)] == spectrum)
     delta = np.where(has_next, value - value[np.minimum(following, n - 1)], 0.0)

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import ProteinRow, Texts, batch_segments, begins_group, ranges, segment_offsets, take_segments, true_at
+from proteoscope.engine.arrays import ProteinRow, Texts, batch_segments, is_group_start, ranges, row_mask, segment_offsets, take_segments
 from proteoscope.engine.lazy_pyarrow import pa
 
 __all__ = [
@@ -378,7 +378,7 @@ def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.boo
     # Select one tag per protein: certain tags are preferred, then prefixes.
     order = np.argsort(every.is_unsure, kind="stable")
     tagged = every.take(order[np.unique(every.protein[order], return_index=True)[1]])
-    is_tagged = true_at(len(accessions), tagged.protein)
+    is_tagged = row_mask(len(accessions), tagged.protein)
     targets = accessions.take(np.flatnonzero(~is_tagged)).arrow()
     has_target = np.zeros(len(tagged.protein), np.bool_)
     for names in (tagged.stripped, tagged.all_stripped):
@@ -422,7 +422,7 @@ def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[N
     order = np.lexsort((protein, key))
     protein, key = protein[order], key[order]
     begin, length = starts[protein] + is_clipped[order], lengths[protein] - is_clipped[order]
-    is_first = begins_group(key)
+    is_first = is_group_start(key)
     group = np.cumsum(is_first) - 1
     first = np.flatnonzero(is_first)[group]
     row = np.flatnonzero(~is_first & (length == length[first]))
@@ -432,8 +432,8 @@ def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[N
     n_more = np.count_nonzero(begins_with_m[mirror]) - np.count_nonzero(begins_with_m[target])
     if n_more <= _REVERSED_ORDER * len(row):
         return np.unique(mirror), (mirror, target)
-    is_mirrored = true_at(len(first), first[row])
-    is_later = true_at(len(first), row)
+    is_mirrored = row_mask(len(first), first[row])
+    is_later = row_mask(len(first), row)
     return np.unique(protein[is_mirrored[first] & ~is_later]), (target, mirror)
 
 
@@ -486,7 +486,7 @@ def _share_backward_words(
         return ((word * _FACTOR) >> np.uint64(64 - _TABLE_BITS)).astype(np.int64), offsets
 
     # A hash table is faster than sorted words; at most one word in sixteen is found by chance in its 16 million entries.
-    is_present = true_at(1 << _TABLE_BITS, words(first, tuple(range(_WORD)))[0])
+    is_present = row_mask(1 << _TABLE_BITS, words(first, tuple(range(_WORD)))[0])
     reversed_words, offsets = words(second, tuple(reversed(range(_WORD))))
     return np.add.reduceat(is_present[reversed_words], offsets[:-1], dtype=np.int64) >= _BACKWARD * np.diff(offsets)
 

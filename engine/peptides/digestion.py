@@ -135,7 +135,7 @@ class Digestion:
 
     def replaced_fixed_mass(self, modification: SearchModification) -> float:
         """Return the mass in dalton of the fixed modifications that a modification replaces at its residue or terminus."""
-        if modification.comes_on_top:
+        if modification.retains_fixed:
             return 0.0
         chemical = [fixed for fixed in self.fixed if not fixed.is_isotopic]
         at_end = sum((fixed.mass for fixed in chemical if modification.end and fixed.position == f"peptide {modification.end}"), 0.0)

@@ -22,7 +22,7 @@ _JOURNAL_OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
 _DAMAGED = ("malformed", "not a database", "no such table", "no such column", "datatype mismatch", "too big", "interrupted")
 """Parts of SQLite's messages about content that the program does not write: damage, out-of-range values, endless computations."""
 
-_ITS_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
+_SQLITE_TABLES = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
 _NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.glusterfs"}
@@ -204,7 +204,7 @@ def _expected_schema() -> dict[str, str]:
 def _schema(connection: sqlite3.Connection) -> dict[str, str]:
     """Return the SQL of each table, index, view and trigger, by name."""
     rows = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master").fetchall()
-    return {str(row[0]): str(row[1]) for row in rows if row[0] not in _ITS_OWN}
+    return {str(row[0]): str(row[1]) for row in rows if row[0] not in _SQLITE_TABLES}
 
 
 @contextmanager

@@ -351,8 +351,8 @@ class IndexStore:
 
 def _discard(folder: Path) -> None:
     """Rename an index and then remove it, so that no process opens an index that is partly removed."""
-    with contextlib.suppress(OSError), temporary_path(folder) as aside:
-        folder.rename(aside)
+    with contextlib.suppress(OSError), temporary_path(folder) as renamed:
+        folder.rename(renamed)
 
 
 def used_time(seconds: float) -> datetime:

@@ -91,7 +91,7 @@ INTERRUPTED = "interrupted: the program ended before the run was finished"
 """Message recorded for a run whose process was killed."""
 
 Record = TypeVar("Record")
-_HELD: "dict[Path, Project]" = {}
+_OPEN_PROJECTS: "dict[Path, Project]" = {}
 """Projects that `Project.held_open` holds, by folder."""
 
 
@@ -181,7 +181,7 @@ class Project:
         """
         check_folder_name(path)
         folder = Path(path).absolute()
-        held = _HELD.get(folder)
+        held = _OPEN_PROJECTS.get(folder)
         if isinstance(held, cls) and is_project(folder):
             return held
         if not folder.exists():
@@ -211,12 +211,12 @@ class Project:
 
         Use this for many consecutive runs, since the checks of `open` take time in proportion to the number of runs.
         """
-        _HELD[self.folder] = self
+        _OPEN_PROJECTS[self.folder] = self
         try:
             with self._database.held_open():
                 yield
         finally:
-            del _HELD[self.folder]
+            del _OPEN_PROJECTS[self.folder]
 
     @contextmanager
     def run(

@@ -46,7 +46,7 @@ CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agre
 """Columns of an ion trace that a correction replaces: all values measured between the integration limits, except the width."""
 _BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
 """Values of other columns of a manually corrected ion trace."""
-_AGAIN = "Quantify again"
+_REMEDY = "Quantify again"
 _OF_MISSING = ("sample", "accession", "other_accessions", "description", "quantity")
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, true_at
+from proteoscope.engine.arrays import is_group_start, row_mask
 from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.errors import InputError
@@ -30,7 +30,7 @@ from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = [
-    "QUANTIFIED_TOO",
+    "OTHER_QUANTIFIED_KINDS",
     "Forms",
     "Identified",
     "Matches",
@@ -66,7 +66,7 @@ _PSMS = (
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
 _SHIFTED = frozenset({"modified"})
 """Kinds of runs that identify peptides with modifications that are not listed beforehand."""
-QUANTIFIED_TOO = _SHIFTED | {EXPLAIN}
+OTHER_QUANTIFIED_KINDS = _SHIFTED | {EXPLAIN}
 """Kinds of runs that can be quantified in addition to identifications."""
 _EXPLAINED = ("spectrum", "peptide", "charge", "q_value", "kind")
 _OF_SPECTRA = ("spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz")
@@ -481,7 +481,7 @@ def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
     """Return the row of the best match of each spectrum; several runs may have identified a spectrum."""
     file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
     order = np.lexsort((table["q_value"].to_numpy(), index, file))
-    return order[begins_group(file[order], index[order])]
+    return order[is_group_start(file[order], index[order])]
 
 
 class _Groups(NamedTuple):
@@ -598,5 +598,5 @@ def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDAr
     result = np.full(len(table), -1, np.int64)
     retained = np.ones(len(rows), np.bool_) if uses_razor else count == 1
     result[rows[retained]] = pairs[1, first[retained]]
-    has_protein = true_at(len(table), rows)
+    has_protein = row_mask(len(table), rows)
     return result, has_protein

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, ranges
+from proteoscope.engine.arrays import is_group_start, ranges
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
@@ -51,7 +51,7 @@ _SAME_ION = 0.01
 """Maximum m/z difference between the precursor of an MS2 spectrum and the same precursor in its MS3 spectrum, Th."""
 _MOST_IONS = 100
 """Maximum number of precursors of an MS3 spectrum that are compared; instruments select about 20."""
-_LOOKED_BACK = 500
+_MAXIMUM_SCANS_BACK = 500
 """Number of preceding MS2 spectra that are compared; an acquisition cycle has fewer."""
 _REFUSED = ("", "no reporter ion", "too much interference", "too near the noise", "no spectrum of MS3")
 _NOTHING, _MIXED, _NOISY, _NO_THIRD = 1, 2, 3, 4
@@ -103,7 +103,7 @@ def reporter_peaks(
         within = np.flatnonzero(np.abs(mz - expected) <= tolerance.width(expected))
         best = -intensity[within] if by == "most-intense" else np.abs(mz[within] - expected)
         within = within[np.lexsort((best, owner[within]))]
-        chosen = within[begins_group(owner[within])]
+        chosen = within[is_group_start(owner[within])]
         for column, values in zip(result, (intensity, mz, ratio), strict=True):
             column[owner[chosen], channel] = values[chosen]
     return result
@@ -173,7 +173,7 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
     for row, origin in enumerate(third.origins):
         source_row = next((row_of[name] for name in origin.names if name in row_of), -1)
         if source_row < 0 and origin.precursors:
-            first, last = max(0, int(position[row]) - _LOOKED_BACK), int(position[row])
+            first, last = max(0, int(position[row]) - _MAXIMUM_SCANS_BACK), int(position[row])
             apart = np.abs(second.precursor_mz[first:last, None] - np.array(origin.precursors[:_MOST_IONS]))
             same = np.flatnonzero((apart <= _SAME_ION).any(axis=1))
             source_row = first + int(same[-1]) if len(same) else -1

@@ -46,7 +46,7 @@ _REASONS = (
     "at another time than in other files",
     "summit near the lowest intensity of the run",
 )
-_NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE, _LOW = range(1, 8)
+_NO_TIME, _NO_SIGNAL, _FEW, _LOW_AGREEMENT, _OF_ANOTHER_ION, _AT_ANOTHER_TIME, _LOW = range(1, 8)
 _STATES = (State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3, State.TOO_LOW)
 STATE_OF_REASON = dict(zip(_REASONS, _STATES, strict=True))
 """State of an amount by the reason for refusing the ion's trace."""
@@ -153,7 +153,7 @@ def _refuse_other_times(features: Features) -> None:
             features.dense(rows, column, first, last) for column in (time[at[rows]], width[at[rows]], features.distance[rows])
         )
         is_elsewhere = at_another_time(times, widths, distances, alignments)
-        features.reason[rows[is_elsewhere[features.ion[rows] - first, features.file[rows]]]] = _ELSEWHERE
+        features.reason[rows[is_elsewhere[features.ion[rows] - first, features.file[rows]]]] = _AT_ANOTHER_TIME
 
 
 class _Traces(NamedTuple):
@@ -206,7 +206,7 @@ def _traces_at(
         from_spectra[chosen],
         parameters,
     )
-    reason[chosen[of_others]] = _OF_ANOTHER
+    reason[chosen[of_others]] = _OF_ANOTHER_ION
     return _Traces(rows, values, reason, from_spectra, without, is_at)
 
 
@@ -238,7 +238,7 @@ def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: Qu
     """Return the reason for refusing each trace; 0 for a trace with a quantity."""
     result = np.zeros(len(values), np.int8)
     result[low] = _LOW
-    result[values[:, AGREEMENT] < parameters.minimum_agreement] = _DISAGREES
+    result[values[:, AGREEMENT] < parameters.minimum_agreement] = _LOW_AGREEMENT
     result[values[:, POINTS] < parameters.minimum_points] = _FEW
     result[values[:, APEX] <= 0] = _NO_SIGNAL
     return result

@@ -233,7 +233,7 @@ class QuantificationParameters(SearchParameters):
 
     @field_validator("run", "conditions")
     @classmethod
-    def _are_different(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _unique_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(name.strip() for name in value if name.strip()))
         if len(names) > _MAXIMUM_NAMES:
             raise ValueError(f"expected at most {_MAXIMUM_NAMES:,} names")

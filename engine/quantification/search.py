@@ -32,7 +32,7 @@ from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 
 __all__ = ["quantify"]
 
-_DECIDING = {
+_REMEDIES = {
     "tmt": "psm_fdr, reporter_tolerance, maximum_interference and minimum_signal_to_noise",
     "label-free": "psm_fdr, precursor_tolerance and minimum_agreement",
     "counts": "psm_fdr",

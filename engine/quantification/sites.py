@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, ranges, segment_offsets, true_at
+from proteoscope.engine.arrays import is_group_start, ranges, row_mask, segment_offsets
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS
 from proteoscope.engine.matches.site_columns import PSM_SITES
@@ -93,14 +93,14 @@ def _best_rows(table: pa.Table) -> NDArray[np.int64]:
     name = in_one(table["modification"]).dictionary_encode().indices.to_numpy()
     probability = table["site_probability"].to_numpy()
     order = np.lexsort((psm, run, name, form))
-    starts = begins_group(form[order], name[order], run[order], psm[order])
+    starts = is_group_start(form[order], name[order], run[order], psm[order])
     match = np.cumsum(starts) - 1  # match of each row in this order
     if not len(order):
         return order
     first = order[starts]
     least = np.minimum.reduceat(probability[order], np.flatnonzero(starts))
     best = np.lexsort((np.arange(len(first)), -least, name[first], form[first]))
-    chosen = best[begins_group(form[first][best], name[first][best])]
+    chosen = best[is_group_start(form[first][best], name[first][best])]
     return np.sort(order[np.isin(match, chosen)])
 
 
@@ -123,7 +123,7 @@ def _positions(table: pa.Table, identified: Identified) -> tuple[NDArray[np.int6
     here = np.flatnonzero(group == _protein_of(table, identified)[row])
     result = np.full(len(table), np.iinfo(np.int64).max)
     np.minimum.at(result, row[here], place[here])
-    is_placed = true_at(len(table), row[here])
+    is_placed = row_mask(len(table), row[here])
     return np.where(is_placed, result, 0), is_placed
 
 
@@ -174,7 +174,7 @@ class Sites:
         names = [in_one(used[name]).dictionary_encode().indices.to_numpy() for name in ("accession", "residue", "modification")]
         codes = (names[0], used["position"].to_numpy(), *names[1:])
         order = np.lexsort(codes[::-1])
-        starts = begins_group(*(code[order] for code in codes))
+        starts = is_group_start(*(code[order] for code in codes))
         first, used, form_of_row = np.flatnonzero(starts), used.take(pa.array(order)), form[rows][order]
         columns: dict[str, Any] = {name: used[name].take(pa.array(first)) for name in _KEYS}
         if len(first):
@@ -184,7 +184,7 @@ class Sites:
         else:
             columns |= {name: used[name] for name in ("site_probability", "localisation_q_value")}
         columns["n_peptidoforms"] = np.diff(np.append(first, len(used)))
-        return cls(pa.table(columns), form_of_row, np.cumsum(starts) - 1, true_at(len(peptides), form))
+        return cls(pa.table(columns), form_of_row, np.cumsum(starts) - 1, row_mask(len(peptides), form))
 
     def __len__(self) -> int:
         return len(self.table)

@@ -10,18 +10,18 @@ from proteoscope.engine.quantification.identified import Identified
 __all__ = ["abundance_factors", "measure_counts", "spectra_by_sample"]
 
 
-def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int32]:
-    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_things, samples) int32.
+def spectra_by_sample(identified: Identified, design: Design, item: NDArray[np.int64], n_items: int) -> NDArray[np.int32]:
+    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_items, samples) int32.
 
-    `thing` is the index of the protein (or peptide) of each spectrum, (n,), or -1.
+    `item` is the index of the protein (or peptide) of each spectrum, (n,), or -1.
     """
     # Spectra are counted file by file, so that no table of things by files is needed.
-    order = np.flatnonzero(thing >= 0)
+    order = np.flatnonzero(item >= 0)
     order = order[np.argsort(identified.matches.file[order], kind="stable")]
     ends = np.searchsorted(identified.matches.file[order], np.arange(len(identified.files) + 1))
-    result = np.zeros((n_things, len(design.samples)), np.int32)
+    result = np.zeros((n_items, len(design.samples)), np.int32)
     for file, sample in zip(*np.nonzero(design.members(len(identified.files))), strict=True):
-        result[:, sample] += np.bincount(thing[order[ends[file] : ends[file + 1]]], minlength=n_things).astype(np.int32)
+        result[:, sample] += np.bincount(item[order[ends[file] : ends[file + 1]]], minlength=n_items).astype(np.int32)
     return result
 
 

@@ -28,7 +28,7 @@ from proteoscope.engine.spectra.spooling import GrowingColumn
 
 __all__ = ["check_bam", "check_format", "export_alignments", "write_as", "write_bam"]
 
-_RECORDS_BETWEEN_LOOKS = 4096
+_RECORDS_BETWEEN_CHECKS = 4096
 _LONGEST_OF_BAI = 1 << 29
 """Maximum length of a reference in a BAI index; longer references need a CSI index."""
 
@@ -100,7 +100,7 @@ def write_bam(
         ):
             for number, record in enumerate(records):
                 file.write(record)
-                if number % _RECORDS_BETWEEN_LOOKS == 0:
+                if number % _RECORDS_BETWEEN_CHECKS == 0:
                     progress.check()
     if is_sorted:
         with atomic_path(out.with_name(out.name + ending)) as index:

@@ -15,7 +15,7 @@ __all__ = ["are_exchanged", "are_far_longer", "input_conflict", "suited_preset"]
 
 MAP_TO_GENOME = "map-to-genome"
 _MINIMUM_RESIDUES, _MINIMUM_TIMES = 20_000, 100
-_NAMES_A_PLACE = {"mode", "strands", "mapping", "recurrence", "seed_length"}
+_POSITION_PARAMETERS = {"mode", "strands", "mapping", "recurrence", "seed_length"}
 """Parameters that determine where reads are aligned; if the user sets one of them, no preset is suggested."""
 
 
@@ -35,7 +35,7 @@ def are_far_longer(n_text_residues: int, n_read_residues: float) -> bool:
 
 
 def are_exchanged(
-    n_text_residues: int, n_texts: int, n_read_residues: int, n_reads: int, *, texts_have_qualities: bool, reads_do: bool
+    n_text_residues: int, n_texts: int, n_read_residues: int, n_reads: int, *, texts_have_qualities: bool, reads_have_qualities: bool
 ) -> bool:
     """Return True if reads and references seem to be exchanged.
 
@@ -48,10 +48,10 @@ def are_exchanged(
         Total length and number of the references.
     n_read_residues, n_reads : int
         Total length and number of the reads.
-    texts_have_qualities, reads_do : bool
+    texts_have_qualities, reads_have_qualities : bool
         True if the file has qualities.
     """
-    if texts_have_qualities != reads_do:
+    if texts_have_qualities != reads_have_qualities:
         return texts_have_qualities
     return n_texts > 0 and n_reads > 0 and n_texts > n_reads and are_far_longer(n_read_residues, n_text_residues / n_texts)
 
@@ -72,7 +72,7 @@ def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, An
         Parameters that the user set.
     """
     references, reads = contents.get("texts"), contents.get("patterns")
-    if reads is None or options.get("pairs") or _NAMES_A_PLACE.intersection(given):
+    if reads is None or options.get("pairs") or _POSITION_PARAMETERS.intersection(given):
         return ""
     if not _are_nucleotides(reads) or (references is not None and not _are_nucleotides(references)):
         return ""
@@ -98,7 +98,7 @@ def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, A
         reads.count.n_residues,
         reads.count.n_sequences,
         texts_have_qualities=references.has_qualities,
-        reads_do=reads.has_qualities,
+        reads_have_qualities=reads.has_qualities,
     ):
         return "The references look like reads, and the reads like references: exchange them"
     if are_pairs and references.count.is_whole and reads.count.is_whole and references.count.n_sequences != reads.count.n_sequences:

@@ -212,7 +212,7 @@ class Interleaving(NamedTuple):
     ----------
     are_pairs : bool
         True if the reads 2 i and 2 i + 1 are mates for all i.
-    looks_so : bool
+    are_mostly_pairs : bool
         True if nearly all reads are next to a mate.
     n_alone : int
         Number of reads that are not next to a mate.
@@ -221,7 +221,7 @@ class Interleaving(NamedTuple):
     """
 
     are_pairs: bool
-    looks_so: bool
+    are_mostly_pairs: bool
     n_alone: int
     first_alone: int
 
@@ -250,5 +250,5 @@ def inspect_interleaving(names: Texts) -> Interleaving:
     has_mate[1:] |= is_next[: n - 1]
     has_repeats = bool((is_next[1:] & is_next[:-1]).any())
     alone = np.flatnonzero(~has_mate)
-    looks_so = are_pairs or (n >= 4 and not has_repeats and int(has_mate.sum()) >= _MINIMUM_INTERLEAVED * n)
-    return Interleaving(are_pairs, looks_so, len(alone), int(alone[0]) if len(alone) else -1)
+    are_mostly_pairs = are_pairs or (n >= 4 and not has_repeats and int(has_mate.sum()) >= _MINIMUM_INTERLEAVED * n)
+    return Interleaving(are_pairs, are_mostly_pairs, len(alone), int(alone[0]) if len(alone) else -1)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ranges, true_at
+from proteoscope.engine.arrays import ranges, row_mask
 from proteoscope.engine.read_alignment.candidate_positions import BestPositions, CandidatePositions, are_at_different_positions
 from proteoscope.engine.read_alignment.results import AlignmentRows
 from proteoscope.kernels.gapsmis_layouts import Alignments
@@ -139,7 +139,7 @@ def rescue_windows(
     reverse = np.where(positions.is_reverse[paired] == 1, paired, mate)
     is_proper = (positions.text[forward] == positions.text[reverse]) & (positions.is_reverse[paired] != positions.is_reverse[mate])
     is_proper &= inserts.contain(positions.end[reverse] - positions.begin[forward], 2 * tolerance)
-    has_one = true_at(n, positions.read[paired[is_proper]])
+    has_one = row_mask(n, positions.read[paired[is_proper]])
     read = np.flatnonzero(~has_one & (first[np.arange(n) ^ 1] >= 0) & (lengths > 0))
     mate_place = first[read ^ 1]
     length = lengths[read]

@@ -179,7 +179,7 @@ class ReadAlignmentParameters(SearchParameters):
 
     @field_validator("matrix")
     @classmethod
-    def _known_matrix(cls, value: str) -> str:
+    def _matrix_name(cls, value: str) -> str:
         if not value.strip():
             return ""
         try:
@@ -188,13 +188,13 @@ class ReadAlignmentParameters(SearchParameters):
             raise ValueError(str(error)) from None
 
     @model_validator(mode="after")
-    def _published_is_of_prefixes(self) -> Self:
+    def _check_published_recurrence(self) -> Self:
         if self.recurrence == "published" and (self.mode != "prefix" or self.strands != "forward"):
             raise ValueError("the published recurrence works only with mode prefix and the forward strand")
         return self
 
     @model_validator(mode="after")
-    def _prefixes_have_no_place(self) -> Self:
+    def _check_mapping_mode(self) -> Self:
         if self.mapping == "seeds" and self.mode == "prefix":
             raise ValueError("mode prefix aligns with the beginning of each reference; to map reads, use mode within or local")
         return self
@@ -204,7 +204,7 @@ class ReadAlignmentParameters(SearchParameters):
         """Return the values that the changes imply: both strands if the mode maps reads, and NCBI's recommended gap costs of a matrix."""
         brought: dict[str, Any] = {}
         if "mode" in changes:
-            brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"
+            implied["strands"] = "forward" if changes["mode"] == "prefix" else "both"
         if str(changes.get("matrix", "")).strip():
-            brought["gap_open"], brought["gap_extend"] = sequences.statistics.default_gap_costs(matrix_name(str(changes["matrix"])))
-        return brought
+            implied["gap_open"], implied["gap_extend"] = sequences.statistics.default_gap_costs(matrix_name(str(changes["matrix"])))
+        return implied

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, take_segments, true_at
+from proteoscope.engine.arrays import Texts, row_mask, take_segments
 from proteoscope.engine.escaped_names import ESCAPES, NameCharacters, escape_unprintable_texts
 from proteoscope.engine.files import atomic_file, storage_errors, temporary_path
 from proteoscope.engine.formats.fastq import looks_like_phred_64
@@ -344,7 +344,7 @@ def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
         return rows, np.ones(len(rows), np.bool_)
     best = np.repeat(np.maximum.reduceat(scores, starts), np.diff(np.append(starts, len(rows))))
     candidates = np.flatnonzero(scores == best)
-    is_primary = true_at(len(rows), candidates[np.unique(reads[candidates], return_index=True)[1]])
+    is_primary = row_mask(len(rows), candidates[np.unique(reads[candidates], return_index=True)[1]])
     retained = np.flatnonzero(is_primary | ~is_missing)
     return rows.take(retained).combine_chunks(), is_primary[retained]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, segment_offsets, take_segments, true_at
+from proteoscope.engine.arrays import Texts, row_mask, segment_offsets, take_segments
 from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.formats.fastq import is_fastq, read_fastq
 from proteoscope.engine.formats.protein_files import read_proteins
@@ -233,7 +233,7 @@ def with_interleaved_mates(
             f"{reads.path.name}: {len(reads) // 2:,} pairs of mates follow each other (interleaved) and are aligned as pairs;"
             " interleaved=no aligns each read separately"
         )
-    elif result.looks_so:
+    elif result.are_mostly_pairs:
         n, k = result.n_alone, result.first_alone
         alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_get_name(reads, k)}"
         progress.message(
@@ -381,7 +381,7 @@ def named_sequences(
         If nearly all characters are nucleotides, but not all.
     """
     counts = sum((character_counts(chunk) for chunk in iterate_chunks(characters)), np.zeros(256, np.int64))
-    is_allowed = true_at(256, np.frombuffer("".join(_BASES).encode(), np.uint8))
+    is_allowed = row_mask(256, np.frombuffer("".join(_BASES).encode(), np.uint8))
     are_nucleotides = are_bases(counts)
     if are_nucleotides and counts[~is_allowed].any():
         odd = _find_first(characters, ~is_allowed)

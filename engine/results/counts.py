@@ -17,9 +17,9 @@ __all__ = [
     "RunFacts",
     "counted",
     "listed",
+    "nothing_accepted_warning",
     "number_text",
     "paragraph",
-    "warning_of_nothing",
 ]
 
 FEW = 100
@@ -116,7 +116,7 @@ class Count(NamedTuple):
         return self.singular if self.number == 1 else self.plural
 
 
-def warning_of_nothing(counts: Mapping[str, float], fdr: float) -> str:
+def nothing_accepted_warning(counts: Mapping[str, float], fdr: float) -> str:
     """Return a warning if a search accepts no match at its false discovery rate but some matches at 5 %; otherwise ''.
 
     Parameters
@@ -129,7 +129,7 @@ def warning_of_nothing(counts: Mapping[str, float], fdr: float) -> str:
     Examples
     --------
     >>> counts = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
-    >>> warning_of_nothing(counts, 0.01), warning_of_nothing(counts | {"targets_at_5_percent": 0}, 0.01)
+    >>> nothing_accepted_warning(counts, 0.01), nothing_accepted_warning(counts | {"targets_at_5_percent": 0}, 0.01)
     ('No match is accepted: 0 at 1 % FDR; 103 at 5 % FDR', '')
     """
     certainty = Count.from_acceptance(int(counts["targets"]), "match", "matches", counts, fdr).certainty

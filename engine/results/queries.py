@@ -14,7 +14,7 @@ from proteoscope.engine.results.reader import TableFile
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["create_view", "identifier", "is_out_of_memory", "parquet_reader", "shut_off", "text_literal"]
+__all__ = ["create_view", "identifier", "is_out_of_memory", "parquet_reader", "restrict_to_files", "text_literal"]
 
 _NAMES_OF_TYPES = {
     "string": "VARCHAR",
@@ -84,7 +84,7 @@ def parquet_reader(path: Path, **options: str) -> str:
     return f"read_parquet({text_literal(_without_wildcards(path))}{named})"
 
 
-def shut_off(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
+def restrict_to_files(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
     """Permanently restrict a connection to reading the given Parquet files.
 
     After this, no SQL can open other files, write files or load extensions.

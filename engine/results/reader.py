@@ -30,7 +30,7 @@ CHECKED_ROWS = 1 << 16
 """Default number of rows of a chunk in memory."""
 _MAXIMUM_NAMES = 5  # maximum number of names listed in an error
 _BATCH_BYTES = 1 << 26  # approximate maximum size of a chunk in memory
-_AGAIN = "Do the search again"
+_REMEDY = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
 """Minimum age of a file's last change for its validation to be remembered, ns; a later change could have the same time stamp."""
@@ -72,7 +72,7 @@ class TableFile:
         needed: Iterable[str] | None = None,
         *,
         n_rows_of: Mapping[str, int] | None = None,
-        remedy: str = _AGAIN,
+        remedy: str = _REMEDY,
     ) -> None:
         self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
         self._state = _read_state(path)
@@ -322,7 +322,7 @@ def checked(
         described, column = columns[name], table[name]
         try:
             column.validate(full=True)
-            array = _as(in_one(column), arrow_type(described.type_name))
+            array = _converted(in_one(column), arrow_type(described.type_name))
             reason = _column_error(array, described, n_rows_of)
         except (pa.ArrowException, ValueError) as error:
             reason = f"cannot be read ({shortened(' '.join(str(error).split()), 200)})"
@@ -346,7 +346,7 @@ def stored_table(
     needed: Iterable[str] | None = None,
     *,
     verify: bool = True,
-    remedy: str = _AGAIN,
+    remedy: str = _REMEDY,
 ) -> TableFile:
     """Open a table of a finished run; row indices that refer to other tables of the run are validated too.
 
@@ -363,7 +363,7 @@ def stored_table(
     return TableFile(path, table, needed, n_rows_of=n_rows_of, remedy=remedy)
 
 
-def read_stored(project: Project, run: str, table: Table, names: Sequence[str], *, remedy: str = _AGAIN) -> pa.Table:
+def read_stored(project: Project, run: str, table: Table, names: Sequence[str], *, remedy: str = _REMEDY) -> pa.Table:
     """Return all rows of the given columns of a table of a finished run.
 
     Raises
@@ -418,7 +418,7 @@ def _shown_type(kind: pa.DataType) -> str:
     return "numbers" if pa.types.is_floating(kind) else shortened(str(kind))
 
 
-def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _converted(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Convert a column to an Arrow type that `_means` accepts."""
     if column.type == wanted:
         return column
@@ -433,7 +433,7 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     if column.null_count:
         raise pa.ArrowInvalid("a list is missing")
     items, lengths = column.flatten(), pa.compute.list_value_length(column)
-    values = _as(items, wanted.value_type)
+    values = _converted(items, wanted.value_type)
     if pa.types.is_fixed_size_list(wanted):
         if pa.compute.any(pa.compute.not_equal(lengths, wanted.list_size)).as_py():
             raise pa.ArrowInvalid(f"a list does not have {wanted.list_size} items")

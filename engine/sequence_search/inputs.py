@@ -60,8 +60,8 @@ def warn_of_unusual_input(
     is_adjusted : bool
         True if E-values are adjusted for composition, with segments of low complexity masked.
     """
-    for sequences, name, is_each_meant in ((queries, "The queries", True), (database, "The sequences of the database", False)):
-        _warn_of_sequences(sequences, name, progress, is_each_meant=is_each_meant)
+    for sequences, name, is_any_suspicious in ((queries, "The queries", True), (database, "The sequences of the database", False)):
+        _warn_of_sequences(sequences, name, progress, is_any_suspicious=is_any_suspicious)
     if ungapped_lambda(scheme.matrix) is None:
         progress.message(
             f"With matrix {scheme.matrix.name} scores of random alignments grow with the lengths: do not trust the E-values", "warning"
@@ -70,9 +70,9 @@ def warn_of_unusual_input(
         _warn_of_low_complexity(queries, progress)
 
 
-def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progress, *, is_each_meant: bool) -> None:
-    """Warn about nucleotides, empty sequences and repeated names; `is_each_meant` is True if the user selected each sequence."""
-    if are_nucleotides_suspicious(sequences.n_nucleotides, len(sequences), is_each_meant=is_each_meant):
+def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progress, *, is_any_suspicious: bool) -> None:
+    """Warn about nucleotides, empty sequences and repeated names; `is_any_suspicious` is True if the user selected each sequence."""
+    if are_nucleotides_suspicious(sequences.n_nucleotides, len(sequences), is_any_suspicious=is_any_suspicious):
         n = sequences.n_nucleotides
         which = name if n == len(sequences) else f"{n:,} of {len(sequences):,} {name.removeprefix('The ')}"
         looks, are, them = ("looks", "is", "it") if n == 1 < len(sequences) else ("look", "are", "them")

@@ -76,7 +76,7 @@ class SequenceSearchParameters(SearchParameters):
 
     @field_validator("matrix")
     @classmethod
-    def _known_matrix(cls, value: str) -> str:
+    def _matrix_name(cls, value: str) -> str:
         try:
             return matrix_name(value)
         except ParameterError as error:

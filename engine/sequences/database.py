@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ProteinRow, Texts, row_range, segment_offsets, take_segments, true_at
+from proteoscope.engine.arrays import ProteinRow, Texts, row_mask, row_range, segment_offsets, take_segments
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import Features, open_features, write_features

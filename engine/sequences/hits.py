@@ -643,13 +643,13 @@ def _shown(text: str) -> str:
     return html.escape(_NO_TEXT.sub(" ", text.replace("\x01", " >")))
 
 
-_IS_ODD_ON_A_PAGE = np.ones(256, bool)
-_IS_ODD_ON_A_PAGE[[code for code in range(ord(" "), 127) if chr(code) not in "&<>\"'"]] = False
+_IS_ESCAPED_IN_HTML = np.ones(256, bool)
+_IS_ESCAPED_IN_HTML[[code for code in range(ord(" "), 127) if chr(code) not in "&<>\"'"]] = False
 
 
 def _shown_each(texts: Texts) -> list[str]:
     """Return texts escaped for HTML; most texts need no change."""
-    return list(map(_shown, texts.strings())) if _IS_ODD_ON_A_PAGE[texts.used].any() else texts.strings()
+    return list(map(_shown, texts.strings())) if _IS_ESCAPED_IN_HTML[texts.used].any() else texts.strings()
 
 
 def _table_rows(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:

@@ -25,7 +25,7 @@ __all__ = ["SYMBOLS", "Matrix", "encode", "matrix_name", "matrix_names", "read_m
 SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
 """Symbol of each residue code."""
 _STAR, _X = SYMBOLS.index("*"), SYMBOLS.index("X")
-_AS_X = "UOJ"
+_SCORED_AS_X = "UOJ"
 _MINIMUM, _MAXIMUM = -1_000_000, 1_000_000
 _MAXIMUM_BYTES = 1_000_000
 _MAXIMUM_COMPARED = 100  # maximum number of characters of a name that are compared with names of matrices
@@ -189,12 +189,12 @@ def _complete(symbols: str, scores: list[list[int]]) -> NDArray[np.int32]:
     if "*" not in symbols:
         full[_STAR, :] = full[:, _STAR] = np.min(scores)
     for residue in SYMBOLS[:_STAR]:
-        if residue in _AS_X or (residue not in symbols and residue != "X"):
+        if residue in _SCORED_AS_X or (residue not in symbols and residue != "X"):
             code = SYMBOLS.index(residue)
             full[code, :] = full[_X, :]
             full[:, code] = full[:, _X]
             full[code, code] = full[_X, _X]
-    for residue in _AS_X:
+    for residue in _SCORED_AS_X:
         code = SYMBOLS.index(residue)
         full[code, :], full[:, code] = full[_X, :], full[:, _X]
     return full.astype(np.int32)

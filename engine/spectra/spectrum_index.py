@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import batch_segments, ranges, read_only, segment_offsets, true_at
+from proteoscope.engine.arrays import batch_segments, ranges, read_only, row_mask, segment_offsets
 from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -101,7 +101,7 @@ class SpectrumIndex:
 
     def only(self, spectra: NDArray[np.integer]) -> SpectrumIndex:
         """Return an index with only the queries of the given spectra; the peaks are unchanged."""
-        is_selected = true_at(len(self.arrays.offsets) - 1, spectra)
+        is_selected = row_mask(len(self.arrays.offsets) - 1, spectra)
         return self._select_queries(np.flatnonzero(is_selected[self.queries.spectrum]), self.queries.mass)
 
     @property

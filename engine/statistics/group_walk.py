@@ -25,7 +25,7 @@ group; the shortest time is drawn. The whole order is found by sorting.
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group
+from proteoscope.engine.arrays import is_group_start
 
 __all__ = ["WINDOW", "group_walk", "waiting_times"]
 
@@ -104,9 +104,9 @@ def _walk(
     """Return the rows in the order in which the frontiers pass them, (n,), and True for rows without an earlier row of equal score."""
     n = len(score)
     rows = np.lexsort((score, group))  # stable: matches of equal score retain the order of the rows
-    starts_group = begins_group(group[rows])
+    starts_group = is_group_start(group[rows])
     first = np.maximum.accumulate(np.where(starts_group, np.arange(n), 0))
-    is_step = starts_group | begins_group(score[rows])
+    is_step = starts_group | is_group_start(score[rows])
     begin = np.maximum.accumulate(np.where(is_step, np.arange(n), 0))  # matches of equal score are passed with the first of them
     place = begin - first
     passed = np.concatenate(([0], np.cumsum(is_decoy[rows])))
@@ -120,7 +120,7 @@ def _walk(
     is_drawn = is_step & is_walk & (recent == lowest)
     n_above = np.bincount(number)[number] - place
     waited = np.cumsum(np.where(is_drawn, waiting_times(n) / n_above, 0.0))
-    begins_level = is_drawn & (starts_group | begins_group(lowest) | ~np.concatenate(([False], is_walk[:-1])))
+    begins_level = is_drawn & (starts_group | is_group_start(lowest) | ~np.concatenate(([False], is_walk[:-1])))
     before = np.where(begins_level, np.concatenate(([0.0], waited[:-1])), 0.0)
     time = waited - np.maximum.accumulate(before)
     turn = np.where(is_walk, window, place)
@@ -139,7 +139,7 @@ def _expected_above(expected: NDArray[np.float64], group: NDArray[np.int64]) -> 
     Arguments are in the order of the walk, in which the matches of each group have ascending scores.
     """
     by_group = np.argsort(group, kind="stable")
-    value, starts = expected[by_group], begins_group(group[by_group])
+    value, starts = expected[by_group], is_group_start(group[by_group])
     following = np.append(value[1:], 0.0)
     following[np.flatnonzero(np.append(starts[1:], True))] = 0.0  # nothing is expected above the last match
     change = np.empty(len(value))

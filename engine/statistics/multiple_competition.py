@@ -19,7 +19,7 @@ winners.
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group
+from proteoscope.engine.arrays import is_group_start
 
 __all__ = ["competition_q_values"]
 
@@ -54,7 +54,7 @@ def competition_q_values(
     if len(score) == 0:
         return np.empty(0)
     order = np.lexsort((~is_decoy, -score, hypothesis))
-    winners = order[begins_group(hypothesis[order])]
+    winners = order[is_group_start(hypothesis[order])]
     winners = winners[np.argsort(-score[winners], kind="stable")]
     weight, decoy = 1.0 / n_decoys[winners], is_decoy[winners]
     ranked = -score[winners]

@@ -9,7 +9,7 @@ with smoothness selected by the Akaike criterion, followed by isotonic regressio
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group
+from proteoscope.engine.arrays import is_group_start
 from proteoscope.engine.execution.libraries import one_algebra_thread
 
 __all__ = ["posterior_error_probabilities"]
@@ -86,7 +86,7 @@ def _pool_scores(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Fl
     new_score = np.append(True, np.diff(ranked) > _ROUNDING * (ranked[-1] - ranked[0]))
     # A group begins at the first distinct score at or after each of 120 equal fractions of the rows.
     group = (np.flatnonzero(new_score) * min(_BINS, len(score))) // len(score)
-    begin = np.flatnonzero(new_score)[begins_group(group)]
+    begin = np.flatnonzero(new_score)[is_group_start(group)]
     total = np.diff(begin, append=len(score)).astype(np.float64)
     centre = np.add.reduceat(ranked - ranked[0], begin) / total + ranked[0]
     return centre, np.add.reduceat(is_decoy[order].astype(np.float64), begin), total

@@ -40,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group
+from proteoscope.engine.arrays import is_group_start
 
 __all__ = ["DecoyTail", "ScoreScale", "best_by_group", "expected_decoys", "false_share_interval", "q_values"]
 
@@ -293,5 +293,5 @@ def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArr
     if (group[1:] > group[:-1]).all():  # most searches report one match per spectrum, in this order
         return np.arange(len(group))
     order = np.lexsort((-score, group))
-    firsts: NDArray[np.int64] = order[begins_group(group[order])]
+    firsts: NDArray[np.int64] = order[is_group_start(group[order])]
     return firsts

@@ -107,7 +107,7 @@ class StructureSearchParameters(SearchParameters):
 
     @field_validator("weights")
     @classmethod
-    def _are_four(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+    def _check_weights(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         if len(value) != 4 or not all(0 <= weight <= _MAXIMUM_WEIGHT for weight in value):
             raise ValueError(f"expected four weights from 0 to {_MAXIMUM_WEIGHT:g}, of lengths, angles, secondary structure and residues")
         if not any(value):

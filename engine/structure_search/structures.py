@@ -422,7 +422,7 @@ def described(
 
 def _select_chains(source: ChainSource, file: StructureFile) -> Chains:
     if not len(file.chains):
-        raise file.why_empty()
+        raise file.empty_error()
     if not source.chain:
         return file.chains
     if source.chain not in file.chain_names:

@@ -58,8 +58,8 @@ def sample_pairs(size: float, seed: int) -> Sample:
     walks = np.cumsum(steps * (_STEP / np.linalg.norm(steps, axis=1, keepdims=True)), axis=0)
     starts = segment_offsets(lengths)
     chosen = np.repeat(starts[:-1] - segment_offsets(chunks)[:-1], chunks) + np.arange(int(chunks.sum()))
-    shaken = walks[chosen] + rng.normal(size=(len(chosen), 3)) * 0.5
-    position = np.concatenate((walks, shaken))
+    perturbed = walks[chosen] + rng.normal(size=(len(chosen), 3)) * 0.5
+    position = np.concatenate((walks, perturbed))
     offsets = np.concatenate((starts, starts[-1] + segment_offsets(chunks)[1:]))
     aligned = np.arange(len(chosen)) - np.repeat(segment_offsets(chunks)[:-1], chunks)
     pairs = ChainPairs(

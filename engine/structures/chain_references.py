@@ -64,7 +64,7 @@ def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = 
     position = parse_chain_reference(requested)
     result = read_structure(position.path, minimum_plddt=minimum_plddt, models=models)
     if not len(result.chains):
-        raise result.why_empty()
+        raise result.empty_error()
     if position.chain is None:
         return result
     if position.chain in result.chain_names:

@@ -70,7 +70,7 @@ def count_structures(
         try:
             file = read_structure(path)
             if not len(file.chains):
-                raise file.why_empty()
+                raise file.empty_error()
             if chain and chain not in file.chain_names:
                 raise InputError(path, f"has no protein chain '{chain:.20}'", remedy=f"It has {', '.join(file.chain_names[:20])}")
         except InputError as error:

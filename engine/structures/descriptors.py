@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels, resources
-from proteoscope.engine.arrays import begins_group, read_only
+from proteoscope.engine.arrays import is_group_start, read_only
 from proteoscope.engine.execution.resources import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structures.chains import Chains
@@ -116,7 +116,7 @@ def find_elements(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> E
     >>> elements.offsets.tolist(), elements.type.tolist(), elements.length.tolist()
     ([0, 2, 4], [0, 1, 1, 2], [2, 2, 2, 1])
     """
-    begins = begins_group(secondary)
+    begins = is_group_start(secondary)
     begins[offsets[:-1][offsets[:-1] < len(secondary)]] = True
     positions = np.flatnonzero(begins)
     length = np.diff(np.append(positions, len(secondary))).astype(np.int32)

@@ -59,7 +59,7 @@ _NON_POLYMER, _BRANCHED = 2, 3  # gemmi's types of entities
 _HYDROGENS = (1, 119)  # gemmi's numbers of H and D
 _MAXIMUM_LIGAND_ATOMS = 1 << 16
 _MAXIMUM_PLACE = 1e5  # Å; maximum absolute value of valid coordinates
-_AS_LARGE_AS = 4  # minimum number of atoms of a residue that is not reduced to its trace
+_FEWEST_ATOMS = 4  # minimum number of atoms of a residue that is not reduced to its trace
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
         label[of_residue[alpha]] = alternative[alpha]
         is_own = (row_of[of_residue] >= 0) & is_heavy & ((alternative == 0) | (alternative == label[of_residue]))
         rows = row_of[of_residue[is_own]]
-        is_whole = np.bincount(rows, minlength=len(alpha)) >= _AS_LARGE_AS
+        is_whole = np.bincount(rows, minlength=len(alpha)) >= _FEWEST_ATOMS
         result.append(ChainAtoms(position[is_own], radius[is_own], rows, is_whole, ligands))
     return result
 

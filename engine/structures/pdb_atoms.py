@@ -7,7 +7,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group
+from proteoscope.engine.arrays import is_group_start
 from proteoscope.engine.structures.chain_copies import molecule_starts
 from proteoscope.engine.structures.residue_names import dynamics_parent, residue_kind
 
@@ -169,7 +169,7 @@ class PdbAtoms:
         return self._text(row, slice(22, 27))
 
     def _first_of_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        return rows[begins_group(self.run[rows])]
+        return rows[is_group_start(self.run[rows])]
 
     def long_names(self) -> Iterator[tuple[NDArray[np.int64], str]]:
         """Yield the atoms of residues that have a name of four characters, and the name."""
@@ -311,7 +311,7 @@ class PdbAtoms:
         order = rows[np.argsort(self.chain[rows], kind="stable")]
         # 16 bits for the chain, 32 for the residue and 8 for the alternative location.
         position = self.chain[order] << 32 | (self._places(order, numbers) + _OFFSET)
-        is_new = begins_group(position, self.part[order])
+        is_new = is_group_start(position, self.part[order])
         keys = np.sort((position << 8 | self._cells[order, 16])[is_new])
         repeated = set((keys[1:][keys[1:] == keys[:-1]] >> 40).tolist())
         if is_forced.any():

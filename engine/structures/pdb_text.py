@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import begins_group
+from proteoscope.engine.arrays import is_group_start
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structures.chain_copies import copies_note, copy_name, free_codes, models_note
 from proteoscope.engine.structures.pdb_atoms import (
@@ -156,7 +156,7 @@ class _Rewriting:
         keys = section[atoms] * (int(group[-1]) + 1) + group[atoms]
         result, first, part, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         sections = section[atoms[first]]
-        is_read = begins_group(sections)
+        is_read = is_group_start(sections)
         content = self._columns(atoms, 27)[:, 12:]
         stops = first + sizes
         for k in np.flatnonzero(is_read)[1:].tolist():

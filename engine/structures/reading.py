@@ -121,7 +121,7 @@ class StructureFile:
     skipped: tuple[SkippedChain, ...]
     messages: tuple[str, ...] = ()
 
-    def why_empty(self) -> InputError:
+    def empty_error(self) -> InputError:
         """Return the error that explains why the file contains no protein chain."""
         reported = [f"{f'chain {chain.chain}' if chain.chain else 'the chain without a name'} {chain.reason}" for chain in self.skipped[:4]]
         more = [f"{len(self.skipped) - 4} chains more"] if len(self.skipped) > 4 else []
@@ -184,7 +184,7 @@ def read_structure(path: str | Path, *, minimum_plddt: float = 0.0, models: Mode
     Returns
     -------
     StructureFile
-        Protein chains; a file without protein chains is not an error (see `StructureFile.why_empty`).
+        Protein chains; a file without protein chains is not an error (see `StructureFile.empty_error`).
 
     Raises
     ------
@@ -597,11 +597,11 @@ class _StructureReader:
         best = -1
         for k in np.flatnonzero(is_same).tolist():
             earlier, later = int(before[k]), int(here[k])
-            champion = best if best >= 0 and not retained[earlier] else earlier
-            if occupancy[later] > occupancy[champion]:
-                retained[champion], best = False, later
+            preferred = best if best >= 0 and not retained[earlier] else earlier
+            if occupancy[later] > occupancy[preferred]:
+                retained[preferred], best = False, later
             else:
-                retained[later], best = False, champion
+                retained[later], best = False, preferred
         return retained
 
     def _confidence(

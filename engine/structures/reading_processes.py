@@ -30,7 +30,7 @@ _MAXIMUM_SECONDS = 120.0
 _MAXIMUM_MEMORY = 8 << 30
 _UNDER_WAY = 4  # files queued for each process, so that it never waits for the next file
 _FILES_OF_A_PROCESS = 16  # minimum number of files per process, since starting a process takes a second
-_LOOK_SECONDS = 0.1
+_CHECK_SECONDS = 0.1
 
 
 def read_structures(
@@ -69,7 +69,7 @@ def read_structures(
             for reader in readers:
                 while waiting and len(reader.under_way) < _UNDER_WAY:
                     reader.give(waiting.popleft(), paths)
-            ready = set(wait([reader.connection for reader in readers], timeout=_LOOK_SECONDS))
+            ready = set(wait([reader.connection for reader in readers], timeout=_CHECK_SECONDS))
             for position, reader in enumerate(readers):
                 reason = ""
                 if reader.connection in ready:
@@ -87,7 +87,7 @@ def read_structures(
                     readers[position] = _Reader(context, minimum_plddt, models)
                     if reader.under_way:
                         n_left -= 1
-                        guilty = reader.finished()
+                        failed = reader.finished()
                         waiting.extendleft(reversed(reader.under_way))
                         yield guilty, f"{paths[guilty]}: {reason}. Omit it, or write it again with another program."
     finally:
@@ -157,7 +157,7 @@ def _serve(connection: Connection, minimum_plddt: float, models: Models) -> None
             path = Path(connection.recv())
             try:
                 result = read_structure(path, minimum_plddt=minimum_plddt, models=models)
-                connection.send(result if len(result.chains) else str(result.why_empty()))
+                connection.send(result if len(result.chains) else str(result.empty_error()))
             except InputError as error:
                 connection.send(str(error))
             except MemoryError:

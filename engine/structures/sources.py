@@ -41,8 +41,8 @@ class FolderFiles(NamedTuple):
 def structures_in(folder: Path) -> FolderFiles:
     """Find the structure files of a folder by suffix or content; links to folders are not followed."""
     result, others = list[Path](), list[Path]()
-    for path in _all_in(folder):
-        (result if has_suffix(path.name, "structures") or _begins_like_one(path) else others).append(path)
+    for path in _files_below(folder):
+        (result if has_suffix(path.name, "structures") or _is_structure_file(path) else others).append(path)
     note = f"{folder}: left out {_listed_names(folder, others)}" if others else ""
     return FolderFiles(result, note)
 
@@ -63,7 +63,7 @@ def files_in(folder: Path) -> FolderFiles:
     return result
 
 
-def _begins_like_one(path: Path) -> bool:
+def _is_structure_file(path: Path) -> bool:
     try:
         return bool(structure_format(path))
     except InputError:
@@ -101,7 +101,7 @@ def listed(path: Path) -> list[Path]:
     return list(dict.fromkeys(path.parent / name for name in names))
 
 
-def _all_in(folder: Path) -> list[Path]:
+def _files_below(folder: Path) -> list[Path]:
     files = []
     for where, folders, names in os.walk(folder):
         folders.sort()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from proteoscope.engine.arrays import true_at
+from proteoscope.engine.arrays import row_mask
 from proteoscope.engine.chemistry.fragments import (
     IMMONIUM,
     PRECURSOR,
@@ -347,7 +347,7 @@ def annotate_peptidoform(
     """Annotate a spectrum with the ions of a peptidoform that has the precursor's charge; see `annotate_match`."""
     sequence, charge, settings = peptidoform.sequence, peptidoform.charge, settings.for_peaks(peaks)
     assert charge is not None
-    losses = tuple(losse for losse in settings.losses if losse != OF_MODIFICATIONS)
+    losses = tuple(name for name in settings.losses if name != OF_MODIFICATIONS)
     lost = modification_losses(peptidoform) if OF_MODIFICATIONS in settings.losses else {}
     deltas = peptidoform.mass_deltas()
     ions = fragment_ions(
@@ -365,7 +365,7 @@ def annotate_peptidoform(
         single = immonium_ions(peptidoform)
         ions = _joined(ions, single, np.arange(len(single)))
     every = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
-    result = true_at(len(ions), every.ion)
+    result = row_mask(len(ions), every.ion)
     matches = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance, one_ion_per_peak=True)
     return AnnotatedSpectrum(title, peptidoform, precursor_mz, peaks, settings, ions, matches, result)
 
@@ -426,7 +426,7 @@ class AnnotationChoice(BaseModel):
     def _known_losses(cls, losses: tuple[str, ...]) -> tuple[str, ...]:
         if set(losses) - set(LOSSES):
             raise ValueError(f"expected some of {', '.join(LOSSES)}")
-        return tuple(losse for losse in LOSSES if losse in losses)
+        return tuple(name for name in LOSSES if name in losses)
 
     @field_validator("tolerance")
     @classmethod

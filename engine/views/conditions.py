@@ -104,8 +104,8 @@ def contains(column: str, text: str, *, is_list: bool = False, is_capital: bool 
     lowered = f"lower(array_to_string({name}, '; '))" if is_list else f"lower({name})"
     wanted = text.lower().replace("\t", " ")
     # Tabs need replacing only if `text` has a space; omitting it makes the search of a million rows several times faster.
-    looked_in = f"replace({lowered}, chr(9), ' ')" if " " in wanted else lowered
-    return Condition(f"contains({looked_in}, ?)", (wanted,))
+    searched = f"replace({lowered}, chr(9), ' ')" if " " in wanted else lowered
+    return Condition(f"contains({searched}, ?)", (wanted,))
 
 
 def matches_pattern(column: str, pattern: str) -> Condition:
@@ -185,8 +185,8 @@ def text_in_columns(columns: Sequence[Column], text: str) -> list[Condition]:
     Returns no condition if the text is blank or no column is of these kinds.
     """
     wanted = text.strip()
-    looked_in = [contains(column.name, wanted, is_list=column.kind == "texts") for column in columns if column.kind in ("text", "texts")]
-    return [any_of(tuple(looked_in))] if wanted and looked_in else []
+    searched = [contains(column.name, wanted, is_list=column.kind == "texts") for column in columns if column.kind in ("text", "texts")]
+    return [any_of(tuple(searched))] if wanted and searched else []
 
 
 def where_clause(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:

@@ -422,7 +422,7 @@ def _found(run: FinishedRun, near: MappedChain) -> ChainInFile:
         run.check_input(path)
         chains = read_structure(path).chains
         if name not in chains.names:
-            raise InputError(path, f"has no chain '{name}'", remedy=_GONE)
+            raise InputError(path, f"has no chain '{name}'", remedy=_REMEDY)
         alone = chains.taken([chains.names.index(name)])
     except InputError:
         databases = [file.parent for file in inputs if file.name == DATABASE_FILE]

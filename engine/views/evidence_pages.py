@@ -46,7 +46,7 @@ _FOREIGN: Ink = "faint"
 """Colour of residues of a structure that are not aligned with the protein."""
 _SIDE, _TALLEST, _FRAME = 400.0, 360.0, 26.0
 _NEIGHBOURS = 4.6  # Å, maximum Cα distance of bonded residues
-_TOGETHER = 6  # maximum number of bonds that are drawn as one line, at the same depth
+_MAXIMUM_BONDS_OF_LINE = 6  # maximum number of bonds that are drawn as one line, at the same depth
 _MAXIMUM_BONDS, _MAXIMUM_NAMES = 20_000, 60
 _FONT_SIZE = 8.0
 
@@ -184,7 +184,7 @@ def _lines(kind: NDArray[np.int64], is_bond: NDArray[np.bool_]) -> list[tuple[in
     result, first = [], 0
     for row in range(len(is_bond) + 1):
         ends = row == len(is_bond) or not is_bond[row]
-        if row > first and (ends or kind[row] != kind[first] or row - first >= _TOGETHER):
+        if row > first and (ends or kind[row] != kind[first] or row - first >= _MAXIMUM_BONDS_OF_LINE):
             result.append((first, row))
             first = row
         if ends:

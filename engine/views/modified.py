@@ -148,12 +148,12 @@ def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
     elif table == "modifications":
         conditions += given(("kind", "=", chosen.kind))
     if text := chosen.text.strip():
-        looked_in = [contains(name, text, is_list=name == "proteins") for name in _LOOKED_IN[table]]
-        conditions.append(any_of(tuple(looked_in)))
+        column_conditions = [contains(name, text, is_list=name == "proteins") for name in _SEARCHED_COLUMNS[table]]
+        conditions.append(any_of(tuple(column_conditions)))
     return conditions
 
 
-_LOOKED_IN = {
+_SEARCHED_COLUMNS = {
     "modifications": ("name", "sites"),
     "psms": ("peptide", "sequence", "modification", "proteins", "spectrum_id"),
     "proteins": ("group", "description"),

@@ -261,13 +261,13 @@ class Volcano:
 class Components:
     """First two principal components of s samples.
 
-    `scores` has shape (s, 2), `variance_fraction` is the fraction of the variance that each component explains, and `n_things` is the
+    `scores` has shape (s, 2), `variance_fraction` is the fraction of the variance that each component explains, and `n_items` is the
     number of proteins or peptides used.
     """
 
     scores: NDArray[np.float64]
     variance_fraction: tuple[float, float]
-    n_things: int
+    n_items: int
 
 
 @dataclass(frozen=True, eq=False)

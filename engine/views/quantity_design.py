@@ -20,7 +20,7 @@ from proteoscope.engine.formats.separated_rows import separated_rows
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.paths import inside
 from proteoscope.engine.quantification.design import BLOCKS, Design, read_design
-from proteoscope.engine.quantification.identified import QUANTIFIED_TOO, files_of_run
+from proteoscope.engine.quantification.identified import OTHER_QUANTIFIED_KINDS, files_of_run
 from proteoscope.engine.quantification.labels import LabelName, label
 from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.parameters import QuantificationParameters
@@ -118,7 +118,7 @@ def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
         If there is no project, or no such finished identification.
     """
     project, kinds = Project.open(folder), identifying_kinds()
-    also = kinds | QUANTIFIED_TOO
+    also = kinds | OTHER_QUANTIFIED_KINDS
     done = {run.id: run.kind for run in project.runs() if run.kind in also and run.status == "done"}
     newest = [name for name, kind in done.items() if kind in kinds] or list(done)
     chosen = list(runs) or newest[-1:]

@@ -223,7 +223,7 @@ def draw_components(
         if across + text_width(name, font_size) + 20 < right:
             shapes += [Bar(across, font_size * 3.3 - 5, 6, 6, ink, is_round=True), Label(across + 10, font_size * 3.3, name)]
             across += text_width(name, font_size) + 24
-    shapes.append(Label(right, font_size * 4.9, f"{components.n_things:,} proteins in all samples", "end", "faint"))
+    shapes.append(Label(right, font_size * 4.9, f"{components.n_items:,} proteins in all samples", "end", "faint"))
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 

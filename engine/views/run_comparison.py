@@ -35,7 +35,7 @@ from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS
-from proteoscope.engine.results.queries import identifier, is_out_of_memory, shut_off
+from proteoscope.engine.results.queries import identifier, is_out_of_memory, restrict_to_files
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.views.compared_items import ComparedFiles, make_tables, match_files
 from proteoscope.engine.views.conditions import Condition, any_of, compares, is_missing
@@ -361,7 +361,7 @@ def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) 
         connection = duckdb.connect(config=settings)
         files = _match_files(runs)
         make_tables(connection, runs, files, progress or Progress())
-        shut_off(connection, ())
+        restrict_to_files(connection, ())
         return RunComparison(runs, connection, files)
     except BaseException as error:
         if connection is not None:

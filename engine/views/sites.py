@@ -15,7 +15,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import find_linked_rows
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["LinkedSite", "SiteFilter", "has_sites", "link_site", "select_psm_sites", "site_conditions", "why_no_sites", "with_site"]
+__all__ = ["LinkedSite", "SiteFilter", "has_sites", "link_site", "missing_sites_reason", "select_psm_sites", "site_conditions", "with_site"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def has_sites(run: FinishedRun) -> bool:
     return {PROTEIN_SITES.name, PSM_SITES.name} <= run.tables.paths.keys()
 
 
-def why_no_sites(run: FinishedRun) -> str:
+def missing_sites_reason(run: FinishedRun) -> str:
     """Return the reason why a run has no tables of sites, and what to do."""
     choice = run.parameters.get("localise")
     if choice not in ("automatic", "all", "none"):

@@ -17,7 +17,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.columns import MARK_COLUMNS, STAR, Table
 from proteoscope.engine.results.marks import marks_table
-from proteoscope.engine.results.queries import create_view, identifier, is_out_of_memory, parquet_reader, shut_off
+from proteoscope.engine.results.queries import create_view, identifier, is_out_of_memory, parquet_reader, restrict_to_files
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.views.conditions import Condition, where_clause
 
@@ -75,7 +75,7 @@ class ResultTables:
                     else:
                         reader = parquet_reader(path, **{_ROW: "true"})
                         self._connection.execute(f"CREATE VIEW {identifier(name)} AS SELECT * FROM {reader}")
-            shut_off(self._connection, [*self.paths.values(), *self.later.values()])
+            restrict_to_files(self._connection, [*self.paths.values(), *self.later.values()])
         except ProteoscopeError:
             self._connection.close()
             raise

@@ -379,7 +379,7 @@ class RunManager(QWidget):
         self.remove_action.setEnabled(can_change and bool(runs))
         self.show_action.setEnabled(len(runs) == 1)
         self.add_button.setEnabled(can_change)
-        reason = self._why_not_compared(runs)
+        reason = self._comparison_problem(runs)
         self.compare_action.setEnabled(not reason)
         self.compare_action.setToolTip(reason or "Compare the results and parameters of the selected runs")
         n_left = counts.total() - counts["done"]
@@ -390,7 +390,7 @@ class RunManager(QWidget):
         self.quantify_button.setEnabled(can_change and bool(counts["done"]))
         self.resume_button.setEnabled(can_change and bool(n_left) and n_left < counts.total())
 
-    def _why_not_compared(self, runs: list[str]) -> str:
+    def _comparison_problem(self, runs: list[str]) -> str:
         """Return the reason why these runs cannot be compared, or ''."""
         if not 2 <= len(runs) <= MAXIMUM_RUNS:
             return f"Select 2 to {MAXIMUM_RUNS} runs"

@@ -104,7 +104,7 @@ class FileList(QWidget):
         """Contents of inspected structures."""
         # Facts about many files are shown with a single update of the list.
         self._showing = delayed(self, self._show_state)
-        self._counting = delayed(self, self._show_learned, _COUNTING_MS)
+        self._counting = delayed(self, self._show_facts, _COUNTING_MS)
         self.start_folder = ""
         """Start folder of the file dialog; '' to start where the form has other files."""
         self.folder_of_others: Callable[[], str] = lambda: ""
@@ -221,7 +221,7 @@ class FileList(QWidget):
             item.setData(Qt.ItemDataRole.UserRole, path)
             self.lines.addItem(item)
         self._known = {path: file for path, file in self._known.items() if path in present}
-        self._inspector.files(new, self._while_there(self._learn))
+        self._inspector.files(new, self._while_open(self._add_facts))
         self._show_state()
 
     def give_project(self, folder: Path) -> None:
@@ -246,7 +246,7 @@ class FileList(QWidget):
         self.last_button.setToolTip(tip_text("Used by the last search:\n" + "\n".join(map(str, self._last_files))))
         self._enable()
 
-    def begin_anew(self) -> None:
+    def empty_for_new_search(self) -> None:
         """Remove all files; if the input is a project, use the open project."""
         self.clear()
         if self._open_project is not None:
@@ -274,7 +274,7 @@ class FileList(QWidget):
 
     def inspect_again(self) -> None:
         """Inspect the files again, since they may have changed."""
-        self._inspector.files(self.paths, self._while_there(self._learn))
+        self._inspector.files(self.paths, self._while_open(self._add_facts))
 
     def mark_missing(self) -> None:
         """Mark files that no longer exist, before a search starts."""
@@ -315,7 +315,7 @@ class FileList(QWidget):
         if self._takes_project:
             self.give_project(folder)
         else:
-            self._inspector.all_within([folder], self._while_there(partial(self._take_found, folder)))
+            self._inspector.all_within([folder], self._while_open(partial(self._take_found, folder)))
 
     def _take_found(self, folder: Path, inspection: FileInspection) -> None:
         """Add the files of a folder that this input accepts, and report the others."""
@@ -339,39 +339,39 @@ class FileList(QWidget):
     def _take_last(self) -> None:
         self.add(self._last_files)
 
-    def _while_there(self, take: Callable[[_Found], object]) -> Callable[[_Found], None]:
+    def _while_open(self, take: Callable[[_Found], object]) -> Callable[[_Found], None]:
         """Return a function that does nothing if a dialog with this list was closed while its files were being inspected."""
 
-        def take_if_there(result: _Found) -> None:
+        def take_if_open(result: _Found) -> None:
             if isValid(self):
                 take(result)
 
-        return take_if_there
+        return take_if_open
 
-    def _learn(self, file: FileKind) -> None:
+    def _add_facts(self, file: FileKind) -> None:
         if self._known.get(file.path) == file:
             return
         self._known[file.path] = file
         if file.content in _COUNTED and file.content in self._spec.contents and file.path not in self.counts:
             self._being_counted.add(file.path)
-            self._inspector.count(file.path, self._while_there(partial(self._learn_count, file.path)))
+            self._inspector.count(file.path, self._while_open(partial(self._store_count, file.path)))
         if file.content in self._spec.contents and self._spec.content == "structures" and file.path not in self.structure_counts:
-            self._inspector.count_structures(file, self._while_there(partial(self._learn_structures, file.path)))
+            self._inspector.count_structures(file, self._while_open(partial(self._store_structure_count, file.path)))
         elif (
             file.content == "spectra" and file.content in self._contents and file.path.is_file() and file.path not in self._pending_spectra
         ):
             self._pending_spectra.add(file.path)
-            self._inspector.inspect_spectra(file.path, self._while_there(partial(self._learn_spectra, file.path)))
+            self._inspector.inspect_spectra(file.path, self._while_open(partial(self._store_spectra, file.path)))
         self._showing.start()
 
-    def _learn_spectra(self, path: Path, content: SpectraContent | None) -> None:
+    def _store_spectra(self, path: Path, content: SpectraContent | None) -> None:
         self._pending_spectra.discard(path)
         if content is None:
             return
         self.spectra[path] = content
         self._counting.start()
 
-    def _learn_structures(self, path: Path, count: StructureCount | None) -> None:
+    def _store_structure_count(self, path: Path, count: StructureCount | None) -> None:
         if count is not None:
             self.structure_counts[path] = count
             if count.problem:
@@ -379,14 +379,14 @@ class FileList(QWidget):
             else:
                 self._counting.start()
 
-    def _show_learned(self) -> None:
+    def _show_facts(self) -> None:
         """Show new facts about the files, without emitting `changed`, since the search request of the form is unchanged."""
         self._show_counts()
         for i in range(self.lines.count()):
             self._show_item(self.lines.item(i))
         self.counted.emit()
 
-    def _learn_count(self, path: Path, count: SequenceCount | None) -> None:
+    def _store_count(self, path: Path, count: SequenceCount | None) -> None:
         self._being_counted.discard(path)
         if count is not None:
             self.counts[path] = count
@@ -534,8 +534,8 @@ def structure_text(counts: Sequence[StructureCount]) -> str:
 def nucleotide_text(name: str, count: SequenceCount, spec: Input) -> str:
     """Return a warning that sequences look like DNA or RNA although proteins are expected, or ''; see `are_nucleotides_suspicious`."""
     n, n_all = count.n_nucleotides, count.n_sequences
-    # `is_each_meant`: the user selected every pasted sequence, so a single suspicious sequence counts.
-    if spec.takes_nucleotides or not are_nucleotides_suspicious(n, n_all, is_each_meant=spec.can_be_pasted):
+    # `is_any_suspicious`: the user selected every pasted sequence, so a single suspicious sequence counts.
+    if spec.takes_nucleotides or not are_nucleotides_suspicious(n, n_all, is_any_suspicious=spec.can_be_pasted):
         return ""
     if n == n_all:
         return f"{name} looks like DNA or RNA, but proteins are expected; translate it first"

@@ -282,12 +282,12 @@ class SearchForm(QWidget):
             project=self.project.chosen,
         )
 
-    def begin_anew(self) -> None:
+    def empty_for_new_search(self) -> None:
         """Empty the form, and show a button that restores its content."""
         if self.is_touched:
             self._offer_last(self.content())
         for field in self.inputs.values():
-            field.files.begin_anew()
+            field.files.empty_for_new_search()
             field.paste("")
         for box in (*self.options.values(), self.experiment):
             box.setChecked(False)

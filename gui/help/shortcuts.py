@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
-from proteoscope.gui.actions import WORKS_IN
+from proteoscope.gui.actions import SHORTCUT_CONTEXT
 from proteoscope.gui.plots.zoomable import Zoomable
 
 _WINDOW = "Everywhere"
@@ -61,8 +61,8 @@ def _plain(text: str) -> str:
 
 def _where(owner: QObject | None, context: Qt.ShortcutContext, window: QWidget) -> str:
     """Return a text with the view that contains the owner and, if needed, the widget that must have the keyboard focus."""
-    if owner is not None and owner.property(WORKS_IN):
-        return str(owner.property(WORKS_IN))
+    if owner is not None and owner.property(SHORTCUT_CONTEXT):
+        return str(owner.property(SHORTCUT_CONTEXT))
     names: list[str] = []
     while owner is not None and owner is not window:
         if isinstance(owner, QWidget):

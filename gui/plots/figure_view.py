@@ -285,7 +285,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return next((panel for panel in panels if panel.smallest[1] is not None), panels[0] if panels else None)
 
     @property
-    def _is_standing(self) -> bool:
+    def _is_base_fixed(self) -> bool:
         return self._zoomed is not None and self._zoomed.is_base_fixed
 
     def _whole(self) -> Ranges:
@@ -301,19 +301,19 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     def _smallest(self) -> Sequence[float]:
         return () if self._zoomed is None else tuple(smallest for smallest in self._zoomed.smallest if smallest is not None)
 
-    def _standing(self, top: float) -> Range:
+    def _range_from_base(self, top: float) -> Range:
         """Return the visible y range up to `top`, which starts at the lower end of the axis, or at -top if the axis is mirrored."""
         assert self._zoomed is not None
         return (-top if self._zoomed.y.is_mirrored else self._zoomed.y.low), top
 
     def _step(self, axis: int, way: int) -> None:
-        if axis and self._is_standing:
-            self.show_range((self._ranges[0], self._standing(self._ranges[1][1] * ZOOM**way)))
+        if axis and self._is_base_fixed:
+            self.show_range((self._ranges[0], self._range_from_base(self._ranges[1][1] * ZOOM**way)))
         else:
             super()._step(axis, way)
 
     def _zoom(self, factor: float, around: Sequence[float], factor_upwards: float | None = None) -> None:
-        super()._zoom(factor, around, 1.0 if self._is_standing else factor_upwards)
+        super()._zoom(factor, around, 1.0 if self._is_base_fixed else factor_upwards)
 
     def _draw_ranges(self) -> None:
         for at in range(len(self._panels)):
@@ -426,8 +426,8 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         ends = [(float(value.min()), float(value.max())) for value in shown]
         if self._figure is None or self._figure.panels[panel].smallest[1] is None:
             ends = ends[:1]
-        elif self._is_standing:
-            ends[1] = self._standing(float(np.abs(values[:, 1]).max()))
+        elif self._is_base_fixed:
+            ends[1] = self._range_from_base(float(np.abs(values[:, 1]).max()))
         self.show_range(tuple(ends))
 
     def _exported(self) -> PaperFigure | None:

@@ -114,7 +114,7 @@ class TracePlot(FigureView):
             low, high = sorted(self._held[1:])
             self.show_panel(trace_panel(self.traces, position, self.chosen, (low, high)), position)
             if event.isFinish():
-                self._let_go()
+                self._release_border()
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -157,7 +157,7 @@ class TracePlot(FigureView):
             return position, seconds, seconds
         return None
 
-    def _let_go(self) -> None:
+    def _release_border(self) -> None:
         held, self._held = self._held, None
         if held is not None and not self._move(*held):
             self._draw_all()

@@ -89,7 +89,7 @@ class ExplanationView(MirroredRunView):
             raise
         return result
 
-    def _why_not(self, kind: str) -> str:
+    def _disabled_reason(self, kind: str) -> str:
         # Follow-up searches also use the matches of the identification, without which nothing can be explained.
         return ""
 

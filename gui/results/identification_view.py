@@ -36,7 +36,7 @@ from proteoscope.engine.views.identification import (
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
 from proteoscope.engine.views.psm_mirrors import mirrored_arrangements, mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
-from proteoscope.engine.views.sites import LinkedSite, has_sites, link_site, select_psm_sites, why_no_sites, with_site
+from proteoscope.engine.views.sites import LinkedSite, has_sites, link_site, missing_sites_reason, select_psm_sites, with_site
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.layouts import add_tabs, make_tabs
 from proteoscope.gui.panes import Pane, split
@@ -158,7 +158,7 @@ class IdentificationView(SpectraRunView):
         if self.sites is not None:
             self.sites.siteChosen.connect(self._show_site)
             self.sites.psmSiteChosen.connect(self._show_psm_site)
-            self.sites.choiceLost.connect(self._lose_site)
+            self.sites.choiceLost.connect(self._clear_site)
             self._offer_structure(self.sites.sites, self._show_site_on_structure)
             for panel in self.sites.panels.values():
                 self._connect_table(panel)
@@ -213,7 +213,7 @@ class IdentificationView(SpectraRunView):
         if page is None:
             return
         if not has_sites(run):
-            page.close_tables(why_no_sites(run))
+            page.close_tables(missing_sites_reason(run))
             return
 
         def read() -> list[TableSource]:
@@ -252,7 +252,7 @@ class IdentificationView(SpectraRunView):
         if self._shows_sites:
             self._show_match(self._site[0])
 
-    def _lose_site(self) -> None:
+    def _clear_site(self) -> None:
         self._site = None
         if self._shows_sites:
             self._show_no_spectrum()

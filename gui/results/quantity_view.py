@@ -103,7 +103,7 @@ class QuantityView(RunView):
     def _connect(self) -> None:
         for panel in (self.changes, self.proteins):
             panel.rowChosen.connect(partial(self._show_protein, panel))
-            panel.choiceLost.connect(partial(self._lose_protein, panel))
+            panel.choiceLost.connect(partial(self._clear_protein, panel))
         self.peptides.rowChosen.connect(self._show_peptide)
         self.peptides.choiceLost.connect(lambda: self.profile.mark(None))
         self.ions.rowChosen.connect(self._show_trace)
@@ -261,7 +261,7 @@ class QuantityView(RunView):
         scope = any_of(tuple(compares("peptide", "=", peptidoform) for peptidoform in peptidoforms))
         self.ions.show_rows(scope=[scope], scope_text=text, takes_first=takes_first)
 
-    def _lose_protein(self, panel: TablePanel) -> None:
+    def _clear_protein(self, panel: TablePanel) -> None:
         """Show all peptides and clear the figures after the protein is deselected."""
         if panel is not self._leader:
             return

@@ -342,7 +342,7 @@ class RunView(PaneView):
             self._enable_follow_up(kind, is_shown)
 
     def _enable_follow_up(self, kind: str, is_shown: bool) -> None:
-        why_not = self._why_not(kind) if is_shown else ""
+        why_not = self._disabled_reason(kind) if is_shown else ""
         self.follow_ups[kind].setEnabled(is_shown and not why_not)
         self.follow_ups[kind].setToolTip(why_not or self._follow_up_tips[kind])
 
@@ -398,7 +398,7 @@ class RunView(PaneView):
         for name, panel in self.panels.items():
             panel.allRequested.connect(partial(self.show_all, name))
             self._connect_table(panel)
-            panel.view.set_empty_text(partial(self._why_empty, panel))
+            panel.view.set_empty_text(partial(self._empty_reason, panel))
             panel.wantedHidden.connect(partial(self._report_hidden, panel))
         for plot in plots:
             plot.message.connect(self.message)
@@ -468,7 +468,7 @@ class RunView(PaneView):
         panel.remember_columns(panel.view.hidden_columns())
         self.stateChanged.emit()
 
-    def _why_empty(self, panel: TablePanel) -> str:
+    def _empty_reason(self, panel: TablePanel) -> str:
         if panel.error:
             return panel.error
         if self._finished is None or panel.model.is_busy:

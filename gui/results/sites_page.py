@@ -94,7 +94,7 @@ class SitesPage(QWidget):
         self.psm_sites = TablePanel(PSM_SITES.title, _ordered(PSM_SITES), _PSM_SITE_VALUES)
         self.panels = {PROTEIN_SITES.name: self.sites, PSM_SITES.name: self.psm_sites}
         for panel in self.panels.values():
-            panel.view.set_empty_text(partial(self._why_empty, panel))
+            panel.view.set_empty_text(partial(self._empty_reason, panel))
         self.sites.rowChosen.connect(lambda _, values: self.siteChosen.emit(values))
         self.sites.choiceLost.connect(self.show_all)
         self.psm_sites.rowChosen.connect(lambda _, values: self.psmSiteChosen.emit(values))
@@ -141,7 +141,7 @@ class SitesPage(QWidget):
     def _filter(self) -> None:
         self.sites.show_rows(filter=site_conditions(self.filters.chosen))
 
-    def _why_empty(self, panel: TablePanel) -> str:
+    def _empty_reason(self, panel: TablePanel) -> str:
         if panel.error or self._text:
             return panel.error or self._text
         if panel.model.is_busy:

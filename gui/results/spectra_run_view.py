@@ -92,10 +92,10 @@ class SpectraRunView(RunView):
         self.spectra.pointed.connect(self._show_pointed)
         self.spectra.message.connect(self.message)
 
-    def _why_not(self, kind: str) -> str:
+    def _disabled_reason(self, kind: str) -> str:
         if kind in _FROM_MATCHES and not self._match_panel.total:
             return f"Not possible: this run found no {self._match_panel.plural}"
-        return super()._why_not(kind)
+        return super()._disabled_reason(kind)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.spectra.open(run)

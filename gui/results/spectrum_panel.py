@@ -18,8 +18,8 @@ from proteoscope.gui.tables.panel import TablePanel
 _TYPING_MS = 150
 _NOT_READ = "Open this list to see every spectrum."
 _ALL = ("All", SpectrumFilter())
-_IDENTIFIED_OR_NOT = (_ALL, ("Identified", SpectrumFilter(is_identified=True)), ("Unidentified", SpectrumFilter(is_identified=False)))
-_EXPLAINED_OR_NOT = (_ALL, *((name.capitalize(), SpectrumFilter(state=name)) for name in STATUS_NAMES[1:] + STATUS_NAMES[:1]))
+_IDENTIFICATION_FILTERS = (_ALL, ("Identified", SpectrumFilter(is_identified=True)), ("Unidentified", SpectrumFilter(is_identified=False)))
+_EXPLANATION_FILTERS = (_ALL, *((name.capitalize(), SpectrumFilter(state=name)) for name in STATUS_NAMES[1:] + STATUS_NAMES[:1]))
 
 
 class SpectrumPanel(QWidget):
@@ -32,11 +32,11 @@ class SpectrumPanel(QWidget):
 
     def __init__(self, parent: QWidget | None = None, *, has_explained_status: bool = False) -> None:
         super().__init__(parent)
-        listed, states = (EXPLAINED_LIST, _EXPLAINED_OR_NOT) if has_explained_status else (SPECTRUM_LIST, _IDENTIFIED_OR_NOT)
+        listed, states = (EXPLAINED_LIST, _EXPLANATION_FILTERS) if has_explained_status else (SPECTRUM_LIST, _IDENTIFICATION_FILTERS)
         self.table = TablePanel(listed.title, listed.columns, listed.links)
         self.table.rowChosen.connect(self.rowChosen)
         self.table.retains_selection = True
-        self.table.view.set_empty_text(self._why_empty)
+        self.table.view.set_empty_text(self._empty_reason)
         self.text = described(
             QLineEdit(placeholderText="Scan, m/z, peptide or name", clearButtonEnabled=True),
             "Filter of spectra by text",
@@ -90,7 +90,7 @@ class SpectrumPanel(QWidget):
         self._later.stop()
         self.table.show_rows(filter=spectrum_conditions(self._chosen))
 
-    def _why_empty(self) -> str:
+    def _empty_reason(self) -> str:
         if self.table.error or self._text:
             return self.table.error or self._text
         if self.table.model.is_busy:

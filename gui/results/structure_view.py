@@ -84,7 +84,7 @@ class StructureView(WithStructures, QueryHitsView):
         self.hits.view.add_action(self.superpose_selected_action)
         self.hits.view.add_action(self.superpose_action)
         self.clusters = TablePanel(CLUSTERS.title, CLUSTERS.columns, CLUSTERS.links)
-        self.clusters.view.set_empty_text(partial(self._why_empty, self.clusters))
+        self.clusters.view.set_empty_text(partial(self._empty_reason, self.clusters))
         self.clusters.rowChosen.connect(self._show_pairs)
         self.fold_map = DrawingView("Map of folds", QSizeF(*FIGURE_SIZE))
         self.fold_map.targetChosen.connect(self._show_picked_pair)

@@ -111,7 +111,7 @@ class StructureCanvas(QWidget):
         self.background = "theme"
         self.has_fog = True
         self.overlay = OverlayChoice()
-        self.why_drawn = ""
+        self.fallback_reason = ""
         self._renderer: Renderer | None = None
         self._made: _Made | None = None
         self._is_stale = False
@@ -152,8 +152,8 @@ class StructureCanvas(QWidget):
     def renderer(self) -> Renderer:
         """The renderer, created on first use."""
         if self._renderer is None:
-            self._renderer, self.why_drawn = make_renderer()
-            self.drawn.emit(self._renderer.name, self.why_drawn)
+            self._renderer, self.fallback_reason = make_renderer()
+            self.drawn.emit(self._renderer.name, self.fallback_reason)
         return self._renderer
 
     @property
@@ -521,7 +521,7 @@ class StructureCanvas(QWidget):
         """Replace the renderer by a renderer without OpenGL; `why` is the reason."""
         if self._renderer is not None:
             self._renderer.close()
-        self._renderer, self.why_drawn, self._made = DrawnRenderer(), why, None
+        self._renderer, self.fallback_reason, self._made = DrawnRenderer(), why, None
         self.drawn.emit(self._renderer.name, why)
 
     def _smooth(self) -> None:

@@ -142,8 +142,10 @@ class _Last(NamedTuple):
     def is_same(self, seen: _Seen, bodies: list[_Uploaded]) -> bool:
         """Return True if the cached picture has the same view and the same bodies, regardless of their colours."""
         mine = self.seen
-        is_seen_so = mine.camera is seen.camera and mine.sphere is seen.sphere and mine.backdrop == seen.backdrop and mine.size == seen.size
-        return is_seen_so and len(bodies) == len(self.bodies) and all(a is b for a, b in zip(bodies, self.bodies, strict=True))
+        is_same_view = (
+            mine.camera is seen.camera and mine.sphere is seen.sphere and mine.backdrop == seen.backdrop and mine.size == seen.size
+        )
+        return is_same_view and len(bodies) == len(self.bodies) and all(a is b for a, b in zip(bodies, self.bodies, strict=True))
 
 
 class OpenGLRenderer:

@@ -24,7 +24,7 @@ PAGE_ROWS = 256
 _MAXIMUM_CACHED_PAGES = 64
 _MAXIMUM_REQUESTED_PAGES = 9
 _WRITTEN_AT_ONCE = 1 << 14
-_NOT_YET = "…"
+_LOADING_TEXT = "…"
 
 # A view requests seven roles for each painted cell: comparing integers is faster than comparing enum members.
 _DISPLAY = int(Qt.ItemDataRole.DisplayRole)
@@ -275,7 +275,7 @@ class ParquetTableModel(QAbstractTableModel):
         if page is None or column.name not in page:
             if role == _DISPLAY:
                 self._request(number)
-                return _NOT_YET
+                return _LOADING_TEXT
             return None
         if role in (_FONT, _FOREGROUND):
             decoys = page.get("is_decoy")
@@ -296,7 +296,7 @@ class ParquetTableModel(QAbstractTableModel):
         page = self._pages.get(number)
         if page is None or column.name not in page:
             self._request(number)
-            return _NOT_YET, _SIDES[column.is_number], False
+            return _LOADING_TEXT, _SIDES[column.is_number], False
         decoys = page.get("is_decoy")
         text = shown_text(column, page[column.name][position], self._locale)
         return text, _SIDES[column.is_number], decoys is not None and bool(decoys[position])

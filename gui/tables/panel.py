@@ -76,7 +76,7 @@ class TablePanel(QWidget):
         self.model = ParquetTableModel(columns, extras, self.palette, self)
         self.view = TableView(self.model, title, self)
         self.view.rowChosen.connect(self._take_choice)
-        self.view.choiceLost.connect(self._lose_choice)
+        self.view.choiceLost.connect(self._clear_lost_choice)
         self.error = ""
         """Reason why the table cannot be read, or ''."""
         self.total = 0
@@ -225,7 +225,7 @@ class TablePanel(QWidget):
         elif n and (self._takes_first or (self._replaces_hidden_choice and self.view.chosen is None)):
             self.view.choose(0)
         elif self._has_choice and self.view.chosen is None and wanted is None:
-            self._lose_choice()
+            self._clear_lost_choice()
             self._is_hidden = True
         if wanted is not None and position is None:
             self.wantedHidden.emit()
@@ -240,7 +240,7 @@ class TablePanel(QWidget):
         self._has_choice, self._is_hidden = True, False
         self.rowChosen.emit(row, values)
 
-    def _lose_choice(self) -> None:
+    def _clear_lost_choice(self) -> None:
         self._has_choice = self._is_hidden = False
         self.choiceLost.emit()
 

@@ -25,9 +25,9 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from proteoscope.kernels.trusted_folders import cache_folder, untrusted_folder, why_not_used
+from proteoscope.kernels.trusted_folders import cache_folder, untrusted_folder, unused_folder_reason
 
-__all__ = ["guard_cache", "settle_cache", "why_not_cached"]
+__all__ = ["guard_cache", "settle_cache", "uncached_reason"]
 
 _SUMS, _LOCK = ".sums", ".lock"
 _PREFIX = "proteoscope-kernels-"  # prefix of the cache folder in the folder for temporary files
@@ -36,7 +36,7 @@ _IMPORT = re.compile(rf"^from ({re.escape(_OWN)}[\w.]+) import \(?(\w*)", re.MUL
 _reasons: list[str] = []
 
 
-def why_not_cached() -> str:
+def uncached_reason() -> str:
     """Return the reason why compiled kernels are not cached in the intended folder; '' if they are."""
     return _reasons[0] if _reasons else ""
 
@@ -58,7 +58,7 @@ def settle_cache() -> None:
     first = next(filter(_is_writable, folders), None)  # Numba uses the first writable folder
     if first is not None and untrusted_folder(first) is None:
         return
-    if reason := why_not_used():
+    if reason := unused_folder_reason():
         _reasons.append(reason)
     retained = cache_folder() / "kernels"
     if not _is_writable(retained) or untrusted_folder(retained) is not None:

@@ -17,7 +17,7 @@ from proteoscope.kernels.digestion_layouts import DigestionRules, PeptideEntries
 
 __all__ = ["count_peptides"]
 
-_RESIDUES_OF_LOOK = 1 << 16  # residues per thread between two checks for a cancel (some 10 ms in a non-specific digest)
+_RESIDUES_BETWEEN_CHECKS = 1 << 16  # residues per thread between two checks for a cancel (some 10 ms in a non-specific digest)
 
 
 def count_peptides(
@@ -57,7 +57,7 @@ def count_peptides(
         for number in range(first, last):
             begun, end = int(bounds[number]), int(bounds[number + 1])
             while begun < end and not stop[0]:
-                some = max(begun + 1, int(np.searchsorted(offsets, offsets[begun] + _RESIDUES_OF_LOOK, side="right")) - 1)
+                some = max(begun + 1, int(np.searchsorted(offsets, offsets[begun] + _RESIDUES_BETWEEN_CHECKS, side="right")) - 1)
                 digest_proteins(residues, offsets, begun, min(some, end), rules, every_bucket, result[number], False, nothing)
                 begun = some
 

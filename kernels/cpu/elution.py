@@ -152,15 +152,15 @@ def _measure(traces, i, shape, apex, rules, out):
     begin, end = _end(shape, apex, -1, rules), _end(shape, apex, 1, rules)
     areas = np.zeros(n_isotopes)
     previous, points, weight, centre = -1, 0, 0.0, 0.0
-    highest, area, before_it = 0.0, 0.0, 0.0
+    highest, area, previous_total = 0.0, 0.0, 0.0
     for w in range(begin, end + 1):
         if traces.cells[traces.offset[i] + main * count + w] <= 0:
             continue
         points += 1
         total = _total(traces, i, w)
         if previous >= 0:
-            area += (total + before_it) / 2 * (traces.times[first + w] - traces.times[first + previous])
-        before_it = total
+            area += (total + previous_total) / 2 * (traces.times[first + w] - traces.times[first + previous])
+        previous_total = total
         for k in range(n_isotopes):
             value = traces.cells[traces.offset[i] + k * count + w]
             if previous >= 0:

@@ -49,7 +49,7 @@ _OPERATIONS_OF_PARTITION = 400_000_000  # operations per partition: at most 0.1 
 _STEPS_OF_PARTITION = 100_000_000
 _PARTITIONS_OF_THREAD = 3
 _ROUNDING = 2.0**-24
-_ITEMS_OF_LOOK = 256  # items between two checks of the stop flag
+_ITEMS_BETWEEN_CHECKS = 256  # items between two checks of the stop flag
 _QUICK = {"contract", "nnan", "nsz"}
 _ALL_BUT_SIGN = (1 << 63) - 1
 _MINIMUM_BITS = ~(0x7FF << 52)  # bits of minus infinity, mapped so that integers are in the order of the floats
@@ -130,7 +130,7 @@ def _assign_points(points, columns, centroids, labels, distances, first, last, s
     d, k = columns.shape
     result = np.empty(k, np.float32)
     for i in range(first, last):
-        if i % _ITEMS_OF_LOOK == 0 and stop[0]:
+        if i % _ITEMS_BETWEEN_CHECKS == 0 and stop[0]:
             break
         length = _quick_distances(points, i, columns, result)
         most = np.float32(_most_of_nearest(np.float64(_smallest(result)), length, d))
@@ -270,7 +270,7 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
     k = len(factor)
     products = np.zeros(k)
     for i in range(first, last):
-        if i % _ITEMS_OF_LOOK == 0 and stop[0]:
+        if i % _ITEMS_BETWEEN_CHECKS == 0 and stop[0]:
             break
         begin, end = (low[i], high[i]) if len(low) else (0, k)
         label = labels[i]

@@ -154,12 +154,12 @@ def _weighted(position, height, n, rules, at, out_mz, out_weight):
         # Relative to the base peak, so that no power overflows.
         height[i] = power(height[i] / base, exponent) if exponent != 1.0 else height[i] / base
         norm += height[i] if rules.is_entropy else height[i] * height[i]
-    count, before, so_far = 0, np.int64(0), 0.0
+    count, before, cumulative = 0, np.int64(0), 0.0
     for i in range(n):
         if rules.is_entropy:
             # The rounding error of a value is added to the next, so that the sum is exact.
-            so_far += height[i]
-            until = np.int64(so_far / norm * ENTROPY_TOTAL + 0.5)
+            cumulative += height[i]
+            until = np.int64(cumulative / norm * ENTROPY_TOTAL + 0.5)
             weight, before = until - before, until
         else:
             weight = np.int64(height[i] / np.sqrt(norm) * COSINE_LENGTH + 0.5)

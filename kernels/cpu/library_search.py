@@ -135,12 +135,12 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
             continue
         matched += 1
         free, most = np.int64(0), np.int64(0)  # sums of the path: without the peak of the query at this position, and overall
-        with_here = np.int64(0)
+        with_peak = np.int64(0)
         if here >= 0:
             if stamp[here - low] == mark:
                 free, most = state[here - low, 0], state[here - low, 1]
-            with_here = free + _worth(weight[here], references.weight[j], table)
-        best = max(most, with_here)
+            with_peak = free + _worth(weight[here], references.weight[j], table)
+        best = max(most, with_peak)
         if there >= 0:
             further = max(best, most + _worth(weight[there], references.weight[j], table))
             state[there - low, 0], state[there - low, 1], stamp[there - low] = best, further, mark

@@ -40,7 +40,7 @@ from proteoscope.kernels.match_score_layouts import (
 __all__ = ["MatchScores"]
 
 # Nanoseconds of one thread, measured with benchmarks/match_scores.py. Only their ratios matter.
-_PER_LOOK = 2.0  # bit vectors: both look-ups of a mass
+_PER_LOOKUP = 2.0  # bit vectors: both look-ups of a mass
 _PER_PLACED = 35.0  # building the index: a mass, which has two postings
 _PER_RANGE = 25.0  # index: finding the postings of a query's mass in a chunk
 _PER_POSTING = 1.5
@@ -278,7 +278,7 @@ class MatchScores:
     ----------
     candidates_of_chunk
         Number of candidates per chunk, at most 65,536.
-    looks_of_placed
+    lookups_per_indexed_mass
         Number of look-ups in bit vectors that cost as much as indexing one mass.
     maximum_starts
         Maximum number of bytes of row starts per byte of postings.
@@ -287,7 +287,7 @@ class MatchScores:
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
-    looks_of_placed = _PER_PLACED / _PER_LOOK
+    lookups_per_indexed_mass = _PER_PLACED / _PER_LOOKUP
     maximum_starts = 8.0
     nanoseconds_of_partition = _NANOSECONDS_OF_PARTITION
 
@@ -297,7 +297,7 @@ class MatchScores:
         self._longest = longest(self._lists)
         n = len(candidates.precursors)
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * self._longest + 1)))  # `start` has 32 bits
-        self._looked = 0.0  # number of candidate masses looked up with bit vectors
+        self._n_lookups = 0.0  # number of candidate masses looked up with bit vectors
         self._index: _Index | None = None
         self._is_fine = False  # masses have so high a resolution that no index is built
         self._rows = self._rows_below = MassRows.from_bits(np.zeros(1, np.uint64))
@@ -333,10 +333,10 @@ class MatchScores:
         lists, counted = self._lists, counting(queries)
         windows = candidate_ranges(lists, counted, window)
         candidate[first:last], score[first:last] = -1, 0
-        looks = (lists.offsets[windows[:, 1]] - lists.offsets[windows[:, 0]]).astype(np.float64)[first:last]
+        lookups = (lists.offsets[windows[:, 1]] - lists.offsets[windows[:, 0]]).astype(np.float64)[first:last]
         if self._index is None and not self._is_fine:
-            self._looked += float(looks.sum())
-            if self._looked > self.looks_of_placed * len(lists.masses):
+            self._n_lookups += float(lookups.sum())
+            if self._n_lookups > self.lookups_per_indexed_mass * len(lists.masses):
                 yield from self._build(first)
         index, kind = self._index, score_type(maximum_matches(counted, self._longest))
 
@@ -349,7 +349,7 @@ class MatchScores:
             counter = np.zeros(_whole_groups(index.chunk_size), kind)
             _search_by_index(index, ranges, windows, begin, counter, candidate, score, stop)
 
-        cost = looks * _PER_LOOK if index is None else self._costs(counted, windows)[first:last]
+        cost = lookups * _PER_LOOKUP if index is None else self._costs(counted, windows)[first:last]
         chunks = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_partition, per_worker=_PARTITIONS_OF_THREAD)
         for done in self._device.run(work, chunks, 0):
             yield first + done
@@ -385,7 +385,7 @@ class MatchScores:
             _score_by_index(index, ranges, first + begin, np.zeros(index.chunk_size, scores.dtype), scores, stop)
 
         every = np.tile((0, len(lists.precursors)), (len(counted.precursors), 1))
-        cost = np.full(last - first, len(lists.masses) * _PER_LOOK) if index is None else self._costs(counted, every)[first:last]
+        cost = np.full(last - first, len(lists.masses) * _PER_LOOKUP) if index is None else self._costs(counted, every)[first:last]
         chunks = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_partition, per_worker=_PARTITIONS_OF_THREAD)
         for done in self._device.run(work, chunks, 0):
             yield first + done

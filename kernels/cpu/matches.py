@@ -93,21 +93,21 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
     bin_sum, around = np.int64(0), np.int64(0)
     last_bin, last_height = np.int64(-1), np.int64(0)
     for i in range(start, high):
-        bin_here = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
-        if bin_here > b + CORRELATION_HALF_WINDOW:
+        peak_bin = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+        if peak_bin > b + CORRELATION_HALF_WINDOW:
             break
-        if bin_here < b - CORRELATION_HALF_WINDOW:
+        if peak_bin < b - CORRELATION_HALF_WINDOW:
             continue
         height = correlation_height(weight[i])
-        if bin_here == last_bin:  # a bin holds its highest peak
+        if peak_bin == last_bin:  # a bin holds its highest peak
             height, previous = max(height, last_height), last_height
         else:
             previous = np.int64(0)
-        if bin_here == b:
+        if peak_bin == b:
             bin_sum += height - previous
         else:
             around += height - previous
-        last_bin, last_height = bin_here, height
+        last_bin, last_height = peak_bin, height
     return AROUND * bin_sum - around
 
 

@@ -9,7 +9,7 @@ from proteoscope.kernels.device import Partition, StopFlag, stop_flag
 
 __all__ = ["Processor"]
 
-_LOOK_SECONDS = 0.1  # seconds between two checks for a cancel
+_CHECK_SECONDS = 0.1  # seconds between two checks for a cancel
 
 
 class Processor:
@@ -37,7 +37,7 @@ class Processor:
             futures = [pool.submit(work, partition.first, partition.last, stop) for partition in ordered]
             try:
                 for number, (partition, future) in enumerate(zip(ordered, futures, strict=True)):
-                    while not wait([future], timeout=_LOOK_SECONDS).done:
+                    while not wait([future], timeout=_CHECK_SECONDS).done:
                         yield done
                     future.result()
                     done = partition.last

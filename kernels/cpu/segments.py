@@ -29,7 +29,7 @@ __all__ = [
     "make_segments",
     "precursor_windows",
     "score_tables",
-    "why_unsupported",
+    "unsupported_reason",
 ]
 
 HEAVIEST_END = 100.0
@@ -40,7 +40,9 @@ _MAXIMUM_MATCHES = 255  # maximum number of matches from one end that a counter 
 _MAXIMUM_DOT = (1 << 16) - 1  # maximum weight sum that a counter can store
 
 
-def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> str:
+def unsupported_reason(
+    spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings
+) -> str:
     """Return the reason why a search cannot use a fragment index; '' if it can."""
     if SCORE_KINDS[settings.score].in_index is None:
         return "the score is not a sum over matching ions"

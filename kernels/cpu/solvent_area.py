@@ -65,7 +65,7 @@ def solvent_areas(position, radius, offsets, points, probe, first_group, last_gr
         for k in range(last - first):
             atom = first + k
             reach = radius[atom] + probe
-            n_near, looked_at = 0, 0
+            n_near, n_compared = 0, 0
             is_inside = False
             for step in range(9):
                 # The three neighbouring cells along z have consecutive numbers.
@@ -74,8 +74,8 @@ def solvent_areas(position, radius, offsets, points, probe, first_group, last_gr
                 while index < len(order) and sorted_cells[index] <= middle + 1 and not is_inside:
                     other = first + order[index]
                     index += 1
-                    looked_at += 1
-                    if looked_at > _MAXIMUM_LOOKED_AT:
+                    n_compared += 1
+                    if n_compared > _MAXIMUM_LOOKED_AT:
                         is_inside = True
                     if other == atom:
                         continue

@@ -44,7 +44,7 @@ from proteoscope.kernels.device import StopFlag, equal_partitions
 __all__ = ["VectorClustering"]
 
 LANES = REGISTER_BYTES // 4  # vectors of a tile
-_CLEARLY = 1.0 - 1e-9
+_ROUNDING_MARGIN = 1.0 - 1e-9
 _PRODUCTS_OF_PARTITION = 300_000_000  # about a tenth of a second
 _PARTITIONS_OF_THREAD, _PARTITIONS_OF_BATCH = 4, 5  # per thread: minimum in a pass, maximum in a batch of islands
 _OPERATIONS_OF_CELL = 20  # operations per matrix cell, in addition to the products of elements
@@ -118,7 +118,7 @@ def _roots(parents):
 def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, neighbours, stop):
     """Count the similar pairs in the windows of the vectors `first:last`; each pair is counted for both of its vectors in `neighbours`."""
     offsets, bins, weights = vectors
-    rough = least * least * _CLEARLY
+    rough = least * least * _ROUNDING_MARGIN
     for begin in range(first, last, LANES):
         end = min(last, begin + LANES)
         if stop[0]:
@@ -172,7 +172,7 @@ def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is
     """
     offsets, bins, weights = vectors
     parents, highest, nearest_core = joined
-    rough = least * least * _CLEARLY
+    rough = least * least * _ROUNDING_MARGIN
     for begin in range(first, last, LANES):
         end = min(last, begin + LANES)
         if stop[0]:

@@ -425,10 +425,10 @@ class AlignmentSearch:
 class _Slot:
     """Device and pinned memory of a batch."""
 
-    def __init__(self, gpu: Gpu, n_residues: int, n: int, brings_residues: bool, brings_order: bool) -> None:
+    def __init__(self, gpu: Gpu, n_residues: int, n: int, with_residues: bool, with_order: bool) -> None:
         self._gpu = gpu
-        sizes = {"residues": n_residues, "offsets": 8 * (n + 1)} if brings_residues else {}
-        sizes |= {"order": 4 * n} if brings_order else {}
+        sizes = {"residues": n_residues, "offsets": 8 * (n + 1)} if with_residues else {}
+        sizes |= {"order": 4 * n} if with_order else {}
         self._buffers = {name: gpu.buffer(size) for name, size in sizes.items()}
         self._pinned = {name: gpu.pinned(size) for name, size in sizes.items()}
 

@@ -49,7 +49,7 @@ from proteoscope.kernels.cuda.gapsmis_plan import (
     shapes,
 )
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
-from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import (
     LOCAL,
@@ -212,7 +212,7 @@ class ReadSearch:
         if not score_bits(rules, self._longest):
             raise ValueError("scores could exceed 32 bits")
         self._properties = Properties(gpu.multiprocessors(), gpu.compute_capability(), gpu.maximum_shared_bytes(), gpu.rates)
-        self._cells_of_launch = between_looks(CELLS_OF_LAUNCH, gpu.rates.maxima, USUAL_RATES.maxima)
+        self._cells_of_launch = items_between_checks(CELLS_OF_LAUNCH, gpu.rates.maxima, USUAL_RATES.maxima)
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
         self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
         columns: dict[str, NDArray[Any]] = {

@@ -48,7 +48,7 @@ from proteoscope.kernels.clustering_layouts import (
 )
 from proteoscope.kernels.counts import OperationCounts
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
-from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
 from proteoscope.kernels.device import DeviceMemoryError
 
 __all__ = ["PointMeans", "VectorMeans"]
@@ -388,7 +388,7 @@ class PointMeans:
     ) -> Generator[None, None, None]:
         """Launch the labelling of the points `first:last` of a group; yields between launches."""
         of_block = _THREADS * _points_of_thread(self._d) if self._d <= _MAXIMUM_DIMENSIONS else _SIDE
-        of_run = between_looks(_OPERATIONS_OF_RUN, self._gpu.rates.multiply_adds, USUAL_RATES.multiply_adds)
+        of_run = items_between_checks(_OPERATIONS_OF_RUN, self._gpu.rates.multiply_adds, USUAL_RATES.multiply_adds)
         most = max(1, of_run // (centers.k * self._d * of_block)) * of_block
         for begin in range(first, last, most):
             if begin > first:

@@ -135,7 +135,7 @@ class MatchScores:
         Fraction of the free memory that the rows of a group may use.
     queries_of_batch
         Number of queries whose best candidates are on the device at the same time.
-    passes_of_look
+    passes_between_checks
         Number of (query, chunk) pairs between two checks for cancellation.
     """
 
@@ -144,7 +144,7 @@ class MatchScores:
     share_for_bits = 0.05
     share_of_free_memory = 0.6
     queries_of_batch = 1 << 14
-    passes_of_look = 1 << 20
+    passes_between_checks = 1 << 20
 
     def __init__(self, device: Gpu, candidates: MassLists) -> None:
         check_candidates(candidates)
@@ -290,7 +290,7 @@ class MatchScores:
                 arguments = self._index(group), struct_of_queries, struct(self._gpu, _PASS, members)
                 self._launch(kernel, batch.n, arguments, self._shared_bytes)
                 since += batch.n
-                if since >= self.passes_of_look:
+                if since >= self.passes_between_checks:
                     self._gpu.wait(self._stream)
                     since = 0
                     yield reported

@@ -17,7 +17,7 @@ from proteoscope.kernels.device import DeviceError
 
 __all__ = ["compile_usual_forms", "usual_forms"]
 
-_LOOK_SECONDS = 0.1
+_CHECK_SECONDS = 0.1
 
 
 def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
@@ -44,7 +44,7 @@ def compile_usual_forms(gpu: CudaGpu, threads: int, advance: Callable[[int], Non
         waiting = {pool.submit(gpu.compile, file, macros): file for file, macros in usual_forms()}
         try:
             while waiting:
-                done, _ = wait(waiting, _LOOK_SECONDS, FIRST_COMPLETED)
+                done, _ = wait(waiting, _CHECK_SECONDS, FIRST_COMPLETED)
                 for future in done:
                     file, error = waiting.pop(future), future.exception()
                     if isinstance(error, DeviceError):

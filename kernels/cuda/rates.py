@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["USUAL_RATES", "GpuRates", "between_looks"]
+__all__ = ["USUAL_RATES", "GpuRates", "items_between_checks"]
 
 
 class GpuRates(NamedTuple):
@@ -35,6 +35,6 @@ USUAL_RATES = GpuRates(1.615e13, 3.081e13, 7.556e12, 3.187e12, 1.317e-5)
 """Speeds of an H200, to which the constants of plans were fitted; assumed for GPUs that were not measured."""
 
 
-def between_looks(n: float, rate: float, usual: float) -> int:
+def items_between_checks(n: float, rate: float, usual: float) -> int:
     """Return the number of operations between two checks for cancellation, 1 to `n`: as many as take the time of `n` on the usual GPU."""
     return max(1, int(n * min(1.0, rate / usual)))

@@ -29,7 +29,7 @@ from proteoscope.kernels import counts
 from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG
 from proteoscope.kernels.cuda.gathering import gather_peaks, lightest_weights
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
-from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.layouts import (
     HitArrays,
@@ -538,7 +538,7 @@ class SpectrumSearch:
     def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
         """Return the end of the batch from `start` on: within the bytes and candidates of a batch, but at least one query or tile."""
         usual = self.dense_candidates_of_batch if dense else self.candidates_of_batch
-        candidates = between_looks(usual, self._gpu.rates.lookups, USUAL_RATES.lookups)
+        candidates = items_between_checks(usual, self._gpu.rates.lookups, USUAL_RATES.lookups)
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
         by_cost = np.searchsorted(total_cost, total_cost[start] + candidates, side="right") - 1
         stop = min(int(min(by_bytes, by_cost)), run_end)

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
-from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
 from proteoscope.kernels.device import DeviceMemoryError, equal_partitions
 from proteoscope.kernels.structure_layouts import CODES, PADDING, Rewards, StructureArrays
 
@@ -190,7 +190,7 @@ class StructureSearch:
                 for name in ("scores", "element_scores"):
                     self._gpu.upload(workspace[name], none, self._stream)
                 cells = self._lengths[begin:end] * max(1, len(query.state))
-                most = between_looks(_CELLS_OF_RUN, self._gpu.rates.maxima, USUAL_RATES.maxima)
+                most = items_between_checks(_CELLS_OF_RUN, self._gpu.rates.maxima, USUAL_RATES.maxima)
                 runs = sorted(equal_partitions(cells, 1, maximum_cost=most, per_worker=1), key=lambda run: run.first)
                 for run in runs:
                     here, there = begin - batch.first + run.first, begin - batch.first + run.last

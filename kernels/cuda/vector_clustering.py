@@ -44,7 +44,7 @@ from proteoscope.kernels.clustering_layouts import (
 )
 from proteoscope.kernels.cpu.linkage_rounds import LinkageRounds
 from proteoscope.kernels.cuda.modules import Gpu, sent, struct
-from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError, equal_partitions
 
 __all__ = ["VectorClustering"]
@@ -245,7 +245,7 @@ class VectorClustering:
             begin = end
 
     def _pairs_of_run(self) -> int:
-        return between_looks(self.pairs_of_run, self._gpu.rates.lookups, USUAL_RATES.lookups)
+        return items_between_checks(self.pairs_of_run, self._gpu.rates.lookups, USUAL_RATES.lookups)
 
     def _budget(self) -> float:
         return self._gpu.free_bytes() * self.share_of_free_memory

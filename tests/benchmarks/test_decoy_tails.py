@@ -35,7 +35,7 @@ def test_benchmark_and_program_accept_equal_numbers_of_replicates(n_true: int) -
         used = np.isfinite(lists.score[row])
         score, is_decoy, peptide = lists.score[row][used], lists.is_decoy[row][used], lists.peptide[row][used]
         group = np.zeros(len(score), np.int64)
-        actual, _ = class_rates(score, is_decoy, group, plus_one=False, decoy_ratio=1.0, peptide=peptide, leads=np.zeros(1))
+        actual, _ = class_rates(score, is_decoy, group, plus_one=False, decoy_ratio=1.0, peptide=peptide, advantages=np.zeros(1))
         assert (actual <= 0.05).sum() == in_groups[row]
         actual, _ = error_rates(score, is_decoy, settings, peptide=peptide)
         assert (actual <= 0.05).sum() == in_list[row]

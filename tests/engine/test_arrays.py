@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import batch_segments, begins_group, positions_in_groups, ranges, segment_offsets, splitmix64, true_at
+from proteoscope.engine.arrays import batch_segments, is_group_start, positions_in_groups, ranges, row_mask, segment_offsets, splitmix64
 
 
 @pytest.mark.parametrize("lengths", [[0, 0, 5, 0, 3], [0, 0], [4], [3_000_000, 0, 0, 2_000_000, 1, 0], [0, 0, 9_000_000, 0]])
@@ -19,7 +19,7 @@ def test_group_starts_and_positions_in_groups_equal_a_plain_loop(n):
     rng = np.random.default_rng(n)
     columns = rng.integers(0, 2, (2, n))
     rows = list(zip(*columns.tolist(), strict=True))
-    is_first = begins_group(*columns)
+    is_first = is_group_start(*columns)
     assert is_first.tolist() == [i == 0 or rows[i] != rows[i - 1] for i in range(n)]
     expected: list[int] = []
     for starts in is_first.tolist():
@@ -41,5 +41,5 @@ def test_splitmix64_equals_the_published_generator():
 
 
 def test_true_at_is_true_only_at_the_given_rows():
-    assert true_at(5, np.array([3, 0, 3])).tolist() == [True, False, False, True, False]
-    assert true_at(2, []).tolist() == [False, False]
+    assert row_mask(5, np.array([3, 0, 3])).tolist() == [True, False, False, True, False]
+    assert row_mask(2, []).tolist() == [False, False]

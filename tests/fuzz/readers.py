@@ -343,7 +343,7 @@ def _read_structure(path: Path, chance: random.Random) -> int:
     structure = read_structure(path, minimum_plddt=chance.choice((0.0, 50.0)))
     chains = structure.chains
     if not len(chains):
-        raise structure.why_empty()
+        raise structure.empty_error()
     assert all(len(getattr(chains, name)) == chains.offsets[-1] for name in RESIDUE_COLUMNS)
     assert (chains.lengths >= FEWEST_RESIDUES).all()
     assert np.isfinite(chains.position).all()

@@ -28,7 +28,7 @@ def test_gpu_match_score_best_candidates_equal_cpu(device, rows, longest, top):
     queries = random_lists(rng, 200, most=3000, longest=600, in_order=False, beyond=2)
     for window in ((-500, 500), (0, 0), (-5000, 5000)):
         expected = searched_on(Processor(8), candidates, queries, window, top)
-        for options in ({}, {"candidates_of_chunk": 1000, "passes_of_look": 300, "queries_of_batch": 64}):
+        for options in ({}, {"candidates_of_chunk": 1000, "passes_between_checks": 300, "queries_of_batch": 64}):
             assert searched_on(device, candidates, queries, window, top, tuned(MatchScores, **rows, **options)) == expected
     actual = scored_on(device, candidates, queries, np.uint16, tuned(MatchScores, **rows))
     np.testing.assert_array_equal(actual, scored_on(Processor(8), candidates, queries, np.uint16))

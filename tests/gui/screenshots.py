@@ -517,7 +517,7 @@ class Photographer:
         window.resize(800, 620)
         self.take("72-explanations-narrow")
         window.resize(1280, 860)
-        window.go_on("explain", "identify-0001")
+        window.show_follow_up_search("explain", "identify-0001")
         self.wait(window.form.run_button.isEnabled)
         self.take("73-explain-form")
         window.form.file_lists["project"].give_project(SAMPLES)
@@ -713,7 +713,7 @@ class Photographer:
         results.follow_ups["identify"].trigger()
         self.wait(window.form.run_button.isEnabled)
         self.take("79-modified-again")
-        window.go_on("modified", "modified-0001")
+        window.show_follow_up_search("modified", "modified-0001")
         self.take("79-modified-from-project")
 
     def comparison(self) -> None:

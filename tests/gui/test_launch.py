@@ -62,7 +62,7 @@ def test_window_limits_retained_memory_before_threads_start(monkeypatch: pytest.
         return "there is none"
 
     monkeypatch.setattr(libraries, "limit_retained_memory", lambda: done.append("bounded"))
-    monkeypatch.setattr(launch, "why_no_window", no_window)
+    monkeypatch.setattr(launch, "no_window_reason", no_window)
     assert launch.main([]) == 2 and done == ["bounded", "looked for a display"]
 
 
@@ -120,7 +120,7 @@ def test_missing_qt_libraries_are_reported_with_the_remedy(missing: str, monkeyp
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.delitem(sys.modules, "PySide6.QtWidgets", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Broken, *sys.meta_path])
-    reason = launch.why_no_window()
+    reason = launch.no_window_reason()
     assert missing in reason and "apt install" in reason
 
 

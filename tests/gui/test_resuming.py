@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.resumption import NO_CHECKPOINT
-from proteoscope.gui.project_pane import CAN_BE_RESUMED
+from proteoscope.gui.project_pane import RESUMABLE_TEXT
 from proteoscope.gui.window import MainWindow
 from tests.gui.test_window import click
 from tests.stopped_runs import keep_at_once, stop_a_search, tables
@@ -52,7 +52,7 @@ def test_results_page_names_a_selected_run_without_results(window: MainWindow, p
 
 def test_resume_button_resumes_a_stopped_run(shown: MainWindow, project: Path, stopped: str, qtbot: QtBot) -> None:
     pane = shown.project_pane
-    assert [text.partition(", align")[1:] for text in listed_texts(shown)] == [(", align", f"-0001, {CAN_BE_RESUMED}, stopped by the user")]
+    assert [text.partition(", align")[1:] for text in listed_texts(shown)] == [(", align", f"-0001, {RESUMABLE_TEXT}, stopped by the user")]
     assert pane.resume_button.isVisible() and pane.resume_action.isEnabled()
     assert "can be resumed" in shown.message_bar.label.text()
     with qtbot.waitSignal(shown.bridge.finished) as finished:

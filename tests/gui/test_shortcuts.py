@@ -14,7 +14,7 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractButton, QApplication, QMainWindow, QStackedWidget, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from proteoscope.gui.actions import WORKS_IN
+from proteoscope.gui.actions import SHORTCUT_CONTEXT
 from proteoscope.gui.help import shortcuts
 from proteoscope.gui.help.shortcuts import shortcuts_of
 from proteoscope.gui.plots.figure_view import FigureView
@@ -117,7 +117,7 @@ def test_listed_shortcuts_of_the_window_work_on_every_page(window: MainWindow, h
     assert {entry.where for entry in listed if entry.keys in ("Ctrl+R", "Ctrl+L", "Ctrl+S")} == {"Form"}
     assert {entry.where for entry in listed if entry.keys == "Ctrl+Shift+E"} == {"Results"}
     of_window = [action for action in window.findChildren(QAction) if action.shortcuts() and action.parent() in (window, window.undo_stack)]
-    of_window = [action for action in of_window if not action.property(WORKS_IN)]
+    of_window = [action for action in of_window if not action.property(SHORTCUT_CONTEXT)]
     assert {keys.toString() for action in of_window for keys in action.shortcuts()} == everywhere
     window.show_form()
     pages = (window.start_page, window.form)

@@ -117,8 +117,8 @@ def refuse(*args, dir=None, **kwargs):
     raise PermissionError(13, "read-only")
 tempfile.TemporaryFile = refuse
 import proteoscope.kernels.cpu
-from proteoscope.kernels.cpu.caching import why_not_cached
-print(os.environ.get("NUMBA_CACHE_DIR", ""), why_not_cached(), sep="|")
+from proteoscope.kernels.cpu.caching import uncached_reason
+print(os.environ.get("NUMBA_CACHE_DIR", ""), uncached_reason(), sep="|")
 """
 
 
@@ -174,7 +174,7 @@ def test_full_disk_prevents_kernel_caching_and_is_reported(tmp_path):
     ):
         pytest.skip("a small disk can only be mounted by root")
     try:
-        script = USE + "from proteoscope.kernels.cpu.caching import why_not_cached; print(use(), why_not_cached())"
+        script = USE + "from proteoscope.kernels.cpu.caching import uncached_reason; print(use(), uncached_reason())"
         (line,) = output_of(script, tmp_path, NUMBA_CACHE_DIR=str(folder))
         assert line.startswith("0 ") and str(folder) in line
         assert [path for path in folder.rglob("*") if path.is_file()] == []

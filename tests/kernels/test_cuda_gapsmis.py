@@ -25,7 +25,7 @@ from proteoscope.kernels.cuda.gapsmis_plan import (
     seconds,
     shapes,
 )
-from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments, sequences
@@ -277,5 +277,5 @@ def test_cuda_read_alignment_checks_for_cancel_after_fewer_pairs_on_slow_gpus():
     assert len(many) > 2 * len(ends)
     for left, right in zip(actual, same, strict=True):
         np.testing.assert_array_equal(left, right)
-    assert between_looks(1e11, 2.0, 1.0) == 1e11, "a faster one takes no more than was tried"
-    assert between_looks(10, 1e-9, 1.0) == 1
+    assert items_between_checks(1e11, 2.0, 1.0) == 1e11, "a faster one takes no more than was tried"
+    assert items_between_checks(10, 1e-9, 1.0) == 1

@@ -170,7 +170,7 @@ def clustering(gpu, labels=None):
 def match_scores(gpu, memory_bytes=20_000):
     random = np.random.default_rng(4)
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
-    kind, its_gpu = limited(MatchScores, gpu, {"candidates_of_chunk": 32, "passes_of_look": 9, "memory_bytes": memory_bytes})
+    kind, its_gpu = limited(MatchScores, gpu, {"candidates_of_chunk": 32, "passes_between_checks": 9, "memory_bytes": memory_bytes})
     actual = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
     return kind(its_gpu, candidates).search(queries, (-300, 300), 4, *actual)
 

@@ -55,7 +55,7 @@ def hits_before_exact_scores(
 ) -> tuple[HitArrays, BestArrays]:
     """Search by an index in mass ranges that end at `cuts`, with partitions of the queries that end at `parts`; before the exact scores."""
     spectra, queries, peptides, modifications, settings_ = inputs
-    assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
+    assert segment_kernels.unsupported_reason(spectra, peptides, modifications, settings_) == ""
     n, code = len(queries.mass), form_kernels.peptidoform_code(peptides, modifications)
     tables, best = segment_kernels.score_tables(spectra, settings_), segment_kernels.empty_best(n, n_hits + 3)
     hits = empty_hits(n, n_hits=n_hits, slots=slots, width=WIDTH[settings_.score])
@@ -380,7 +380,7 @@ def test_fragment_index_hits_of_equal_score_have_the_same_order_as_scoring() -> 
 
 def test_fragment_index_reports_unsupported_settings() -> None:
     spectra, _, peptides, modifications, settings_ = random_search(58, SDP, n_peptides=50)
-    assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
+    assert segment_kernels.unsupported_reason(spectra, peptides, modifications, settings_) == ""
     heavy = spectra._replace(mz=spectra.mz + 6000.0)
     long = peptides._replace(mass=peptides.mass + 9000.0)
     cases: list[tuple[str, SpectrumArrays, PeptideArrays, ModificationArrays, ScoringSettings]] = [
@@ -394,4 +394,4 @@ def test_fragment_index_reports_unsupported_settings() -> None:
         ("below", spectra._replace(mz=spectra.mz - spectra.mz.min() + 0.5), peptides, modifications, settings_),
     ]
     for reason, *held in cases:
-        assert reason in segment_kernels.why_unsupported(held[0], held[1], held[2], held[3]), reason  # type: ignore[arg-type]
+        assert reason in segment_kernels.unsupported_reason(held[0], held[1], held[2], held[3]), reason  # type: ignore[arg-type]

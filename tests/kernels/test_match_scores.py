@@ -20,8 +20,8 @@ from tests.shim.mass_inputs import lists_of, plain_best, plain_score, plain_scor
 from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import limited, tuned
 
-ALWAYS = {"looks_of_placed": -1.0}
-INDEX, VECTOR, FINE = {**ALWAYS, "maximum_starts": 1e9}, {"looks_of_placed": 1e9}, {**ALWAYS, "maximum_starts": 0.0}
+ALWAYS = {"lookups_per_indexed_mass": -1.0}
+INDEX, VECTOR, FINE = {**ALWAYS, "maximum_starts": 1e9}, {"lookups_per_indexed_mass": 1e9}, {**ALWAYS, "maximum_starts": 0.0}
 SMALL = {**INDEX, "candidates_of_chunk": 7}
 FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, FINE, SMALL], ids=["index", "vector", "no index", "small chunks"])
 POSTINGS, BITS = {"share_for_bits": 2.0}, {"share_for_bits": -1.0}
@@ -177,7 +177,7 @@ def test_match_scores_stop_immediately_when_closed(options):
 @NEEDS_COMPILER
 @BOTH_ROWS
 @pytest.mark.parametrize(
-    "options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_of_look": 4}], ids=["in one chunk", "in chunks"]
+    "options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_between_checks": 4}], ids=["in one chunk", "in chunks"]
 )
 @pytest.mark.parametrize("longest", [30, 200], ids=["8 bits", "16 bits"])
 def test_gpu_match_score_best_candidates_equal_definition(rows, options, longest):
@@ -280,7 +280,7 @@ def test_gpu_match_scores_stop_when_closed(n_steps):
     rng = np.random.default_rng(10)
     candidates, queries = random_lists(rng, 100), random_lists(rng, 20, in_order=False)
     gpu, actual = ShimGpu(), (np.zeros((20, 3), np.int64), np.zeros((20, 3), np.int32))
-    kind = tuned(cuda.MatchScores, candidates_of_chunk=16, queries_of_batch=5, passes_of_look=5)
+    kind = tuned(cuda.MatchScores, candidates_of_chunk=16, queries_of_batch=5, passes_between_checks=5)
     work = kind(gpu, candidates).search(queries, (-300, 300), 3, *actual)
     for _ in range(n_steps):
         next(work)

@@ -30,7 +30,7 @@ import numpy as np
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.scoring_settings import scoring_settings
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.cpu.segments import why_unsupported
+from proteoscope.kernels.cpu.segments import unsupported_reason
 from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import SCORE_KINDS, score_kind
 from tests.kernels.test_new_score import assert_scores_equal_feature_sums, inputs_of
@@ -42,7 +42,7 @@ assert (code, kind) == (4, SCORE_KINDS[-1])
 parameters = IdentificationParameters(score="morpheus")
 assert scoring_settings(parameters, "by", 1000.0).score == code
 spectra, queries, peptides, modifications, settings = inputs = inputs_of(code)
-assert "not a sum" in why_unsupported(spectra, peptides, modifications, settings), "no fragment-ion index"
+assert "not a sum" in unsupported_reason(spectra, peptides, modifications, settings), "no fragment-ion index"
 path, *devices = sys.argv[1:]
 found = []
 for device in [{"processor": Processor(1), "gpu": ShimGpu()}[name] for name in devices]:

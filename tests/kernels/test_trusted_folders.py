@@ -11,7 +11,7 @@ import pytest
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import scratch_folder
-from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder, untrusted_folder, why_not_used
+from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder, untrusted_folder, unused_folder_reason
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="file modes and owners differ there")
@@ -56,10 +56,10 @@ def test_cache_folder_is_never_a_folder_that_others_can_change(tmp_path: Path, m
     folder = tmp_path / "cache"
     folder.mkdir()
     monkeypatch.setenv(VARIABLE, str(folder))
-    assert (cache_folder(), why_not_used()) == (folder, "")
+    assert (cache_folder(), unused_folder_reason()) == (folder, "")
     folder.chmod(0o777)
     assert cache_folder() != folder
-    assert str(folder) in why_not_used() and len(why_not_used().splitlines()) == 1
+    assert str(folder) in unused_folder_reason() and len(unused_folder_reason().splitlines()) == 1
 
 
 @pytest.mark.parametrize("variable", [VARIABLE, "NUMBA_CACHE_DIR"])

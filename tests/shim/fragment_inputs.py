@@ -51,7 +51,7 @@ class Answer(NamedTuple):
 def fragment_inputs(inputs: tuple[Any, ...]) -> FragmentInputs:
     """Prepare inputs from spectra, queries, peptides, modifications and settings."""
     spectra, queries, peptides, modifications, settings = inputs
-    assert cpu.why_unsupported(spectra, peptides, modifications, settings) == ""
+    assert cpu.unsupported_reason(spectra, peptides, modifications, settings) == ""
     tables = cpu.score_tables(spectra, settings)
     mass, code = peptidoforms.list_peptidoforms(peptides, modifications, 0.0, 1e6)
     n = len(queries.mass)

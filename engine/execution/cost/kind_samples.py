@@ -26,8 +26,8 @@ SECONDS_OF_KIND = 0.15
 _LONG = 0.045  # seconds: samples do not grow beyond this
 _AWAKE = 0.005  # seconds
 _FEWEST_SIZES = 3
-_UNDISTURBED = 0.005  # seconds: the overhead of profiling is negligible compared with these
-_MOST_OVER = 2.0  # limit of the ratio of host time to the line through all samples, and of its inverse
+_LONG_RUN_SECONDS = 0.005  # seconds: the overhead of profiling is negligible compared with these
+_MAXIMUM_HOST_RATIO = 2.0  # limit of the ratio of host time to the line through all samples, and of its inverse
 _COMPILED = 16.0  # factor over the seconds of a smaller sample above which something was compiled
 _SEED = 20181
 
@@ -112,7 +112,7 @@ def raise_clock(sample: Sample, device: Device, seconds: float = 0.0) -> None:
 def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
     """Return a run with recording and, unless it is long, a run without (the second is faster, since memory is already allocated)."""
     runs = [run_sample(sample, device)]
-    if not device.is_processor and runs[0].seconds <= _UNDISTURBED:
+    if not device.is_processor and runs[0].seconds <= _LONG_RUN_SECONDS:
         runs.append(run_sample(sample, device, is_noted=False))
     return runs
 
@@ -123,7 +123,7 @@ def minimum_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
     Only runs without recording are used, or runs that are so long that recording makes no difference.
     """
     noted = [run for run in runs if run.is_noted]
-    plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _UNDISTURBED] or noted
+    plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _LONG_RUN_SECONDS] or noted
     seconds = min(run.seconds for run in plain)
     if is_processor:
         return Run(seconds, seconds, 0.0)
@@ -181,7 +181,7 @@ class KindSamples:
         raise_clock(sample, self._device, first.seconds)
         if last and first.seconds < _COMPILED * last:
             runs.append(first)
-        if not runs or first.seconds <= _UNDISTURBED:  # kernels for this size may have been compiled, or recording took time
+        if not runs or first.seconds <= _LONG_RUN_SECONDS:  # kernels for this size may have been compiled, or recording took time
             runs += runs_in_turn(sample, self._device)
         return min(run.seconds for run in runs)
 
@@ -210,7 +210,7 @@ class KindSamples:
         took = [max(run.host, 1e-6) for run in runs]
         host = fitted(rows, took)
         line = [max(1e-7, sum(value * coefficient for value, coefficient in zip(row, host, strict=True))) for row in rows]
-        over = [min(_MOST_OVER, max(1.0 / _MOST_OVER, seconds / fit)) for seconds, fit in zip(took, line, strict=True)]
+        over = [min(_MAXIMUM_HOST_RATIO, max(1.0 / _MAXIMUM_HOST_RATIO, seconds / fit)) for seconds, fit in zip(took, line, strict=True)]
         moved_curve, transfer = _curve(moved, [run.transfer for run in runs])
         return KindCosts(
             operations=operations,

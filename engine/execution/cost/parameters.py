@@ -52,7 +52,7 @@ class TransferCosts(_Measured):
     seconds_out: tuple[PositiveFloat, ...] = Field(default=(), max_length=32)
 
     @model_validator(mode="after")
-    def _is_a_curve(self) -> TransferCosts:
+    def _check_curve(self) -> TransferCosts:
         if not len(self.sizes) == len(self.seconds_in) == len(self.seconds_out) or any(
             after <= before for before, after in pairwise(self.sizes)
         ):
@@ -111,7 +111,7 @@ class KindCosts(_Measured):
     host_over_line: tuple[PositiveFloat, ...] = Field(default=(), max_length=64)
 
     @model_validator(mode="after")
-    def _is_a_curve(self) -> KindCosts:
+    def _check_curve(self) -> KindCosts:
         for x, y in ((self.operations, self.kernel), (self.moved, self.transfer)):
             if len(x) != len(y) or any(after <= before for before, after in pairwise(x)):
                 raise ValueError("sizes must ascend, with one number of seconds for each")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets, true_at
+from proteoscope.engine.arrays import row_mask, segment_offsets
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.modification_naming import Namer
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
@@ -238,7 +238,7 @@ class LibraryCollector:
         intensity: NDArray[np.float32],
     ) -> None:
         if len(accepted) < len(left):
-            is_accepted = true_at(len(left), accepted)
+            is_accepted = row_mask(len(left), accepted)
             mz, intensity = mz[is_accepted[owner]], intensity[is_accepted[owner]]
         self._mz.append(mz)
         self._intensity.append(intensity)
@@ -438,7 +438,7 @@ def _clean_peaks(
     """Return m/z, intensity and entry of positive peaks, sorted by entry and m/z, and True for each entry with invalid values."""
     owner = np.repeat(np.arange(len(counts)), counts)
     is_wrong = ~((mz >= 0) & (mz <= MAXIMUM_MZ) & (intensity <= MAXIMUM_INTENSITY) & (intensity >= -MAXIMUM_INTENSITY))
-    is_out_of_bounds = true_at(len(counts), owner[is_wrong])
+    is_out_of_bounds = row_mask(len(counts), owner[is_wrong])
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         small = intensity.astype(np.float32)
     is_positive = (mz > MINIMUM_MZ) & (small > 0) & ~is_wrong

@@ -16,7 +16,7 @@ from proteoscope.engine.formats.numbers import MISSING
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["MgfLibrary", "names_its_spectra", "read_mgf"]
+__all__ = ["MgfLibrary", "has_molecule_names", "read_mgf"]
 
 _KEYS_OF_NAMES = ("NAME", "COMPOUND_NAME", "TITLE", "SPECTRUMID")
 _LINES = re.compile(rb"[^\r\n]+")
@@ -29,7 +29,7 @@ _NAMED = re.compile(
 )
 
 
-def names_its_spectra(beginning: bytes) -> bool:
+def has_molecule_names(beginning: bytes) -> bool:
     """Return True if the beginning of an MGF file names the molecules of its spectra, as in a library."""
     return _NAMED.search(beginning) is not None
 

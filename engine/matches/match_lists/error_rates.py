@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import begins_group, positions_in_groups
+from proteoscope.engine.arrays import is_group_start, positions_in_groups
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.matches.engine_scores import ENGINE_SCORES
@@ -175,7 +175,7 @@ def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: F
     value = np.where(np.isnan(score), -np.inf, score)
     order = np.lexsort((np.arange(len(score)), -value, np.where(given > 0, given, 1), spectrum))
     rank = np.empty(len(order), np.int64)
-    rank[order] = positions_in_groups(begins_group(spectrum[order])) + 1
+    rank[order] = positions_in_groups(is_group_start(spectrum[order])) + 1
     return np.minimum(rank, _MAXIMUM_RANK)
 
 

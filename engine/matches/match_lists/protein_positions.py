@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import ProteinRow, begins_group, ranges, row_range, segment_offsets
+from proteoscope.engine.arrays import ProteinRow, is_group_start, ranges, row_range, segment_offsets
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
@@ -159,7 +159,7 @@ def _found_anywhere(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the first position of each peptide in each database protein: peptide index, protein row and start."""
     peptide, protein, start = find_occurrences(peptides, residues, bounds, progress)
-    is_first = begins_group(peptide, protein)
+    is_first = is_group_start(peptide, protein)
     return peptide[is_first], protein[is_first], start[is_first]
 
 

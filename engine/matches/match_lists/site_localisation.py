@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import segment_offsets, take_segments, true_at
+from proteoscope.engine.arrays import row_mask, segment_offsets, take_segments
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -191,7 +191,7 @@ def _scored(
     np.add.at(carried, (owner[moves], number[moves]), 1)
     states = np.prod(carried + 1.0, axis=1)
     _, first, count = np.unique(np.stack((owner[moves], sites[moves])), axis=1, return_index=True, return_counts=True)
-    is_doubled = true_at(len(order), owner[moves][first[count > 1]])  # a site has one modification that may move
+    is_doubled = row_mask(len(order), owner[moves][first[count > 1]])  # a site has one modification that may move
     is_possible = has_place & (length <= LONGEST_PEPTIDE) & (states <= LARGEST_STATE) & ~is_doubled
     rank, zeros = ranked.rank[order], np.zeros(len(order))
     if n_left := int(np.count_nonzero(~is_possible & (states > 1) & (rank == 1) & ~ranked.is_decoy[order])):

@@ -188,8 +188,8 @@ class _Psm(NamedTuple):
     rank: int
     sequence: str
     proteins: Sequence[str]
-    befores: Sequence[str]
-    afters: Sequence[str]
+    residues_before: Sequence[str]
+    residues_after: Sequence[str]
     matched_ions: int
     total_ions: int
     missed_cleavages: int
@@ -260,7 +260,7 @@ def _query_head(psm: _Psm, stem: str, index: int) -> str:
 
 def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
     """Yield the lines of a PSM up to its scores."""
-    before, after = psm.befores[0] or _UNKNOWN, psm.afters[0] or _UNKNOWN
+    before, after = psm.residues_before[0] or _UNKNOWN, psm.residues_after[0] or _UNKNOWN
     termini = None if enzyme is None else _n_enzymatic_termini(psm.sequence, before, after, enzyme)
     described = (
         f'hit_rank="{psm.rank}" peptide="{psm.sequence}" peptide_prev_aa="{before}" peptide_next_aa="{after}" '
@@ -270,7 +270,7 @@ def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
         f'num_missed_cleavages="{psm.missed_cleavages}" is_rejected="0"'
     )
     yield f"<search_hit {described}>\n"
-    for protein, one_before, one_after in zip(psm.proteins[1:], psm.befores[1:], psm.afters[1:], strict=True):
+    for protein, one_before, one_after in zip(psm.proteins[1:], psm.residues_before[1:], psm.residues_after[1:], strict=True):
         described = attributes(protein=protein, peptide_prev_aa=one_before or _UNKNOWN, peptide_next_aa=one_after or _UNKNOWN)
         yield f"<alternative_protein{described}/>\n"
     if psm.positions:

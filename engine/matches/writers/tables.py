@@ -25,7 +25,7 @@ from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.arrow import text_bytes
 from proteoscope.engine.results.columns import MARK_COLUMNS, Column
 from proteoscope.engine.results.marks import with_marks
-from proteoscope.engine.results.queries import create_view, is_out_of_memory, shut_off
+from proteoscope.engine.results.queries import create_view, is_out_of_memory, restrict_to_files
 from proteoscope.engine.results.reader import TableFile, row_count
 from proteoscope.engine.results.separated import DIGITS, report_accepted, write_separated
 
@@ -197,7 +197,7 @@ def database(
                         create_view(connection, checked)
                 else:
                     connection.register(name, _in_chunks(source))
-            shut_off(connection, files)
+            restrict_to_files(connection, files)
             yield connection
         except (duckdb.Error, _QueryError) as error:
             if progress is not None and progress.is_cancelled:

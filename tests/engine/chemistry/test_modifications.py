@@ -17,8 +17,8 @@ from proteoscope.engine.chemistry.modifications import (
     POSITIONS,
     parse_modification,
     parse_site,
-    replacing_fixed,
     unimod,
+    with_replaced_masses,
 )
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
@@ -254,7 +254,7 @@ CAM, TMT = 57.021464, 229.162932
 )
 def test_variable_modification_replaces_fixed_modification_at_same_site(text, replaced):
     """Check a heavy lysine, which stays heavy, and a ubiquitin remnant, whose free amine carries the label."""
-    result = replacing_fixed([parse_modification(text)], [parse_modification(fixed) for fixed in FIXED])
+    result = with_replaced_masses([parse_modification(text)], [parse_modification(fixed) for fixed in FIXED])
     assert [(str(modification), pytest.approx(modification.replaced_mass, abs=1e-6)) for modification in result] == replaced
     assert all(modification.added_mass == modification.mass - modification.replaced_mass for modification in result)
     assert all(parse_modification(str(modification)) == dataclasses.replace(modification, replaced_mass=0.0) for modification in result)

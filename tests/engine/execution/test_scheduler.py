@@ -266,33 +266,34 @@ def test_scheduler_starts_workers_with_their_items_of_the_last_round() -> None:
         return [record.worker(f"cuda:{number}", step=2, seconds=5e-4) for number in range(3)]
 
     _, first = record.run(workers())
-    assert sum(last - begin for runs in first.homes.values() for begin, last in runs) == N
+    assert sum(last - begin for runs in first.previous_items.values() for begin, last in runs) == N
     again = Recorder()
     all_begin = threading.Barrier(3)
     _, second = again.run(
-        [again.worker(f"cuda:{number}", step=2, seconds=5e-4, begins=all_begin.wait) for number in range(3)], homes=first.homes
+        [again.worker(f"cuda:{number}", step=2, seconds=5e-4, begins=all_begin.wait) for number in range(3)],
+        previous_items=first.previous_items,
     )
     assert again.times == {1}
     # No worker ends before all have begun.
     begun = {name: (parts[0].first, parts[0].last) for name, parts in again.begun.items()}
-    assert begun == {name: runs[-1] for name, runs in first.homes.items()}
-    assert set(second.homes) == set(first.homes)
+    assert begun == {name: runs[-1] for name, runs in first.previous_items.items()}
+    assert set(second.previous_items) == set(first.previous_items)
 
 
 def test_scheduler_recomputes_items_of_a_failed_worker() -> None:
     record = Recorder()
-    homes = {"cuda:0": [(0, 300)], "cuda:1": [(300, 400)]}
+    previous_items = {"cuda:0": [(0, 300)], "cuda:1": [(300, 400)]}
     workers = [record.worker("cuda:0", fails_after=2, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
-    assert record.run(workers, homes=homes)[0] == []
+    assert record.run(workers, previous_items=previous_items)[0] == []
     assert record.times == {1}
     assert record.share()["cuda:1"] == 390
 
 
 def test_scheduler_moves_items_away_from_slow_worker() -> None:
     record = Recorder()
-    homes = {"cuda:0": [(0, 100), (150, 350)], "cuda:1": [(100, 150), (350, 400)]}
+    previous_items = {"cuda:0": [(0, 100), (150, 350)], "cuda:1": [(100, 150), (350, 400)]}
     workers = [record.worker("cuda:0", step=2, seconds=2e-3), record.worker("cuda:1", step=2, seconds=1e-4)]
-    assert record.run(workers, homes=homes)[0] == []
+    assert record.run(workers, previous_items=previous_items)[0] == []
     assert record.times == {1}
     assert record.share()["cuda:1"] > 150
 

@@ -16,7 +16,7 @@ from proteoscope.engine.formats.spectra_content import (
     spectra_content,
 )
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.preset_advice import advise, warn_of_misfits
+from proteoscope.engine.matches.preset_advice import advise, warn_of_unsuitable_settings
 from proteoscope.engine.searches import search_of_kind
 
 
@@ -167,7 +167,7 @@ def test_spectra_content_detects_labels_of_real_runs(shared_data: Path, name: st
     assert content is not None and content.label == label
 
 
-def test_warn_of_misfits_reports_any_unsuitable_file(tmp_path: Path, sample_data: Path) -> None:
+def test_warn_of_unsuitable_settings_inspects_every_file(tmp_path: Path, sample_data: Path) -> None:
     search, warnings = search_of_kind("identify"), list[str]()
     files = [tmp_path / f"exact{n}.mgf" for n in range(4)]
     random = np.random.default_rng(3)
@@ -180,9 +180,9 @@ def test_warn_of_misfits_reports_any_unsuitable_file(tmp_path: Path, sample_data
             lines.append(f"BEGIN IONS\nTITLE={number}\nPEPMASS=700.35\nCHARGE=2+\n{peaks}\nEND IONS\n")
         path.write_text("".join(lines))
     progress = Progress(lambda event: warnings.append(event.message))
-    warn_of_misfits("identify", files, search.parameters_of("high-resolution"), progress)
+    warn_of_unsuitable_settings("identify", files, search.parameters_of("high-resolution"), progress)
     assert warnings == []
-    warn_of_misfits("identify", [*files, sample_data / "BSA1.mzML.gz"], search.parameters_of("tmt"), progress)
+    warn_of_unsuitable_settings("identify", [*files, sample_data / "BSA1.mzML.gz"], search.parameters_of("tmt"), progress)
     assert warnings[0].startswith("exact0.mgf, exact1.mgf, exact2.mgf and 1 more file: no reporter ions and no labelled lysine were found")
     assert warnings[1].startswith("BSA1.mzML.gz: the fragments were measured in an ion trap")
     assert warnings[2].startswith("The files need different settings") and len(warnings) == 3

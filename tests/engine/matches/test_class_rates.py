@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from proteoscope.engine.matches.class_rates import class_leads, class_methods, class_rates
+from proteoscope.engine.matches.class_rates import class_advantages, class_methods, class_rates
 from proteoscope.engine.statistics.group_walk import group_walk
 from proteoscope.engine.statistics.target_decoy import DecoyTail, q_values
 from proteoscope.engine.statistics.transferred_fdr import minimum_share, transferred_rates
@@ -11,10 +11,10 @@ from proteoscope.engine.statistics.transferred_fdr import minimum_share, transfe
 NO_LEADS = np.zeros(4)
 
 
-def rates(score, is_decoy, peptide, group=None, leads=NO_LEADS, **more):
+def rates(score, is_decoy, peptide, group=None, advantages=NO_LEADS, **more):
     group = np.zeros(len(score), np.int64) if group is None else group
     more = {"plus_one": False, "decoy_ratio": 1.0, **more}
-    more |= {"peptide": np.asarray(peptide), "leads": leads}
+    more |= {"peptide": np.asarray(peptide), "advantages": advantages}
     return class_rates(np.asarray(score, float), np.asarray(is_decoy), group, **more)[0]
 
 
@@ -76,12 +76,12 @@ def test_class_leads_equal_differences_of_decoy_medians():
     random = np.random.default_rng(3)
     group, is_decoy = random.integers(0, 3, 3000), random.random(3000) < 0.5
     score = random.normal(0, 1, 3000) + np.array([0.0, 2.0, -1.0])[group]
-    leads = class_leads(score, is_decoy, group, 4)
+    advantages = class_advantages(score, is_decoy, group, 4)
     median = np.median(score[is_decoy])
-    assert leads.tolist() == pytest.approx(
+    assert advantages.tolist() == pytest.approx(
         [max(0.0, np.median(score[is_decoy & (group == number)]) - median) for number in range(3)] + [0.0]
     )
-    assert not class_leads(np.empty(0), np.empty(0, bool), np.empty(0, np.int64), 4).any()
+    assert not class_advantages(np.empty(0), np.empty(0, bool), np.empty(0, np.int64), 4).any()
 
 
 def matches_of_classes(random, *sizes):

@@ -23,7 +23,7 @@ from proteoscope.engine.matches.fragment_intensities import (
     MatchedBonds,
     learn_intensities,
     load_network,
-    why_not_predicted,
+    unpredicted_reason,
 )
 from proteoscope.engine.spectra.columns import spectrum_ion_series
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
@@ -249,7 +249,7 @@ def test_reason_for_no_predicted_intensities_is_given_in_words(
 ) -> None:
     parameters = IdentificationParameters.checked(changes)
     series = spectrum_ion_series(parameters.ion_series, Activation.UNKNOWN)
-    why = why_not_predicted(parameters, [series], [parse_modification(modification) for modification in modifications])
+    why = unpredicted_reason(parameters, [series], [parse_modification(modification) for modification in modifications])
     assert bool(why) == bool(reason)
     assert reason in why
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
 from proteoscope.engine.chemistry.enzymes import digest, enzyme
-from proteoscope.engine.chemistry.modifications import parse_modification, replacing_fixed
+from proteoscope.engine.chemistry.modifications import parse_modification, with_replaced_masses
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_proteins
 from proteoscope.engine.matches.psms import (
@@ -32,7 +32,7 @@ from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protei
 from proteoscope.kernels.cpu.matches import feature_names
 
 FIXED = tuple(parse_modification(name) for name in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)", "Amidated (C-term)"))
-VARIABLE = replacing_fixed([parse_modification(name) for name in ("Oxidation (M)", "Acetyl (Protein N-term)", "Phospho (STY)")], FIXED)
+VARIABLE = with_replaced_masses([parse_modification(name) for name in ("Oxidation (M)", "Acetyl (Protein N-term)", "Phospho (STY)")], FIXED)
 MASS = {
     "Oxidation": 15.994915,
     "Acetyl": 42.010565,

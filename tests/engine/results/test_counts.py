@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from proteoscope.engine.results.counts import Count, warning_of_nothing
+from proteoscope.engine.results.counts import Count, nothing_accepted_warning
 
 NOTHING = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
 
 
 def test_count_line_shows_1_and_5_percent_when_none_is_accepted() -> None:
     assert Count.from_acceptance(0, "PSM", "PSMs", NOTHING, 0.01).line() == "  PSMs: 0 at 1 % FDR; 103 at 5 % FDR"
-    assert warning_of_nothing(NOTHING, 0.002) == "No match is accepted: 0 at 0.2 % FDR; 103 at 5 % FDR"
+    assert nothing_accepted_warning(NOTHING, 0.002) == "No match is accepted: 0 at 0.2 % FDR; 103 at 5 % FDR"
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_count_line_shows_1_and_5_percent_when_none_is_accepted() -> None:
 def test_count_line_shows_interval_of_false_matches(changed: dict[str, float], line: str) -> None:
     interval = NOTHING | changed
     assert Count.from_acceptance(int(interval["targets"]), "PSM", "PSMs", interval, 0.01).line() == line
-    assert warning_of_nothing(interval, 0.01) == ""
+    assert nothing_accepted_warning(interval, 0.01) == ""

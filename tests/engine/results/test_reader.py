@@ -15,7 +15,7 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.results import reader
 from proteoscope.engine.results.columns import Column, Rule, Table
-from proteoscope.engine.results.queries import create_view, shut_off
+from proteoscope.engine.results.queries import create_view, restrict_to_files
 from proteoscope.engine.results.reader import TableFile, row_count
 from tests.effort import lines_run
 
@@ -160,7 +160,7 @@ def test_table_view_has_only_described_columns_and_types(tmp_path: Path):
     with TableFile(path, TABLE, n_rows_of={"others": 3}) as source:
         source.check()
         create_view(connection, source, has_rows=True)
-    shut_off(connection, [path])
+    restrict_to_files(connection, [path])
     types = dict(connection.execute("SELECT column_name, column_type FROM (DESCRIBE things)").fetchall())
     assert types == {
         "name": "VARCHAR",

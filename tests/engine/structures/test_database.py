@@ -43,7 +43,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
             read.append(path)
             try:
                 structures = read_structure(path, minimum_plddt=minimum_plddt, models=models)
-                yield number, structures if len(structures.chains) else str(structures.why_empty())
+                yield number, structures if len(structures.chains) else str(structures.empty_error())
             except InputError as error:
                 yield number, str(error)
 

@@ -102,7 +102,7 @@ def test_read_structure_reports_dna_chain(tmp_path: Path) -> None:
     rows = [("ATOM", name, "", "DA", "B", i, "", 1.0 * i, 2.0, 3.0, 1.0, 2.0) for i in range(1, 9) for name in ("P", "C1'")]
     structures = read_structure(written(tmp_path, as_pdb(rows)))
     assert len(structures.chains) == 0
-    assert "chain B is DNA or RNA" in str(structures.why_empty())
+    assert "chain B is DNA or RNA" in str(structures.empty_error())
 
 
 COMPOUNDS = """COMPND    MOL_ID: 1;
@@ -175,7 +175,7 @@ def test_read_structure_reads_plddt_and_filters_residues(tmp_path: Path) -> None
     some = read_structure(path, minimum_plddt=50.0)
     assert some.chains.author_number.tolist() == [1, 2, 3, 5, 6, 8]
     none = read_structure(path, minimum_plddt=91.5)
-    assert "has 2 residues with a pLDDT of 91.5 or more" in str(none.why_empty())
+    assert "has 2 residues with a pLDDT of 91.5 or more" in str(none.empty_error())
 
 
 def test_read_structure_reports_chains_without_plddt(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_sample_correlations_and_principal_components_equal_definitions():
     for k in range(2):
         assert np.abs(components.scores[:, k]) == pytest.approx(np.abs(centred[:, k]), abs=1e-9)
         assert components.variance_fraction[k] == pytest.approx(values[order[k]] / values.sum(), abs=1e-9)
-    assert components.n_things == len(whole.T)
+    assert components.n_items == len(whole.T)
 
 
 def test_empty_and_constant_samples_have_no_correlation():

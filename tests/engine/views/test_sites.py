@@ -15,7 +15,7 @@ from proteoscope.engine.views.figures import Corner, Scatter
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.psm_mirrors import mirrored_arrangements
-from proteoscope.engine.views.sites import SiteFilter, has_sites, link_site, site_conditions, why_no_sites, with_site
+from proteoscope.engine.views.sites import SiteFilter, has_sites, link_site, missing_sites_reason, site_conditions, with_site
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak_text, peak_text, spectrum_figure
 from tests.engine.views.result_projects import fragment_mz, project_with_results
 from tests.engine.views.site_projects import SITE_PARAMETERS, project_with_sites
@@ -216,8 +216,8 @@ def test_link_site_finds_psm_peptide_and_protein_rows_of_a_site(sites: Any) -> N
         ({"localise": "all", "variable_modifications": ["Oxidation (M)"]}, "Search again to see"),
     ],
 )
-def test_why_no_sites_names_the_parameter_that_excludes_sites(changes: dict[str, Any], text: str) -> None:
-    assert text in why_no_sites(SimpleNamespace(parameters={**SITE_PARAMETERS, **changes}))  # type: ignore[arg-type]
+def test_missing_sites_reason_names_the_parameter_that_excludes_sites(changes: dict[str, Any], text: str) -> None:
+    assert text in missing_sites_reason(SimpleNamespace(parameters={**SITE_PARAMETERS, **changes}))  # type: ignore[arg-type]
 
 
 def test_has_sites_is_false_for_runs_without_site_tables(tmp_path: Path) -> None:

@@ -305,7 +305,7 @@ def test_add_runs_dialog_can_be_closed_while_its_files_are_inspected(window: Mai
     dialog = window.findChild(AddRunsDialog)
     assert dialog is not None
     taken: list[str] = []
-    take = dialog.spectra._while_there(taken.append)
+    take = dialog.spectra._while_open(taken.append)
     take("open")
     dialog.close()
     qtbot.waitUntil(lambda: window.findChild(AddRunsDialog) is None)

@@ -141,7 +141,7 @@ def test_cluster_labels_are_shown_if_present(tmp_path: Path, qtbot: QtBot, theme
 def test_cluster_view_lists_all_spectra_if_there_are_no_clusters(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_clusters(tmp_path / "alone", sizes=(1, 1, 1)), qtbot)
     assert view.header.text == "0 clusters with 0 spectra (0.0 %), 3 unclustered"
-    assert view._why_empty(view.clusters) == "The search found no clusters." and len(view.members.model.rows) == 3
+    assert view._empty_reason(view.clusters) == "The search found no clusters." and len(view.members.model.rows) == 3
     assert view.mirror.spectra is not None and view.mirror.spectra.lower is None
     view.clear()
 

@@ -143,7 +143,7 @@ def test_structure_form_can_compare_all_chains_with_each_other(window: MainWindo
     assert isinstance(view, StructureView) and view.clusters.total == 5 and len(cells_of(view).values) == 5
     # The settings of the run can be used again.
     assert view.run is not None
-    form.begin_anew()
+    form.empty_for_new_search()
     assert not box.isChecked()
     window.run_actions.search_again(view.run)
     assert box.isChecked() and form.file_lists["queries"].is_empty

@@ -339,7 +339,7 @@ def test_hits_view_shows_the_first_hit_if_the_filter_hides_the_selected_one(shar
     view.filters.text.setText("nothing is called so")
     wait_for_typing(view, qtbot)
     assert view.alignment.plot.pair is None and view.bars.bars is None
-    assert "pass the filter" in view._why_empty(view.hits)
+    assert "pass the filter" in view._empty_reason(view.hits)
 
 
 def test_every_column_of_the_hits_table_can_be_sorted(open_hits: Opener, qtbot: QtBot) -> None:

@@ -122,7 +122,7 @@ def test_sites_page_reports_the_number_of_sites_if_the_filter_hides_all(
     page.filters.text.setText("no such site")
     qtbot.waitUntil(lambda: len(page.sites.model.rows) == 0)
     settle(view, qtbot)
-    assert f"No site of {len(rows)} passes the filter" in page._why_empty(page.sites)
+    assert f"No site of {len(rows)} passes the filter" in page._empty_reason(page.sites)
     page.filters.reset()
     qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(accepted))
 
@@ -143,7 +143,7 @@ def test_sites_page_explains_how_to_get_sites_if_a_run_has_none(view: Identifica
     project, _ = project_with_results(tmp_path / "project")
     opened(view, project, qtbot)
     page = show_page(view, qtbot)
-    assert "“Variable modifications”" in page._why_empty(page.sites) and page.psm_sites.isHidden()
+    assert "“Variable modifications”" in page._empty_reason(page.sites) and page.psm_sites.isHidden()
     assert not page.filters.isEnabled()
 
 

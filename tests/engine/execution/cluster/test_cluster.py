@@ -84,11 +84,11 @@ def test_cluster_session_computes_rounds_and_selected_items(cluster: Cluster) ->
 
 def test_workers_get_new_partitions_in_each_round(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker is not assigned the partitions of the last round again, since they may have been too large for it."""
-    homes = list[object]()
+    previous_items = list[object]()
 
     class Recorded(Scheduler):
         def __init__(self, *arguments: Any, **options: Any) -> None:
-            homes.append(options["homes"])
+            previous_items.append(options["previous_items"])
             super().__init__(*arguments, **options)
 
     monkeypatch.setattr("proteoscope.engine.execution.executor.Scheduler", Recorded)
@@ -96,7 +96,7 @@ def test_workers_get_new_partitions_in_each_round(cluster: Cluster, monkeypatch:
     with on(cluster).session(squares(X)) as session:
         for state in (1, 2):
             assert session.run(state)["found"].tolist() == (X**2 + state).tolist()
-    assert homes == [{}, {}]
+    assert previous_items == [{}, {}]
 
 
 def test_workers_open_large_columns_from_shared_files(cluster: Cluster, tmp_path: Path) -> None:
