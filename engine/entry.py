@@ -83,7 +83,7 @@ class Input:
         Title of the input in the window.
     content
         Content of the files; the window assigns dropped files to inputs by their content.
-    also
+    second_content
         Another type of content that is accepted, or None.
     metavar, help
         Placeholder and help text on the command line; if the help is empty, it lists the formats of the content.
@@ -122,7 +122,7 @@ class Input:
     wanted: str = ""
     singular: str = "file"
     hint: str = ""
-    also: FileContent | None = None
+    second_content: FileContent | None = None
     takes_nucleotides: bool = False
     instead: str = ""
     is_optional: bool = False
@@ -136,7 +136,7 @@ class Input:
     @property
     def contents(self) -> tuple[FileContent, ...]:
         """Accepted contents of the input's files."""
-        return (self.content,) if self.also is None else (self.content, self.also)
+        return (self.content,) if self.second_content is None else (self.content, self.second_content)
 
 
 SPECTRA_INPUT = Input("spectra", "Spectra", "spectra", "SPECTRA", singular="spectrum file")

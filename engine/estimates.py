@@ -258,7 +258,7 @@ def _index_key(search: Search, request: SearchRequest) -> str:
 def _check(path: Path, search_input: Input) -> None:
     if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
-    if search_input.content in _RECOGNISED and search_input.also is None and path.is_file():
+    if search_input.content in _RECOGNISED and search_input.second_content is None and path.is_file():
         with ByteSource(path) as source:
             recognise_as(source, search_input.content)
 

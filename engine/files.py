@@ -302,8 +302,8 @@ _last_sweep: tuple[Path | None, float] = (None, 0.0)
 def _sweep_if_due(folder: Path) -> None:
     """Call `remove_leftovers`, unless this was done recently for the same folder, since many files may be written into a large folder."""
     global _last_sweep
-    swept, when = _last_sweep
-    if swept != folder or time.monotonic() - when > _SECONDS_BETWEEN_SWEEPS:
+    swept, swept_at = _last_sweep
+    if swept != folder or time.monotonic() - swept_at > _SECONDS_BETWEEN_SWEEPS:
         remove_leftovers(folder)
         _last_sweep = folder, time.monotonic()
 

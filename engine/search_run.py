@@ -171,7 +171,7 @@ class SearchRun(Generic[Read]):
         Function that waits for the content of the input files and returns it.
     begin
         Function that starts a background task during the next steps, see `proteoscope.engine.jobs.background.Background.begin`.
-    look
+    lookup
         Detection of the requested device.
     threads
         Number of CPU threads.
@@ -199,7 +199,7 @@ class SearchRun(Generic[Read]):
     inputs: tuple[RunInput, ...]
     read: Callable[[], Read]
     begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]
-    look: DeviceLookup
+    lookup: DeviceLookup
     progress: RecordingProgress
     threads: int
     clock: StageClock
@@ -263,9 +263,9 @@ class SearchRun(Generic[Read]):
         if remote_workers is not None:
             progress.message(f"Scoring on {remote_workers.name}")
             return Resources(self.threads, [], False, progress, self.clock, self.checkpoint, remote_workers)
-        device = self.look.device(progress)
+        device = self.lookup.device(progress)
         used = open_gpus(device, progress, memory_bytes=memory_bytes)
-        _log_device(device if used else processor(), self.look.requested, progress, is_passed_over=not device.numbers)
+        _log_device(device if used else processor(), self.lookup.requested, progress, is_passed_over=not device.numbers)
         return Resources(self.threads, used, device.with_processor, progress, self.clock, self.checkpoint)
 
     def summary_fields(self, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -345,7 +345,7 @@ class SearchRun(Generic[Read]):
 
     def _prediction(self) -> dict[str, Any] | None:
         """Return the predicted times of this run, which are recorded next to the measured times; None if there is no prediction."""
-        device = self.look.device(self.progress)
+        device = self.lookup.device(self.progress)
         if self.spec.request.workers or (self.device and self.device != device.name):
             return None  # the devices that computed are not those of the prediction
         result = run_prediction(self.spec.kind, self.spec.request, device, self.threads)
@@ -427,7 +427,7 @@ def search_run(
     files = spec.checked_inputs()
     if request.workers:
         parse_workers(request.workers)
-    look = DeviceLookup("cpu" if request.workers else request.device, faster_device_rule(spec.kind, request, threads))
+    lookup = DeviceLookup("cpu" if request.workers else request.device, faster_device_rule(spec.kind, request, threads))
 
     def read_measured(progress: Progress) -> Read:
         with clock.stage("read"):
@@ -441,13 +441,13 @@ def search_run(
         reading = background.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         _refuse_existing(spec, inputs)
-        look.complain()
-        searching = SearchRun(spec, inputs, reading, background.begin, look, recording, threads, clock, began, compiled)
+        lookup.raise_known_error()
+        searching = SearchRun(spec, inputs, reading, background.begin, lookup, recording, threads, clock, began, compiled)
         if request.workers:
             searching.workers = stack.enter_context(_workers(request, spec.spool, recording))
         if spec.project is not None:
             searching.commit = background.begin(lambda _: program_commit())
-            chosen = request.workers or look.device(recording).name
+            chosen = request.workers or lookup.device(recording).name
             project = Project.create_or_open(spec.project)
             values = request.parameters.model_dump(mode="json")
             if request.resume:

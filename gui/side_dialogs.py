@@ -64,7 +64,7 @@ class SideDialogs(QObject):
         """Open the dialog that builds a structure database, which is then passed to the first form with a suitable input."""
         for search in self._searches():
             for input_spec in search.search.inputs:
-                if input_spec.also == "structure database":
+                if input_spec.second_content == "structure database":
                     self.prompt_for_database(search, input_spec.name)
                     return
 

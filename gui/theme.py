@@ -18,7 +18,7 @@ from proteoscope.gui.focus_frame import FocusFrame
 from proteoscope.gui.icons import refresh_icons
 
 _FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox", "QRadioButton")
-_ALSO_FRAMED = ("QPushButton", "QToolButton", "QTabBar", "QProgressBar", "QMenu")
+_FRAMED_IN_CONTRAST = ("QPushButton", "QToolButton", "QTabBar", "QProgressBar", "QMenu")
 """Widget classes that have visible frames only in high contrast, in addition to those in `_FRAMED`."""
 _FRAME_DARKER = 1.4
 
@@ -145,7 +145,7 @@ class Theme(QObject):
         self._deferred = DeferredTasks(self)
         self._focus_frame = FocusFrame(application)
         self._has_more_frames = False
-        """True while the widgets in `_ALSO_FRAMED` and scroll bars have their high-contrast palettes."""
+        """True while the widgets in `_FRAMED_IN_CONTRAST` and scroll bars have their high-contrast palettes."""
         self._whole: Colours | None = None
         """Colours of the current theme, or None while a change is incomplete."""
         self._held: list[QWidget] = []
@@ -256,7 +256,7 @@ class Theme(QObject):
         is_high = chosen is HIGH_CONTRAST
         if is_high or self._has_more_frames:
             self._has_more_frames = is_high
-            for kind in _ALSO_FRAMED:
+            for kind in _FRAMED_IN_CONTRAST:
                 QApplication.setPalette(fields if is_high else _palette(chosen), kind)  # type: ignore[arg-type]
                 yield
             QApplication.setPalette(_palette_of_scroll_bars(chosen), "QScrollBar")  # type: ignore[arg-type]

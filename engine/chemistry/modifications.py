@@ -407,7 +407,7 @@ class SearchModification:
         return self.is_on_top or self.is_isotopic or self.name in _WITH_FREE_AMINE
 
     @property
-    def takes_residue(self) -> bool:
+    def replaces_fixed_of_residue(self) -> bool:
         """True if the modification replaces the fixed modifications of its residue, not only of the terminus."""
         return self.position == "anywhere" or self.name in _RESIDUE_AND_TERMINUS
 
@@ -566,7 +566,7 @@ def with_replaced_masses(variable: Sequence[SearchModification], fixed: Sequence
         groups: dict[float, str] = {}
         for residue in modification.residues or (" ",):
             at_residue = sum((other.mass for other in chemical if other.position == "anywhere" and residue in other.residues), 0.0)
-            replaced = at_end + (at_residue if modification.takes_residue else 0.0)
+            replaced = at_end + (at_residue if modification.replaces_fixed_of_residue else 0.0)
             groups[replaced] = groups.get(replaced, "") + residue.strip()
         result += [replace(modification, residues=residues, replaced_mass=replaced) for replaced, residues in groups.items()]
     return tuple(result)

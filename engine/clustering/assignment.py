@@ -320,14 +320,14 @@ class _Computation:
         if items is not None:
             raise ValueError("all items are assigned")
         self._state = state
-        self._centroids, self._previous = self._given(state["centroids"]), self._given(state.get("previous"))
+        self._centroids, self._previous = self._unpacked_centroids(state["centroids"]), self._unpacked_centroids(state.get("previous"))
         self._distances = np.empty(len(self._labels) if state["output"] == DISTANCES else 0)
         nothing = np.zeros(len(self._is_done), np.bool_)
         continues_rounds = state["output"] == SUMS and self._previous is not None and _are_same(self._used, self._previous)
         self._is_labelled, self._is_done = self._is_done if continues_rounds else nothing, nothing.copy()
         self._used = self._centroids if state["output"] == SUMS else None
 
-    def _given(self, columns: Any) -> Any:
+    def _unpacked_centroids(self, columns: Any) -> Any:
         return None if columns is None else VectorSums(**columns) if self._is_sparse else columns["centroids"]
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:

@@ -217,8 +217,8 @@ def prepare_queries(
     positions = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
     mask = vectors.ion[positions]
     charges = np.flatnonzero(np.diff(library.starts))  # charges in the library
-    may = (mask[:, None] == 0) | ((mask[:, None] >> charges.astype(np.uint32)[None]) & 1 > 0)
-    position, column = np.nonzero(may)
+    is_possible = (mask[:, None] == 0) | ((mask[:, None] >> charges.astype(np.uint32)[None]) & 1 > 0)
+    position, column = np.nonzero(is_possible)
     order = np.argsort(vectors.order[positions[position]], kind="stable")
     position, charge = positions[position][order], charges[column[order]]
     bins, offsets = take_segments(vectors.arrays.bins, vectors.arrays.offsets, position)

@@ -156,10 +156,10 @@ class _Data(Protocol):
     def centroids_at(self, items: NDArray[np.int64]) -> Any:
         """Return the items with the given indices as centroids."""
 
-    def given(self, centroids: Any) -> Any:
+    def checked_centroids(self, centroids: Any) -> Any:
         """Check the centroids of the caller, and return them in the unit of the computation."""
 
-    def in_data_unit(self, centroids: Any) -> Any:
+    def to_data_unit(self, centroids: Any) -> Any:
         """Convert centroids from the unit of the computation to the unit of the data."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
@@ -213,14 +213,14 @@ class Points:
         """Return the items with the given indices as centroids."""
         return self.points[items].astype(np.float64)
 
-    def given(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
+    def checked_centroids(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
         """Check the centroids of the caller, and return them in the unit of the computation."""
         centroids = np.asarray(centroids, np.float64)
         if centroids.ndim != 2 or centroids.shape[1] != self.points.shape[1] or not (np.abs(centroids) <= _FARTHEST / self.scale).all():
             raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of numbers, none very far from the points")
         return centroids * self.scale
 
-    def in_data_unit(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
+    def to_data_unit(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
         """Convert centroids from the unit of the computation to the unit of the data."""
         return centroids / self.scale
 
@@ -273,14 +273,14 @@ class Vectors:
         labels[items] = np.arange(len(items))
         return sum_by_cluster(self.vectors, labels, len(items), 0, len(self))
 
-    def given(self, centroids: VectorSums) -> VectorSums:
+    def checked_centroids(self, centroids: VectorSums) -> VectorSums:
         """Check the centroids of the caller, and return them in the unit of the computation."""
         k = len(centroids.counts)
         if self.high is not None and len(self.high) and int(self.high.max()) > k:
             raise ParameterError(f"ranges of centroids: expected none beyond {k}, the number of centroids")
         return centroids
 
-    def in_data_unit(self, centroids: VectorSums) -> VectorSums:
+    def to_data_unit(self, centroids: VectorSums) -> VectorSums:
         """Convert centroids from the unit of the computation to the unit of the data."""
         return centroids
 
@@ -359,7 +359,7 @@ def k_means(
                 raise ParameterError("vectors with restricted centroids: initial centroids must be given")
             centroids = source.centroids_at(seed_items(session, workload, source, start, progress))
         else:
-            centroids = source.given(start)
+            centroids = source.checked_centroids(start)
         if progress is not None:
             progress.stage("k-means", rounds + 1)
         most = tolerance * source.variance if tolerance > 0.0 else 0.0
@@ -385,7 +385,7 @@ def k_means(
             saved.store_rounds(labels, previous, centroids, done)
         last = measure(session, workload, centroids, distances=False)
         moved = movement(result.centroids, centroids) * source.unit**2
-        return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
+        return Clusters(last.labels, source.to_data_unit(centroids), sums, done, moved, is_settled)
 
 
 def _fill_empty_clusters(session: Session, workload: Workload, data: _Data, assignment: Assignment) -> Any:

@@ -58,7 +58,7 @@ EVIDENCE = Search(
             wanted="structures to show the peptides on",
             singular="database",
             hint="a structure database, or files with structures,",
-            also="structure database",
+            second_content="structure database",
         ),
         Input(
             "homologues",

@@ -119,8 +119,8 @@ class LocalisedSites:
         at = np.searchsorted(psm, self.psm)
         rows = np.flatnonzero(np.append(psm, -1)[at] == self.psm)
         table, of_site = self.table.take(pa.array(rows)), form[at[rows]]
-        here = table["modification"].to_pylist()
-        distinct, code = np.unique(np.array([*names, *here], np.str_), return_inverse=True)
+        modification_name = table["modification"].to_pylist()
+        distinct, code = np.unique(np.array([*names, *modification_name], np.str_), return_inverse=True)
         code, n = code.astype(np.int64).reshape(-1), max(len(distinct), 1)
         carried, group = owner * n + code[: len(names)], of_site * n + code[len(names) :]
         groups, first = np.unique(carried, return_index=True)
@@ -137,12 +137,12 @@ class LocalisedSites:
         moved = np.concatenate((chosen, possible[others]))
         # A modification that is not at a possible site is immovable, such as a fixed modification of the same name.
         is_movable = np.isin(carried, group) & np.isin(carried * _POSITIONS + position, possible)
-        of_moved, stays = moved // _POSITIONS, np.flatnonzero(~is_movable)
-        source = np.concatenate((stays, first[np.searchsorted(groups, of_moved)]))
-        owners = np.concatenate((owner[stays], of_moved // n))
-        positions = np.concatenate((position[stays], moved % _POSITIONS))
-        probability = np.concatenate((np.full(len(stays), np.nan), best, least[others]))
-        is_alternative = np.arange(len(source)) >= len(stays) + len(chosen)
+        of_moved, immovable = moved // _POSITIONS, np.flatnonzero(~is_movable)
+        source = np.concatenate((immovable, first[np.searchsorted(groups, of_moved)]))
+        owners = np.concatenate((owner[immovable], of_moved // n))
+        positions = np.concatenate((position[immovable], moved % _POSITIONS))
+        probability = np.concatenate((np.full(len(immovable), np.nan), best, least[others]))
+        is_alternative = np.arange(len(source)) >= len(immovable) + len(chosen)
         order = np.lexsort((positions, owners))
         taken = source[order].tolist()
         return PlacedModifications(

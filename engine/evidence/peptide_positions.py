@@ -204,8 +204,8 @@ def find_modified_residues(
     for text, where in fixed:
         is_fixed[number.get(text, len(carried.names)), ends[where] if where in ends else ord(where)] = True
     inside = start + carried.position[rows] - 1
-    there = residues.residue[residues.offsets[protein] + position]
-    retained = np.flatnonzero(~is_fixed[name, np.where(inside < start, 0, np.where(inside >= end, 1, there))])
+    residue_at = residues.residue[residues.offsets[protein] + position]
+    retained = np.flatnonzero(~is_fixed[name, np.where(inside < start, 0, np.where(inside >= end, 1, residue_at))])
     protein, position, name, rows, peptide = (
         protein[retained],
         position[retained],

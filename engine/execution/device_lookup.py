@@ -43,9 +43,9 @@ class DeviceLookup:
         self._device = Future[Device]()
         find_linear_algebra()  # before the thread starts, which imports modules
         # A driver that hangs must not keep the program from ending.
-        threading.Thread(target=self._look, name="proteoscope-looking", daemon=True).start()
+        threading.Thread(target=self._detect, name="proteoscope-looking", daemon=True).start()
 
-    def _look(self) -> None:
+    def _detect(self) -> None:
         try:
             device = self._resolve() if self._choose is None else self._choose(self._resolve)
         except Exception as error:  # raised by the method `device`
@@ -63,7 +63,7 @@ class DeviceLookup:
         self._is_resolved = True
         return resolve_device(self.requested)
 
-    def complain(self) -> None:
+    def raise_known_error(self) -> None:
         """Raise an error of the request early, if it is already known (see `device`)."""
         if self._device.done():
             self._device.result()

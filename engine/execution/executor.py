@@ -307,9 +307,9 @@ class Session:
         """Update the devices to the current remote workers, and return the new workers."""
         if self._remote_workers is None or self._processor in self._devices:
             return []
-        there = [device for device in self._remote_workers.devices() if device.name not in self._excluded]
-        new = [device for device in there if all(device is not other for other in self._devices)]
-        self._devices = there
+        present = [device for device in self._remote_workers.devices() if device.name not in self._excluded]
+        new = [device for device in present if all(device is not other for other in self._devices)]
+        self._devices = present
         return new
 
     def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Computation:

@@ -295,7 +295,7 @@ class Scheduler:
             threads = ThreadPoolExecutor(most, thread_name_prefix="proteoscope-worker") if self._pool is None else nullcontext(self._pool)
             with threads as pool:
                 futures = [pool.submit(self._serve_alone, pace) for pace in self._paces]
-                self._welcome(pool, futures)
+                self._start_joining_workers(pool, futures)
                 wait(futures)
                 for finished in futures:
                     finished.result()
@@ -305,7 +305,7 @@ class Scheduler:
         self.previous_items = {pace.worker.name: _joined(pace.computed) for pace in self._paces}
         return sorted(left, key=lambda part: -part.cost)
 
-    def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
+    def _start_joining_workers(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
         """Start workers that join while other workers compute."""
         while self._round.arrivals is not None and not self._is_broken:
             working = [served for served in serving if not served.done()]
@@ -329,13 +329,13 @@ class Scheduler:
         except DeviceError as error:
             with self._changed:
                 pace.has_failed = True
-                rest = [] if pace.part is None else [self._rest(pace)]
+                rest = [] if pace.part is None else [self._uncomputed_items(pace)]
                 if isinstance(error, WorkerLostError):
                     if any(part.last > part.first for part in rest):
                         self._count_loss()
                     if not isinstance(error, WorkerLostBeforeError):
                         rest = [smaller for part in rest for smaller in self._after_loss(part)]
-                self._leave(pace, rest, gives_assigned=True)
+                self._end_partition(pace, rest, gives_assigned=True)
             self._round.progress.message(f"{one_line(error)}; its unfinished items are repeated elsewhere")
         except BaseException:
             self._is_broken = True
@@ -423,7 +423,7 @@ class Scheduler:
                         began = now
                         shares = self._shares_to_give(pace)
                         if shares:  # give back the rest; no rows are lost, since the rows of each result have been taken
-                            self._leave(pace, shares)
+                            self._end_partition(pace, shares)
                 beyond = min(chunk.beyond, self._round.costs.before(part.last) - self._round.costs.before(chunk.end))
                 self._round.advance(max(0.0, cost + beyond - reported))
                 reported = max(0.0, reported - cost, beyond)
@@ -433,7 +433,7 @@ class Scheduler:
                 yield
         with self._changed:
             if pace.part is not None:
-                self._leave(pace, [])
+                self._end_partition(pace, [])
 
     def _is_in_time(self, pace: _Pace) -> bool:
         """Return True if a worker would deliver a result before the faster workers finish all remaining items."""
@@ -445,12 +445,12 @@ class Scheduler:
             return False
         part = self._waiting[-1 if pace.worker.is_processor else 0]
         seconds = min(part.cost / speed, pace.result_seconds)
-        cost = sum(waiting.cost for waiting in self._waiting) + sum(self._left(other) for other in faster)
+        cost = sum(waiting.cost for waiting in self._waiting) + sum(self._remaining_cost(other) for other in faster)
         return seconds < cost / sum(other.speed or 0.0 for other in faster)
 
     def _shares_to_give(self, pace: _Pace) -> list[Partition]:
         """Divide a worker's remaining items among this worker and idle workers; return an empty list if that is not faster."""
-        speed, rest = pace.speed, self._left(pace)
+        speed, rest = pace.speed, self._remaining_cost(pace)
         idle = [other for other in self._paces if other.is_idle]
         if self._waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
             return []
@@ -458,18 +458,18 @@ class Scheduler:
         speeds = [speed, *(other.speed or (0.0 if other.worker.is_processor else speed) for other in idle)]
         if rest / speed - rest / sum(speeds) <= _DISCARDED_RESULTS * pace.result_seconds:
             return []
-        return _shares(self._round.costs, self._rest(pace), speeds)
+        return _shares(self._round.costs, self._uncomputed_items(pace), speeds)
 
-    def _left(self, pace: _Pace) -> float:
+    def _remaining_cost(self, pace: _Pace) -> float:
         """Return the cost of the items that a worker has still to compute, including partitions assigned to it."""
-        return sum(part.cost for part in pace.assigned) + (0.0 if pace.part is None else self._rest(pace).cost)
+        return sum(part.cost for part in pace.assigned) + (0.0 if pace.part is None else self._uncomputed_items(pace).cost)
 
-    def _rest(self, pace: _Pace) -> Partition:
+    def _uncomputed_items(self, pace: _Pace) -> Partition:
         """Return the items of a worker's current partition that are not computed yet."""
         assert pace.part is not None
         return self._round.costs.part(pace.done, pace.part.last)
 
-    def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_assigned: bool = False) -> None:
+    def _end_partition(self, pace: _Pace, left: Sequence[Partition], *, gives_assigned: bool = False) -> None:
         """End a worker's partition and return the items `left` to the pool.
 
         Partitions assigned to the worker are returned too, if `left` is not empty or if requested.

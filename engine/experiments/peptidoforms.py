@@ -19,19 +19,19 @@ from proteoscope.engine.matches.tables import PeptidePositions
 from proteoscope.engine.peptides.database_decoys import targets_of_decoys
 from proteoscope.engine.results.arrow import in_one
 
-__all__ = ["FORM_COLUMNS", "FormProteins", "class_numbers", "form_families", "keyed_forms", "merge_forms", "numbers_of", "truths_of"]
+__all__ = ["FORM_COLUMNS", "FormProteins", "boolean_values", "class_numbers", "float_values", "form_families", "keyed_forms", "merge_forms"]
 
 FORM_COLUMNS = ("peptide", "sequence", "proteins", "calculated_mass", "is_decoy")
 """Columns that describe a peptidoform. They are equal in all runs except for the proteins, since a second pass searches fewer proteins."""
 
 
-def numbers_of(column: pa.ChunkedArray) -> NDArray[np.float64]:
+def float_values(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return a column of numbers; missing ones become NaN."""
     result: NDArray[np.float64] = column.cast(pa.float64()).fill_null(float("nan")).to_numpy()
     return result
 
 
-def truths_of(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+def boolean_values(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     """Return a column of truths without missing values."""
     result: NDArray[np.bool_] = column.to_numpy()
     return result
@@ -46,7 +46,7 @@ def class_numbers(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[np.i
 
 def keyed_forms(table: pa.Table) -> pa.Table:
     """Return the columns `FORM_COLUMNS` of peptidoforms, with their keys, numbers of proteins and hashes of their lists of proteins."""
-    lists, is_decoy = in_one(table["proteins"]), truths_of(table["is_decoy"])
+    lists, is_decoy = in_one(table["proteins"]), boolean_values(table["is_decoy"])
     offsets = segment_offsets(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
     accessions, peptides = Texts.from_arrow(lists.flatten()), Texts.from_arrow(in_one(table["peptide"]))
     hashes = form_keys(accessions.characters, accessions.offsets, np.zeros(len(accessions), np.bool_))
@@ -123,7 +123,7 @@ class FormProteins(NamedTuple):
         accession = pa.compute.unique(flat)
         accession = accession.take(pa.compute.sort_indices(accession))
         number = pa.compute.index_in(flat, value_set=accession).to_numpy().astype(np.int64)
-        of_decoy = np.repeat(truths_of(forms["is_decoy"]), np.diff(offsets))
+        of_decoy = np.repeat(boolean_values(forms["is_decoy"]), np.diff(offsets))
         is_decoy = ~row_mask(len(accession), number[~of_decoy])
         targets, decoys = np.flatnonzero(~is_decoy), np.flatnonzero(is_decoy)
         partner = np.full(len(accession), -1, np.int64)

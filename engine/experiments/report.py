@@ -33,12 +33,12 @@ from proteoscope.engine.experiments.competition import (
 from proteoscope.engine.experiments.peptidoforms import (
     FORM_COLUMNS,
     FormProteins,
+    boolean_values,
     class_numbers,
+    float_values,
     form_families,
     keyed_forms,
     merge_forms,
-    numbers_of,
-    truths_of,
 )
 from proteoscope.engine.experiments.report_tables import EXPERIMENT_MATCHES, EXPERIMENT_PEPTIDES, EXPERIMENT_PROTEINS, EXPERIMENT_RUNS
 from proteoscope.engine.experiments.run_matches import RunMatches, common_search
@@ -246,7 +246,7 @@ class _Previous(NamedTuple):
         rows["match_class"] = class_numbers(table["match_class"], self.classes)
         rows["key"] = match_keys(rows["form"], rows["match_class"])
         rows["psm"], rows["n_psms"] = table["best_psm"].to_numpy(), table["n_psms"].to_numpy()
-        rows["q_value"], rows["posterior_error"] = (numbers_of(table[name]) for name in ("q_value", "posterior_error_probability"))
+        rows["q_value"], rows["posterior_error"] = (float_values(table[name]) for name in ("q_value", "posterior_error_probability"))
         rows = rows[np.lexsort((rows["match_class"], rows["form"]))]
         accepted = np.flatnonzero(rows["n_psms"])
         rows["n_runs"][accepted] = is_group_start(rows["form"][accepted]) if len(accepted) else False
@@ -325,7 +325,7 @@ class _Report:
                 targets = table.filter(pa.compute.invert(table["is_decoy"]))
                 write_separated(run.folder / EXPORTS / f"{name}.tsv", targets, described.saved_columns, self._progress, DIGITS)
             levels[name] = AcceptanceCounts.from_q_values(
-                numbers_of(table["q_value"]), truths_of(table["is_decoy"]), fdr, self._decoy_ratio
+                float_values(table["q_value"]), boolean_values(table["is_decoy"]), fdr, self._decoy_ratio
             )
         return _Counts(n_psms, fdr, levels[EXPERIMENT_PEPTIDES.name], levels.get(EXPERIMENT_PROTEINS.name))
 
@@ -360,8 +360,8 @@ class _Report:
         """Return the best matches of a run, and their peptidoforms."""
         table, n_unrated = self._search.read(self._project, name)
         self._n_unrated += n_unrated
-        forms, score, q_value = keyed_forms(table), numbers_of(table["score"]), numbers_of(table["q_value"])
-        is_decoy = truths_of(table["is_decoy"])
+        forms, score, q_value = keyed_forms(table), float_values(table["score"]), float_values(table["q_value"])
+        is_decoy = boolean_values(table["is_decoy"])
         rows = np.zeros(len(table), MATCH)
         rows["form"], rows["match_class"] = forms["form"].to_numpy(), table["class"].to_numpy()
         rows["key"], rows["psm"], rows["q_value"] = match_keys(rows["form"], rows["match_class"]), table["psm_id"].to_numpy(), q_value
@@ -376,7 +376,7 @@ class _Report:
         added = forms["calculated_mass"].to_numpy() - residue_mass - WATER_MASS
         added = np.clip(np.nan_to_num(added), -1e9, 1e9)
         classes = matches["match_class"].astype(np.int64)
-        score, is_decoy = score_of(matches["posterior_error"]), truths_of(forms["is_decoy"])[row_of_form]
+        score, is_decoy = score_of(matches["posterior_error"]), boolean_values(forms["is_decoy"])[row_of_form]
         protein = proteins.first[row_of_form] if self._search.pairs_by_protein else np.zeros(len(classes), np.int64)
         return compete(
             score,
@@ -402,7 +402,7 @@ class _Report:
         order = np.lexsort((forms["form"].to_numpy(), -score))
         row = np.empty(n, np.int64)
         row[order] = np.arange(n)
-        is_decoy = truths_of(forms["is_decoy"])
+        is_decoy = boolean_values(forms["is_decoy"])
         counts = {name: np.bincount(row_of_form, matches[name], n).astype(np.int64) for name in ("n_psms", "n_runs")}
         rows = PeptideRows(
             np.arange(n),
@@ -462,7 +462,7 @@ class _Report:
     ) -> int:
         """Write the best matches of each run and the table of runs, and return the number of target PSMs that the runs accept."""
         names = pa.array(self._search.classes, pa.string())
-        is_target = ~truths_of(peptides["is_decoy"])
+        is_target = ~boolean_values(peptides["is_decoy"])
         counts = []
         stored.seek(0)
         with run.table_writer(EXPERIMENT_MATCHES.name, EXPERIMENT_MATCHES.schema()) as writer:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.enzymes import Enzyme, enzyme
 from proteoscope.engine.entry import find_result_table
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.experiments.peptidoforms import class_numbers, numbers_of
+from proteoscope.engine.experiments.peptidoforms import class_numbers, float_values
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import SHIFT_COLUMNS
 from proteoscope.engine.matches.match_classes import class_names
@@ -114,7 +114,7 @@ class RunMatches(NamedTuple):
         with stored_table(project, run, self.table, names, remedy=_REMEDY) as source:
             table = source.read(names)
             table = table.filter(pa.compute.equal(table["rank"], 1)).combine_chunks()
-            if not (np.abs(numbers_of(table["score"])) <= _HIGHEST_SCORE).all():
+            if not (np.abs(float_values(table["score"])) <= _HIGHEST_SCORE).all():
                 raise source.damaged(f"contains a value that is not a number up to {_HIGHEST_SCORE:g}", "score")
         table = table.append_column("class", pa.array(self._class_of_rows(table)))
         if self.kind == "identify":
@@ -128,8 +128,8 @@ class RunMatches(NamedTuple):
         if self.kind == "library":
             if len(self.classes) == 1:
                 return np.zeros(len(table), np.int64)
-            width = self.parameters.nearest_tolerance.width(numbers_of(table["observed_mass"]))
-            is_shifted: NDArray[np.bool_] = np.abs(numbers_of(table["mass_difference"])) > _SAME_MASS_SLACK * width
+            width = self.parameters.nearest_tolerance.width(float_values(table["observed_mass"]))
+            is_shifted: NDArray[np.bool_] = np.abs(float_values(table["mass_difference"])) > _SAME_MASS_SLACK * width
             return is_shifted.astype(np.int64)
         return class_numbers(table[_OF_SEARCH[self.kind][0]], self.classes)
 
@@ -140,12 +140,12 @@ def _with_cut_shifts(table: pa.Table) -> pa.Table:
     for pattern, text in ((r"(\.\d)0\]", r"\1]"), (r"\.0\]", "]")):
         texts = pa.compute.replace_substring_regex(texts, pattern, text)
     lists = in_one(table["modification_names"])
-    names, masses = lists.flatten().cast(pa.string()), numbers_of(pa.chunked_array([in_one(table["modification_masses"]).flatten()]))
+    names, masses = lists.flatten().cast(pa.string()), float_values(pa.chunked_array([in_one(table["modification_masses"]).flatten()]))
     is_unnamed = pa.compute.match_substring_regex(names, f"^{_UNNAMED}$").to_numpy(zero_copy_only=False)
     cut = pa.compute.replace_substring_regex(names.filter(pa.array(is_unnamed)), f"^{_UNNAMED}$", r"\1\2")
     row = np.repeat(np.arange(len(table)), pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))[is_unnamed]
     change = np.bincount(row, cut.cast(pa.float64()).to_numpy(zero_copy_only=False) - masses[is_unnamed], len(table))
-    changed = {"peptide": texts, "calculated_mass": pa.array(numbers_of(table["calculated_mass"]) + change)}
+    changed = {"peptide": texts, "calculated_mass": pa.array(float_values(table["calculated_mass"]) + change)}
     for name, column in changed.items():
         table = table.set_column(table.column_names.index(name), name, column)
     return table

@@ -490,16 +490,16 @@ def collect_level(
     return parsed
 
 
-def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes: int, identifiers: list[str]) -> None:
+def _check_numbers(path: Path, n_numbers: int, arrays: str, values_name: str, n_bytes: int, identifiers: list[str]) -> None:
     """Raise an `InputError` if the arrays of a block unpack to more numbers than real data contain.
 
     `n_numbers` is the number of values in the arrays (two per peak); `things` is the word for these values in the message.
     """
     if n_numbers > MAXIMUM_NUMBERS:
-        limit = MAXIMUM_NUMBERS // 2 if things == "peaks" else MAXIMUM_NUMBERS
+        limit = MAXIMUM_NUMBERS // 2 if values_name == "peaks" else MAXIMUM_NUMBERS
         raise InputError(
             path,
-            f"the {arrays} unpack to more than {limit:,} {things} in {n_bytes:,} bytes",
+            f"the {arrays} unpack to more than {limit:,} {values_name} in {n_bytes:,} bytes",
             place=f"spectrum {shortened(identifiers[0]) or 'at the beginning'}",
             remedy="If you trust the file, convert it without zlib compression",
         )

@@ -404,7 +404,7 @@ class _MgfRecords:
         self._take_scans()
         self._take_levels()
         self._take_activations()
-        return self.table, self._firsts, self._ends, self._stray()
+        return self.table, self._firsts, self._ends, self._unknown_lines()
 
     def _field(self, key: bytes, *, is_single: bool = True) -> tuple[NDArray[np.int64], ...]:
         """Return the lines with a key within spectra, the spectrum of each line, and start and end of each value.
@@ -541,7 +541,7 @@ class _MgfRecords:
             title = self.table.identifier[row]
             activation[row] = parse_filter_activation(title) or parse_activation(" ".join(_AFTER_WORD.findall(title)))
 
-    def _stray(self) -> NDArray[np.int64]:
+    def _unknown_lines(self) -> NDArray[np.int64]:
         """Record issues of unknown lines within spectra; return the line numbers of unknown lines and of peaks outside of spectra."""
         lines, inside = self._lines, self._inside
         unknown = np.flatnonzero(~self._known)
@@ -710,9 +710,9 @@ def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
         content, number = lines.content(line), int(lines.number[line])
         if is_head[line]:
             spectrum += 1
-            here = np.array([spectrum])
+            index_array = np.array([spectrum])
             if len(title) > MAXIMUM_NAME_BYTES:
-                table.note(here, IssueCode.NAME, number)
+                table.note(index_array, IssueCode.NAME, number)
             table.identifier[spectrum], title = title, ""
             words = content.split()
             try:
@@ -723,10 +723,10 @@ def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
                 if with_intensity and len(words) > 3:
                     raise ValueError(content)
             except (ValueError, IndexError):
-                table.note(here, IssueCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(content) else IssueCode.NUMBER, number)
+                table.note(index_array, IssueCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(content) else IssueCode.NUMBER, number)
                 continue
             if issue or (not charges and not with_intensity):
-                table.note(here, issue or IssueCode.CHARGE, number)
+                table.note(index_array, issue or IssueCode.CHARGE, number)
                 continue
             table.charges[spectrum] = charges
             charge = charges.bit_length() - 1

@@ -190,8 +190,8 @@ def _read_files(
 ) -> Spectra:
     """Read the files `read`: the paths of `states`, or mzML files converted from these paths."""
     total = 0
-    for state, there in zip(states, read, strict=True):
-        with ByteSource(there) as source:
+    for state, read_path in zip(states, read, strict=True):
+        with ByteSource(read_path) as source:
             source.path = state.path  # messages name the original file
             create_parser(source, takes_negative=takes_negative)
             total += source.size
@@ -200,8 +200,8 @@ def _read_files(
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="spectrum-reader")
     try:
         mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
-        for state, there in zip(states, read, strict=True):
-            for parsed in _read_file(state, there, pool, n_threads, progress, strict, centroid, takes_negative=takes_negative):
+        for state, read_path in zip(states, read, strict=True):
+            for parsed in _read_file(state, read_path, pool, n_threads, progress, strict, centroid, takes_negative=takes_negative):
                 mz.append(parsed.mz)
                 intensity.append(parsed.intensity)
                 parsed.mz, parsed.intensity = parsed.mz[:0].copy(), parsed.intensity[:0].copy()

@@ -203,7 +203,7 @@ class UniprotXml:
         records = UniprotIterator(io.BytesIO(head + text + b"</uniprot>"))
         number = 0
         while True:
-            here = lines[min(number, len(lines) - 1)] if lines else 1
+            line_of_entry = lines[min(number, len(lines) - 1)] if lines else 1
             try:
                 record = next(records, None)
             except ParseError as error:
@@ -212,18 +212,18 @@ class UniprotXml:
                 break
             if record is None:
                 return
-            yield self._entry(record, here)
+            yield self._entry(record, line_of_entry)
             number += 1
         # The parser cannot continue: read the remaining entries one by one, without the features that cannot be parsed.
         for entry in _XML_ENTRY.findall(text)[number:]:
-            here = lines[min(number, len(lines) - 1)]
+            line_of_entry = lines[min(number, len(lines) - 1)]
             number += 1
             cleaned, n_unread = _without_broken_elements(entry, head)
             try:
                 record = next(UniprotIterator(io.BytesIO(head + cleaned + b"</uniprot>")))
             except (ParseError, StopIteration, *PARSER_ERRORS) as error:
-                raise EntryError(here, f"the entry is broken ({shortened(str(error).strip()) or type(error).__name__})") from None
-            yield self._entry(record, here, n_unread)
+                raise EntryError(line_of_entry, f"the entry is broken ({shortened(str(error).strip()) or type(error).__name__})") from None
+            yield self._entry(record, line_of_entry, n_unread)
 
     def _entry(self, record: Any, line: int, n_unread: int = 0) -> Entry:
         annotations = record.annotations

@@ -207,8 +207,8 @@ class PredictedLibrary:
             else:
                 row = np.arange(len(length))
                 position = np.zeros_like(length) if fixed_modification.position.endswith("N-term") else length + 1
-            stays = ~np.isin(row << 8 | position, taken) | fixed_modification.is_isotopic
-            parts.append((row[stays], position[stays], np.full(int(stays.sum()), number)))
+            is_retained = ~np.isin(row << 8 | position, taken) | fixed_modification.is_isotopic
+            parts.append((row[is_retained], position[is_retained], np.full(int(is_retained.sum()), number)))
         for slot in range(site.shape[1]):
             some = np.flatnonzero(modification[:, slot] != NO_MODIFICATION)
             parts.append((some, site[some, slot], modification[some, slot]))

@@ -117,12 +117,12 @@ def prepare_queries(spectra: Spectra, references: References, parameters: Librar
     mask = spectra.charge_mask & ~np.uint32(NEGATIVE)
     tried = np.uint32(sum(1 << z for z in range(parameters.minimum_charge, parameters.maximum_charge + 1)))
     mask = np.where(mask == 0, tried, mask)
-    may = (mask[:, None] >> np.abs(charges).astype(np.uint32)[None]) & 1 > 0
-    may = (slots == 0)[None] | ((may | (charges == 0)[None]) & ((slots < 0)[None] == is_negative[:, None]))
+    is_possible = (mask[:, None] >> np.abs(charges).astype(np.uint32)[None]) & 1 > 0
+    is_possible = (slots == 0)[None] | ((is_possible | (charges == 0)[None]) & ((slots < 0)[None] == is_negative[:, None]))
     mz = spectra.precursor_mz
-    may &= ((np.diff(lists.offsets) > 0) & (mz > 0) & np.isfinite(mz))[:, None]
-    may &= mz[:, None] * np.maximum(np.abs(charges), 1)[None] < HIGHEST_MZ
-    spectrum, column = np.nonzero(may)
+    is_possible &= ((np.diff(lists.offsets) > 0) & (mz > 0) & np.isfinite(mz))[:, None]
+    is_possible &= mz[:, None] * np.maximum(np.abs(charges), 1)[None] < HIGHEST_MZ
+    spectrum, column = np.nonzero(is_possible)
     if not len(spectrum):
         raise InputError(
             spectra.files[0],

@@ -363,18 +363,18 @@ class _Localisation:
         added = self._spectra.mass[modification]
         is_variable = modification < len(self._pass.variable)
         kind = np.where(is_variable, of_type[np.where(is_variable, modification, 0)], -1)
-        moves, stays = np.flatnonzero(kind >= 0), np.flatnonzero(kind < 0)
+        movable, immovable = np.flatnonzero(kind >= 0), np.flatnonzero(kind < 0)
         counts = np.zeros((len(rows), len(self._types)), np.int64)
-        np.add.at(counts, (match[moves], kind[moves]), 1)
+        np.add.at(counts, (match[movable], kind[movable]), 1)
         n_term, c_term = (np.full(len(rows), end) for end in (peptides.n_term_mass, peptides.c_term_mass))
-        for place, term in ((site[stays] == 0, n_term), (site[stays] == length[match[stays]] + 1, c_term)):
-            np.add.at(term, match[stays[place]], added[stays[place]])
-        inside = stays[(site[stays] > 0) & (site[stays] <= length[match[stays]])]
+        for place, term in ((site[immovable] == 0, n_term), (site[immovable] == length[match[immovable]] + 1, c_term)):
+            np.add.at(term, match[immovable[place]], added[immovable[place]])
+        inside = immovable[(site[immovable] > 0) & (site[immovable] <= length[match[immovable]])]
         np.add.at(mass, offsets[match[inside]] + site[inside] - 1, added[inside])
         allowed = self._allowed(rows, residues, offsets, first)
-        allowed[first[match[stays]] + site[stays]] = 0
+        allowed[first[match[immovable]] + site[immovable]] = 0
         for number in range(len(self._types)):
-            present = moves[kind[moves] == number]
+            present = movable[kind[movable] == number]
             allowed[first[match[present]] + site[present]] |= np.uint64(1 << number)
         return MovableSites(
             psms.spectrum[rows],

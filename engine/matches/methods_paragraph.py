@@ -93,10 +93,10 @@ def pass_sentences(facts: RunFacts) -> list[str]:
     n_spectra, n_searched, n_proteins = (facts.count(name) for name in ("spectra", "searched", "proteins_in_database"))
     many = "" if n_spectra is None else f" ({counted(n_spectra, 'MS/MS spectrum', 'MS/MS spectra')}{_searched(n_spectra, n_searched)})"
     size = "" if n_proteins is None else f" ({counted(n_proteins, 'protein')})"
-    also = f", with the contaminants of {listed(contaminants)}" if contaminants else ""
+    contaminant_phrase = f", with the contaminants of {listed(contaminants)}" if contaminants else ""
     sentences = []
     if spectra and databases:
-        sentences.append(f"Spectra of {listed(spectra)}{many} were searched against {listed(databases)}{size}{also}.")
+        sentences.append(f"Spectra of {listed(spectra)}{many} were searched against {listed(databases)}{size}{contaminant_phrase}.")
     return [*sentences, *(f"{done.sentence()}." for done in _passes(facts))]
 
 
@@ -127,7 +127,7 @@ def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
         citations.append(_COMPETITION)
     of_classes, more = _class_rates(facts)
     sentences, citations = [*sentences, *of_classes], [*citations, *more]
-    learnt, skipped = facts.said("Rescoring learnt"), facts.said("Rescoring skipped")
+    learnt, skipped = facts.last_message("Rescoring learnt"), facts.last_message("Rescoring skipped")
     if learnt:
         sentences.append(
             "Matches were rescored by semi-supervised learning as in Percolator, cross-validated so that no match was scored by a "

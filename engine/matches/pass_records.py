@@ -179,7 +179,7 @@ class PassRecord:
     def precursor_range(self) -> tuple[Tolerance, Tolerance]:
         """Maximum tolerances of precursor masses below and above the peptide mass."""
         (low, high), half = self.precursor_medians, self.precursor_tolerance
-        lighter, heavier = (Tolerance(round(max(half.value + far, 0.0), 6), half.unit) for far in (-low, high))
+        lighter, heavier = (Tolerance(round(max(half.value + median_error, 0.0), 6), half.unit) for median_error in (-low, high))
         return lighter, heavier
 
     def record(self) -> dict[str, Any]:
@@ -265,8 +265,8 @@ def _requested(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not parameters.get("second_pass"):
         return [first]
     more = list(dict.fromkeys((*variable, *parameters.get("second_pass_modifications", ()))))
-    again = parameters.get("second_pass_specificity", specificity)
-    second = {**first, "name": "second", "variable_modifications": more, "specificity": again, "proteins": "found"}
+    specificity_of_second = parameters.get("second_pass_specificity", specificity)
+    second = {**first, "name": "second", "variable_modifications": more, "specificity": specificity_of_second, "proteins": "found"}
     return [first, second]
 
 

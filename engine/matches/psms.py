@@ -159,9 +159,9 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
             row_of_fixed, site = residue_row[carries], np.flatnonzero(carries) - offsets[residue_row[carries]] + 1
         else:
             row_of_fixed, site = np.arange(n), np.zeros(n, np.int64) if modification.position == "peptide N-term" else length + 1
-        stays = ~np.isin(row_of_fixed << 8 | site, taken) | modification.is_isotopic
-        rows.append(row_of_fixed[stays])
-        sites.append(site[stays])
+        is_retained = ~np.isin(row_of_fixed << 8 | site, taken) | modification.is_isotopic
+        rows.append(row_of_fixed[is_retained])
+        sites.append(site[is_retained])
         which.append(np.full(len(rows[-1]), number, np.int64))
     all_rows, all_sites, all_which = np.concatenate(rows), np.concatenate(sites), np.concatenate(which)
     order = np.lexsort((all_which, all_sites, all_rows))
@@ -238,13 +238,15 @@ def occupied_sites(
     ndarray of int64
     """
     replaces = np.array([not modification.retains_fixed for modification in modifications], np.bool_)
-    takes_residue = np.array([k >= n_variable or modification.takes_residue for k, modification in enumerate(modifications)], np.bool_)
+    replaces_fixed_of_residue = np.array(
+        [k >= n_variable or modification.replaces_fixed_of_residue for k, modification in enumerate(modifications)], np.bool_
+    )
     position = np.array([modification.place for modification in modifications], np.int64)
     if not len(number):
         return number
     taking = replaces[number]
     row, site, number = row[taking], site[taking], number[taking]
-    of_residue, at_end = takes_residue[number], position[number] > 0
+    of_residue, at_end = replaces_fixed_of_residue[number], position[number] > 0
     end = np.where(position[number] % 2 == 1, 0, length[row] + 1)
     return np.concatenate((row[of_residue] << 8 | site[of_residue], row[at_end] << 8 | end[at_end]))
 

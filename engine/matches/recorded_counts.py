@@ -14,7 +14,7 @@ from proteoscope.engine.project import Project
 __all__ = ["recorded_counts"]
 
 
-def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> dict[str, float]:
+def recorded_counts(project: Project, run: str, other_kinds: Collection[str] = ()) -> dict[str, float]:
     """Return the recorded counts of an identification by name, for the cost estimate of a search that builds on it.
 
     Return an empty dictionary if the run does not exist or cannot be read; the search itself reports the error.
@@ -25,9 +25,9 @@ def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> d
         Project of the run.
     run : str
         Run identifier; '' for the newest identification (see `explained_run`).
-    also : collection of str
+    other_kinds : collection of str
         Further accepted run kinds (see `identified_run`).
     """
     with suppress(InputError, ParameterError, StorageError):
-        return read_counts(project.record(identified_run(project.folder, explained_run(project, run)[0], also).run))
+        return read_counts(project.record(identified_run(project.folder, explained_run(project, run)[0], other_kinds).run))
     return {}

@@ -146,12 +146,12 @@ def _write_peptides(sites: ModificationSites, psms: Psms, rows: NDArray[np.int64
     names = [modification.name for modification in psms.modifications]
     offsets, index = ranges(psms.modification_offsets[rows], psms.modification_offsets[rows + 1])
     of_row = np.repeat(np.arange(len(rows)), np.diff(offsets))
-    stays = ~np.isin(psms.modification[index], sites.moved)
+    is_retained = ~np.isin(psms.modification[index], sites.moved)
     chosen = np.flatnonzero(sites.is_reported & ~sites.is_decoy)
-    row = np.concatenate((of_row[stays], np.searchsorted(rows, sites.row[chosen])))
-    site = np.concatenate((psms.modification_site[index][stays], sites.site[chosen]))
+    row = np.concatenate((of_row[is_retained], np.searchsorted(rows, sites.row[chosen])))
+    site = np.concatenate((psms.modification_site[index][is_retained], sites.site[chosen]))
     first = np.array([next((number for number in sites.moved if names[number] == name), 0) for name in sites.names], np.int64)
-    which = np.concatenate((psms.modification[index][stays], first[sites.name[chosen]]))
+    which = np.concatenate((psms.modification[index][is_retained], first[sites.name[chosen]]))
     order = np.lexsort((which, site, row))
     counts = segment_offsets(np.bincount(row, minlength=len(rows)))
     masses = [modification.mass for modification in psms.modifications]

@@ -59,7 +59,7 @@ class SourceRun(NamedTuple):
         return tuple(path for kind in kinds for path in self.inputs.get(kind, ()))
 
 
-def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> SourceRun:
+def identified_run(folder: Path, run: str, other_kinds: Collection[str] = ()) -> SourceRun:
     """Return the requested identification of a project.
 
     Parameters
@@ -68,7 +68,7 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
         Project folder.
     run : str
         Run identifier, or '' for the newest identification.
-    also : collection of str
+    other_kinds : collection of str
         Kinds of runs that are accepted in addition. With `run` '', such a run is returned only if the project has no identification.
 
     Returns
@@ -85,7 +85,7 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     project = Project.open(folder)
     kinds = identifying_kinds()
     done = [run for run in project.runs() if run.kind in kinds and run.status == "done"]
-    more = [run for run in project.runs() if run.kind in also and run.kind not in kinds and run.status == "done"]
+    more = [run for run in project.runs() if run.kind in other_kinds and run.kind not in kinds and run.status == "done"]
     chosen = next((candidate for candidate in (*reversed(done), *reversed(more)) if candidate.id == run or not run), None)
     if chosen is None:
         if run and any(listed.id == run for listed in project.runs()):

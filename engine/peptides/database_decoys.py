@@ -460,10 +460,12 @@ def _are_mirrored(
     are_mirrored = np.zeros(len(length), np.bool_)
     for batch in batch_segments(segment_offsets(length)[:-1], _BLOCK):
         begin, end = first[batch], first[batch] + length[batch]
-        offsets, there = ranges(begin, end)
-        here = residues[there + np.repeat(second[batch] - begin, length[batch])]
-        n_different = np.add.reduceat(residues[there] != here, offsets[:-1], dtype=np.int64)
-        n_unmirrored = np.add.reduceat(residues[np.repeat(begin + end - 1, length[batch]) - there] != here, offsets[:-1], dtype=np.int64)
+        offsets, first_index = ranges(begin, end)
+        second_residues = residues[first_index + np.repeat(second[batch] - begin, length[batch])]
+        n_different = np.add.reduceat(residues[first_index] != second_residues, offsets[:-1], dtype=np.int64)
+        n_unmirrored = np.add.reduceat(
+            residues[np.repeat(begin + end - 1, length[batch]) - first_index] != second_residues, offsets[:-1], dtype=np.int64
+        )
         differ = n_different >= _DIFFERENT * length[batch]
         are_mirrored[batch] = differ & (n_unmirrored == 0)
         unsure = batch.start + np.flatnonzero(differ & (n_unmirrored > 0) & (length[batch] >= _LONG))
@@ -479,10 +481,10 @@ def _share_backward_words(
 
     def words(begin: NDArray[np.int64], order: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the hash of each word of each segment, and the offsets of the segments."""
-        offsets, there = ranges(begin, begin + length - (_WORD - 1))
+        offsets, index = ranges(begin, begin + length - (_WORD - 1))
         word: NDArray[np.uint64] = np.repeat(np.arange(len(begin), dtype=np.uint64), np.diff(offsets))
         for position in order:
-            word = (word << np.uint64(5)) | (residues[there + position] & 31).astype(np.uint64)
+            word = (word << np.uint64(5)) | (residues[index + position] & 31).astype(np.uint64)
         return ((word * _FACTOR) >> np.uint64(64 - _TABLE_BITS)).astype(np.int64), offsets
 
     # A hash table is faster than sorted words; at most one word in sixteen is found by chance in its 16 million entries.

@@ -288,8 +288,8 @@ class _Ends:
         # In a reversed decoy, peptides are reversed too: use the other end of the same peptide. The enzyme must cut at the residue in the
         # decoy if, and only if, it cuts at the residue in the target.
         is_cut = self._cuts(self.target, at - 1 if is_start else at)
-        for far in range(_LONGEST_PEPTIDE):
-            position = mirrored - far if is_start else mirrored + far
+        for distance in range(_LONGEST_PEPTIDE):
+            position = mirrored - distance if is_start else mirrored + distance
             if not 0 <= position <= last:
                 break
             if is_cut == (position == (0 if is_start else last) or self._cuts(self.decoy, position - 1 if is_start else position)):

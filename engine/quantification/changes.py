@@ -231,9 +231,9 @@ def _sample(
     imputed, spread, rows = np.zeros(logs.shape, np.bool_), np.zeros(len(logs)), np.zeros(len(logs), np.bool_)
     if parameters.imputation == "low":
         filled, imputed, spread = _imputed(logs, model, np.where(is_apart[:, None], 0, number), i)
-        again = fit(filled, model.matrix, model.contrasts[[i - 1]])
+        refitted = fit(filled, model.matrix, model.contrasts[[i - 1]])
         rows[:] = imputed.any(axis=1)
-        estimate, factor = np.where(rows, again.estimate[:, 0], estimate), np.where(rows, again.factor[:, 0], factor)
+        estimate, factor = np.where(rows, refitted.estimate[:, 0], estimate), np.where(rows, refitted.factor[:, 0], factor)
     return _Sample(estimate, factor, number[:, i], number[:, 0], rows, spread, is_apart), imputed
 
 

@@ -120,10 +120,10 @@ def _positions(table: pa.Table, identified: Identified) -> tuple[NDArray[np.int6
     group = np.array([group_of.get(name, -2) for name in text.dictionary.to_pylist()], np.int64)[text.indices.to_numpy()]
     row = np.repeat(np.arange(len(table)), pa.compute.list_value_length(lists).to_numpy().astype(np.int64))
     place = in_one(table["protein_positions"]).flatten().to_numpy().astype(np.int64)
-    here = np.flatnonzero(group == _protein_of(table, identified)[row])
+    of_first_protein = np.flatnonzero(group == _protein_of(table, identified)[row])
     result = np.full(len(table), np.iinfo(np.int64).max)
-    np.minimum.at(result, row[here], place[here])
-    is_placed = row_mask(len(table), row[here])
+    np.minimum.at(result, row[of_first_protein], place[of_first_protein])
+    is_placed = row_mask(len(table), row[of_first_protein])
     return np.where(is_placed, result, 0), is_placed
 
 

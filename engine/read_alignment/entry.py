@@ -77,7 +77,7 @@ READ_ALIGNMENT = Search(
             wanted="reads",
             singular="file of reads",
             hint="a FASTQ or FASTA file with the reads",
-            also="reads",
+            second_content="reads",
             takes_nucleotides=True,
         ),
     ),

@@ -173,14 +173,14 @@ class Rule:
     ----------
     columns
         Names of the columns; the rule is checked when all these columns are read.
-    says
+    violation
         Description of a violation, as the end of a sentence.
     is_satisfied
         Function of the columns (Arrow arrays) that returns True if all rows satisfy the condition.
     """
 
     columns: tuple[str, ...]
-    says: str
+    violation: str
     is_satisfied: Callable[..., bool]
 
 

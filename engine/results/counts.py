@@ -188,7 +188,7 @@ class RunFacts:
             return ", ".join(map(str, value))
         return number_text(value) if isinstance(value, float) else "" if value is None else str(value)
 
-    def said(self, beginning: str) -> str:
+    def last_message(self, beginning: str) -> str:
         """Return the last message of the run that starts with the text `beginning`, or ''."""
         return next((message for message in reversed(self.messages) if message.startswith(beginning)), "")
 

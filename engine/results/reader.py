@@ -335,7 +335,7 @@ def checked(
             raise damaged(f"has other numbers of items than {other}", name)
     for rule in rules:
         if all(name in arrays for name in rule.columns) and not rule.is_satisfied(*(arrays[name] for name in rule.columns)):
-            raise damaged(rule.says, rule.columns[0])
+            raise damaged(rule.violation, rule.columns[0])
     return pa.table(arrays) if arrays else table
 
 

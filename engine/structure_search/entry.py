@@ -78,7 +78,7 @@ STRUCTURE_SEARCH: Search = Search(
             wanted="structures to search in",
             singular="database",
             hint="a structure database, or files with structures,",
-            also="structure database",
+            second_content="structure database",
         ),
     ),
     options=(

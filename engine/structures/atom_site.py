@@ -228,20 +228,20 @@ def split_chains(block: gemmi.cif.Block) -> list[str]:
         "pdbx_PDB_model_num",
         "label_comp_id",
     )
-    here = {name: [values[i] for i in alpha] for name in used_columns if (values := columns.values(name))}
+    alpha_values = {name: [values[i] for i in alpha] for name in used_columns if (values := columns.values(name))}
     n = len(alpha)
-    ins, model = here.get("pdbx_PDB_ins_code", ["?"] * n), here.get("pdbx_PDB_model_num", ["1"] * n)
+    ins, model = alpha_values.get("pdbx_PDB_ins_code", ["?"] * n), alpha_values.get("pdbx_PDB_model_num", ["1"] * n)
     of_chain: dict[tuple[str, str], list[int]] = {}
     for k in range(n):
-        if residue_kind(here["label_comp_id"][k])[1]:
-            of_chain.setdefault((model[k], here["auth_asym_id"][k]), []).append(k)
-    used = {gemmi.cif.as_string(name) for name in here.get("auth_asym_id", [])}
+        if residue_kind(alpha_values["label_comp_id"][k])[1]:
+            of_chain.setdefault((model[k], alpha_values["auth_asym_id"][k]), []).append(k)
+    used = {gemmi.cif.as_string(name) for name in alpha_values.get("auth_asym_id", [])}
     renamed: dict[tuple[str, str], list[tuple[int, str]]] = {}
     notes = []
     for key, rows in of_chain.items():
-        positions = [(_number(here["auth_seq_id"][k]), "" if ins[k] in _NULLS else ins[k]) for k in rows]
+        positions = [(_number(alpha_values["auth_seq_id"][k]), "" if ins[k] in _NULLS else ins[k]) for k in rows]
         starts = molecule_starts(
-            positions, [here["label_alt_id"][k] for k in rows], [here["label_asym_id"][k] for k in rows], [0] * len(rows)
+            positions, [alpha_values["label_alt_id"][k] for k in rows], [alpha_values["label_asym_id"][k] for k in rows], [0] * len(rows)
         )
         if starts:
             shown = gemmi.cif.as_string(key[1])

@@ -142,8 +142,8 @@ class AlignedPair:
         """Return the tooltip of a column, such as ``Query L45, subject V52: positive``."""
         (query, _), (subject, _) = self.numbers(column, column + 1)
         parts = [
-            f"{who} gap after {number}" if symbol == "-" else f"{who} {symbol}{number}"
-            for who, symbol, number in (
+            f"{name} gap after {number}" if symbol == "-" else f"{name} {symbol}{number}"
+            for name, symbol, number in (
                 (self.titles[0], self.query[column], query),
                 (self.titles[1].lower(), self.subject[column], subject),
             )

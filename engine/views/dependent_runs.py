@@ -2,10 +2,10 @@
 
 from proteoscope.engine.project import Project
 
-__all__ = ["following_runs"]
+__all__ = ["runs_based_on"]
 
 
-def following_runs(project: Project, run: str, kind: str) -> list[str]:
+def runs_based_on(project: Project, run: str, kind: str) -> list[str]:
     """Return the finished runs of kind `kind` that are based on the given run, newest first."""
     result = []
     for candidate in reversed(project.runs()):

@@ -14,7 +14,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.structures.colouring import QuantityScale
 from proteoscope.engine.views.coverage import Coverage, PlacedPeptide
-from proteoscope.engine.views.dependent_runs import following_runs
+from proteoscope.engine.views.dependent_runs import runs_based_on
 from proteoscope.engine.views.quantities import Samples, peptides_and_comparisons
 
 __all__ = ["LinkedQuantities", "PeptideQuantities"]
@@ -78,7 +78,7 @@ class LinkedQuantities:
 
     def newest(self) -> PeptideQuantities | None:
         """Return the newest quantities; None if there are none or they cannot be read."""
-        newest = next(iter(following_runs(self._project, self._run, "quantify")), None)
+        newest = next(iter(runs_based_on(self._project, self._run, "quantify")), None)
         if newest is None:
             return None
         state = newest, self._project.row_corrections(newest, ION_TRACES.name)

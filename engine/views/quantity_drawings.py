@@ -280,14 +280,14 @@ def missing_blocks(samples: Samples, most: int) -> tuple[NDArray[np.float64], ND
     return parts, order[starts]
 
 
-def draw_missing(samples: Samples, things: str, width: float = 320.0, height: float = 300.0, font_size: float = 8.0) -> Drawing:
+def draw_missing(samples: Samples, row_name: str, width: float = 320.0, height: float = 300.0, font_size: float = 8.0) -> Drawing:
     """Draw the states of quantities by sample, and a map of missing quantities in which rows without missing quantities come first.
 
     A click on a cell selects the first row of its block.
     """
     n, n_samples = samples.has.shape
     n_whole = int(samples.has.all(axis=1).sum())
-    title = f"{n_whole:,} of {n:,} {things} have a quantity in all samples"
+    title = f"{n_whole:,} of {n:,} {row_name} have a quantity in all samples"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     counts = np.stack([(samples.state == code).sum(axis=0) for code in range(len(STATES))])
     left, right, top, foot = font_size * 2 + 26, width - font_size * 2, font_size * 4.6, sample_foot(samples, font_size)
@@ -302,7 +302,7 @@ def draw_missing(samples: Samples, things: str, width: float = 320.0, height: fl
         y = middle
         for code in range(len(STATES)):
             part = counts[code, sample] / max(n, 1) * (middle - top)
-            tip = f"{samples.samples[sample]}: {counts[code, sample]:,} {things} {STATES[code]}"
+            tip = f"{samples.samples[sample]}: {counts[code, sample]:,} {row_name} {STATES[code]}"
             if part > 0:
                 y -= part
                 shapes.append(Bar(float(x[sample]) - step / 2 + 1, y, step - 2, part, _STATE_INKS[STATES[code]], tip=tip))

@@ -210,13 +210,13 @@ def read_run_matrix(run: FinishedRun) -> Matrix | None:
 class ReadRow:
     """Row of the table of alignments.
 
-    `text` and `interval` are the reference and its aligned range, or None; `pair` is the alignment, or None, with the reason in `said`.
+    `text` and `interval` are the reference and its aligned range, or None; `pair` is the alignment, or None, with the reason in `reason`.
     """
 
     text: ShownReference | None
     interval: tuple[int, int] | None
     pair: ReadPair | None
-    said: str = ""
+    reason: str = ""
 
 
 def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> ReadRow:

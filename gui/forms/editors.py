@@ -216,9 +216,9 @@ class RunEditor(Editor):
 
 def _run_text(run: SearchedRun) -> str:
     """Return a text for a run such as ``identify-0002, 14.03.31 10:25, BSA1.mzML and 2 more``."""
-    when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.started.timestamp())), QLocale.FormatType.ShortFormat)
+    start_time = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.started.timestamp())), QLocale.FormatType.ShortFormat)
     files = f"{run.files[0]}{f' and {len(run.files) - 1} more' if len(run.files) > 1 else ''}" if run.files else ""
-    return ", ".join(part for part in (run.id, when, files) if part)
+    return ", ".join(part for part in (run.id, start_time, files) if part)
 
 
 class _BoxEditor(Editor):

@@ -134,7 +134,7 @@ class FileList(QWidget):
         for button, is_wanted in (
             (self.add_button, not self._takes_project),
             (self.project_button, self._takes_project),
-            (self.database_button, spec.also == "structure database"),
+            (self.database_button, spec.second_content == "structure database"),
         ):
             if not is_wanted:
                 button.hide()
@@ -178,7 +178,7 @@ class FileList(QWidget):
             counted = self.structure_counts.get(path)
             if counted is not None and counted.problem and not self._takes_broken:
                 return counted.problem
-            if file is not None and file.content == self._spec.also is not None and self.lines.count() > 1:
+            if file is not None and file.content == self._spec.second_content is not None and self.lines.count() > 1:
                 return f"{path.name} is a {file.format}, which cannot be combined with other files; remove it or the others"
         counted_all = [self.counts.get(path) for path in self.paths if self._known.get(path, _UNKNOWN).content in _COUNTED]
         if counted_all and all(count is not None and count.is_whole and not count.n_residues for count in counted_all):
@@ -541,8 +541,8 @@ def nucleotide_text(name: str, count: SequenceCount, spec: Input) -> str:
         return f"{name} looks like DNA or RNA, but proteins are expected; translate it first"
     locale = QLocale()
     verb, them = ("looks", "it") if n == 1 else ("look", "them")
-    who = f"{name}: {locale.toString(n)} of {locale.toString(n_all)} sequences"
-    return f"{who} {verb} like DNA or RNA, but proteins are expected; translate {them} first"
+    counted_sequences = f"{name}: {locale.toString(n)} of {locale.toString(n_all)} sequences"
+    return f"{counted_sequences} {verb} like DNA or RNA, but proteins are expected; translate {them} first"
 
 
 def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:

@@ -144,7 +144,7 @@ class WorkersDialog(QDialog):
         folder = self.certificates.path
         if folder is not None:
             self.make_button.setEnabled(False)
-            self._worker.submit("make", partial(_make, folder), self._made, self._refuse)
+            self._worker.submit("make", partial(_make, folder), self._show_written, self._show_error)
 
     def accept(self) -> None:
         """Accept the choice if it is valid."""
@@ -167,13 +167,13 @@ class WorkersDialog(QDialog):
     def _check(self) -> None:
         requested, certificates = self.chosen()
         if not requested:
-            self._agree("")
+            self._show_success("")
             return
         if missing := self._missing():
             self._show_status(missing=missing)
             return
         check = partial(checked_workers, requested, Path(certificates) if certificates else None)
-        self._worker.submit("check", check, self._agree, self._refuse)
+        self._worker.submit("check", check, self._show_success, self._show_error)
 
     def _missing(self) -> str:
         """Return a text that names the missing or invalid entry, or ''."""
@@ -200,15 +200,15 @@ class WorkersDialog(QDialog):
         except OSError:
             return False
 
-    def _agree(self, words: str) -> None:
+    def _show_success(self, words: str) -> None:
         self._is_good = True
         self.use_button.setEnabled(True)
         self._show_status(f"{words[:1].upper()}{words[1:]}." if words else "")
 
-    def _refuse(self, error: Exception) -> None:
+    def _show_error(self, error: Exception) -> None:
         self._show_status(wrong=str(error))
 
-    def _made(self, n: int) -> None:
+    def _show_written(self, n: int) -> None:
         self.check()
         self.made.setText(
             f"{n} files written. Copy the folder to the machines of the scheduler and the workers, and make sure only you can read it."

@@ -208,11 +208,11 @@ class HelpWindow(QDialog):
         result = [
             shortcut
             for shortcut in self._shortcuts()
-            if all(word in f"{shortcut.keys} {shortcut.does} {shortcut.where}".casefold() for word in words)
+            if all(word in f"{shortcut.keys} {shortcut.description} {shortcut.where}".casefold() for word in words)
         ]
         self.keys.setRowCount(len(result))
         for row, entry in enumerate(result):
-            for column, text in enumerate((entry.keys, entry.does, entry.where)):
+            for column, text in enumerate((entry.keys, entry.description, entry.where)):
                 item = QTableWidgetItem(text)
                 item.setToolTip(tip_text(text))
                 self.keys.setItem(row, column, item)

@@ -23,7 +23,7 @@ class Shortcut:
     """Shortcut: its keys, a description of the action, and the view in which it works."""
 
     keys: str
-    does: str
+    description: str
     where: str
 
 
@@ -35,11 +35,11 @@ def shortcuts_of(window: QWidget) -> list[Shortcut]:
     """
     result = dict.fromkeys(
         Shortcut(keys.toString(QKeySequence.SequenceFormat.NativeText), text, _where(owner, context, window))
-        for keys, does, owner, context in _all(window)
-        if not keys.isEmpty() and (text := _plain(does))
+        for keys, description, owner, context in _all(window)
+        if not keys.isEmpty() and (text := _plain(description))
     )
     if any(isinstance(widget, Zoomable) for widget in window.findChildren(QWidget)):
-        result |= dict.fromkeys(Shortcut(QKeySequence(keys).toString(), does, _PLOTS) for keys, does in _PLOT_KEYS)
+        result |= dict.fromkeys(Shortcut(QKeySequence(keys).toString(), description, _PLOTS) for keys, description in _PLOT_KEYS)
     return sorted(result, key=lambda shortcut: (shortcut.where != _WINDOW, shortcut.where, shortcut.keys))
 
 

@@ -23,7 +23,7 @@ from proteoscope.gui.plots.zoomable import ZOOM, Ranges, Zoomable
 from proteoscope.gui.scrolling_layout import scaled_pixels
 
 _MINIMUM_POSITIONS = 20.0
-_SOON_MS = 120
+_RANGE_DELAY_MS = 120
 
 
 class PileupPlot(Zoomable, QWidget):
@@ -60,7 +60,7 @@ class PileupPlot(Zoomable, QWidget):
         self._pulled: QPointF | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self._later = delayed(self, self._request_range, _SOON_MS)
+        self._later = delayed(self, self._request_range, _RANGE_DELAY_MS)
         self.setAccessibleName("Pile-up of alignments")
         self.setMinimumSize(160, scaled_pixels(self, 110))
         self.export_action = ExportAction(self, self._figure, self.message.emit)

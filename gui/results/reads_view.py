@@ -212,7 +212,7 @@ class ReadsView(RunView):
         self._row = read
         if read.text is not None and read.interval is not None:
             self.pileup.show_row(row, read.text, read.interval)
-        self.alignment.show_pair(read.pair, read.said)
+        self.alignment.show_pair(read.pair, read.reason)
         if read.text is not None:
             self._choose_text(read.text)
         self._mark_depth()

@@ -17,7 +17,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.engine.results.columns import MARK_COLUMNS, Column, Table
 from proteoscope.engine.views.annotation import AnnotationChoice
-from proteoscope.engine.views.dependent_runs import following_runs
+from proteoscope.engine.views.dependent_runs import runs_based_on
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.actions import make_action
@@ -308,7 +308,7 @@ class RunView(PaneView):
         run = self._finished
         if run is None:
             return
-        runs = following_runs(run.project, run.run.id, "evidence")
+        runs = runs_based_on(run.project, run.run.id, "evidence")
         if runs:
             self.peptideRequested.emit(runs[0], peptide)
         else:
@@ -450,8 +450,8 @@ class RunView(PaneView):
         self.opened.emit()
 
     def _show_messages(self, run: FinishedRun, messages: tuple[str, ...], n_warnings: int) -> None:
-        when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
-        self.header.show_run(f"{run.run.id}, {when}", messages, n_warnings)
+        start_time = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
+        self.header.show_run(f"{run.run.id}, {start_time}", messages, n_warnings)
 
     def _choose_row(self, panel: TablePanel, row: int) -> None:
         """Select a row by its index in the file, as if the user had clicked it."""

@@ -97,8 +97,8 @@ class AlignmentSearch:
             if position == 0:
                 tasks = scorer.tasks(self._plan(subjects, first, last, bits), every, self._processor.threads)
             else:
-                passed = [subjects[row[subjects] < 0] for row in out]
-                groups = [(i, lane_groups(again, self._lengths[again], lane_count(bits))) for i, again in enumerate(passed) if len(again)]
+                overflowed = [subjects[row[subjects] < 0] for row in out]
+                groups = [(i, lane_groups(rest, self._lengths[rest], lane_count(bits))) for i, rest in enumerate(overflowed) if len(rest)]
                 tasks = [task for i, some in groups for task in scorer.tasks(some, every[i : i + 1], self._processor.threads)]
             if tasks:
                 cells = np.cumsum([0, *(task.cells for task in tasks)])

@@ -117,19 +117,19 @@ def scan_fastq(text, is_last, headers, bases, qualities, offsets):
                 differs = differs or text[index + k] != text[start + k]
             if differs:
                 return n, consumed, lines, OTHER_NAME, index, line, 0
-        length, had = written - first, 0
-        while had < length:
+        length, n_qualities = written - first, 0
+        while n_qualities < length:
             line += 1
             index, end, position = _line(text, position, is_last)
             if position < 0:
-                return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, had
-            if had + end - index > length or (n_lines == 1 and end - index != length):
-                return n, consumed, lines, OTHER_LENGTH, index, line, had + end - index
+                return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, n_qualities
+            if n_qualities + end - index > length or (n_lines == 1 and end - index != length):
+                return n, consumed, lines, OTHER_LENGTH, index, line, n_qualities + end - index
             for k in range(index, end):
                 if text[k] < _MINIMUM_QUALITY or text[k] > _GREATEST_QUALITY:
                     return n, consumed, lines, BAD_QUALITY, k, line, 0
-                qualities[first + had] = text[k]
-                had += 1
+                qualities[first + n_qualities] = text[k]
+                n_qualities += 1
         if length == 0:
             if position < 0:
                 position = size

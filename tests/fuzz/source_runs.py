@@ -31,7 +31,7 @@ from proteoscope.engine.matches.source_run import explained_run, identified_indi
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.searches import SEARCHES, search_of_kind
-from proteoscope.engine.views.dependent_runs import following_runs
+from proteoscope.engine.views.dependent_runs import runs_based_on
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.quantity_design import list_run_files
 from proteoscope.engine.views.run_account import run_account, run_title
@@ -114,7 +114,7 @@ def readers(run: str) -> dict[str, Callable[[Path], object]]:
             _ = opened.ions, opened.decoy_ratio, opened.has_decoys, opened.spectra_run, opened.fdr
 
     def follow(folder: Path) -> None:
-        following_runs(Project.open(folder), run, "quantify")
+        runs_based_on(Project.open(folder), run, "quantify")
         explained_run(Project.open(folder), run)
 
     return {

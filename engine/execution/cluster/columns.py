@@ -59,7 +59,7 @@ class ColumnFile(NamedTuple):
         return cls(str(path), result.st_ino, result.st_size, result.st_mtime_ns)
 
     @property
-    def is_here(self) -> bool:
+    def is_unchanged(self) -> bool:
         """True if this machine has the file, unchanged, under this path."""
         with contextlib.suppress(OSError):
             return ColumnFile.at(Path(self.path)) == self

@@ -236,7 +236,7 @@ class RemoteWorkload:
         missing = []
         for fields, digest in files:
             file = ColumnFile(*fields)
-            if file.path in self._digests or file.is_here:
+            if file.path in self._digests or file.is_unchanged:
                 continue
             copy = _stored(digest) if digest else None
             if copy is not None and copy.is_file() and copy.stat().st_size == file.size:

@@ -56,11 +56,11 @@ def test_column_file_is_unavailable_after_a_change(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"12345678")
     file = ColumnFile.at(path)
-    assert file.is_here
+    assert file.is_unchanged
     os.utime(path, ns=(1, 1))
-    assert not file.is_here
+    assert not file.is_unchanged
     path.unlink()
-    assert not file.is_here
+    assert not file.is_unchanged
 
 
 def test_open_column_finds_copied_file_by_digest(folder: Path, tmp_path: Path) -> None:
