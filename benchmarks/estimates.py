@@ -133,7 +133,7 @@ def learn(learnt: list[list[str]], about: dict[str, Any], sort: str, before: lis
             emit(about, sort=sort, **{name: round(off, 3)}, **predicted)
 
 
-def fresh(command: list[str], number: int) -> list[str]:
+def with_new_output(command: list[str], number: int) -> list[str]:
     """Return the command with another output, or unchanged where others read its output."""
     return [f"{part}-{number}" if before == "--out" else part for before, part in zip(["", *command], command, strict=False)]
 
@@ -159,7 +159,7 @@ def main() -> int:
             if options.busy:
                 with busy(options.busy):
                     for number in range(_LOADED_RUNS):
-                        learn([fresh(command, number) for command in learnt], about, "loaded", [])
+                        learn([with_new_output(command, number) for command in learnt], about, "loaded", [])
             learn(learnt, about, "idle" if options.busy else "learnt", before)
             errors = list[float]()
             for command in measured_commands:

@@ -90,11 +90,11 @@ def main() -> None:
     files = sorted(path for folder in options.structures for path in folder.iterdir() if path.is_file())[options.first :: options.every]
     with tempfile.TemporaryDirectory(prefix="proteoscope-exposure-") as name:
         theirs_of = freesasa_areas if options.beside == "freesasa" else partial(dssp_areas, folder=Path(name))
-        every = [areas for path in files if (areas := _if_read(path, theirs_of)) is not None]
+        every = [areas for path in files if (areas := _areas_or_none(path, theirs_of)) is not None]
     emit({"figure": "exposure", "beside": options.beside}, files=len(files), **_summary(every), date=str(date.today()))
 
 
-def _if_read(path: Path, theirs_of: Callable[[Path], Mapping[tuple[str, int, str], float]]) -> Areas | None:
+def _areas_or_none(path: Path, theirs_of: Callable[[Path], Mapping[tuple[str, int, str], float]]) -> Areas | None:
     """Return the areas of a file, or None for other kinds of files."""
     try:
         return areas_of(path, theirs_of)

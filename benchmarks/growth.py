@@ -96,7 +96,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-growth-", dir=options.scratch) as scratch:
         for number, size in enumerate((2_269, *(options.sizes or SIZES[options.what]))):
-            line = _one(options, Path(scratch), size)
+            line = _figures_of_size(options, Path(scratch), size)
             if number == 0:
                 continue  # the first run compiled kernels and built the index
             about = {
@@ -115,7 +115,7 @@ def main() -> None:
                     file.write(json.dumps(about | line) + "\n")
 
 
-def _one(options: argparse.Namespace, folder: Path, size: int) -> dict[str, Any]:
+def _figures_of_size(options: argparse.Namespace, folder: Path, size: int) -> dict[str, Any]:
     """Return the figures of one size."""
     source, project = folder / ("input.fastq" if options.what == "reads" else "input.mgf"), folder / f"project-{size}"
     database = folder / "genome.fasta"

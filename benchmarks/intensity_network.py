@@ -72,7 +72,7 @@ def drawn_peptides(proteins: list[str], n: int, generator: np.random.Generator) 
     return list(peptides)
 
 
-def teach(folder: Path, n: int, out: Path, processes: int) -> None:
+def write_predictions(folder: Path, n: int, out: Path, processes: int) -> None:
     """Predict, and write the predictions."""
     from ms2pip.core import predict_batch
     from psm_utils import PSM, PSMList
@@ -250,7 +250,7 @@ def main() -> None:
     training.add_argument("--out", type=Path, default=OUTPUT)
     options = parser.parse_args()
     if options.part == "teach":
-        teach(options.proteomes, options.peptides, options.out, options.processes)
+        write_predictions(options.proteomes, options.peptides, options.out, options.processes)
     else:
         train(options.predictions, options.epochs, options.out, options.threads)
 

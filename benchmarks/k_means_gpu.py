@@ -64,7 +64,7 @@ def main() -> None:
             continue
         about_gpus = about | {"cards": n_gpus}
         data = Points(values)
-        whole(
+        measure_engine(
             about_gpus | {"items": "points, by the engine", "n": options.points, "d": 8, "k": 400},
             data,
             values[:400],
@@ -76,7 +76,7 @@ def main() -> None:
             spectra = Vectors(vectors, BINS)
             given = seeded(spectra, 3_226)
             size = {"items": "spectra", "n": len(spectra), "elements": len(vectors.bins), "bins": BINS, "k": 3_226}
-            whole(about_gpus | size, spectra, given, options, numbers[:n_gpus], first)
+            measure_engine(about_gpus | size, spectra, given, options, numbers[:n_gpus], first)
 
 
 def points(about: dict[str, Any], repeats: int) -> None:
@@ -112,7 +112,9 @@ def points(about: dict[str, Any], repeats: int) -> None:
     )
 
 
-def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: Any, numbers: list[int], first: dict[str, Clusters]) -> None:
+def measure_engine(
+    about: dict[str, Any], data: Points | Vectors, given: Any, options: Any, numbers: list[int], first: dict[str, Clusters]
+) -> None:
     """Measure the engine, with sessions and all transfers."""
     rounds = options.rounds if isinstance(data, Points) else 100
     seconds, results = list[float](), list[Clusters]()

@@ -64,7 +64,7 @@ def timed(work: Callable[[], Any]) -> float:
     return time.perf_counter() - began
 
 
-def until_obeyed(work: Callable[[Progress], Any], progress: Progress, cancelled: list[float]) -> float:
+def seconds_until_cancelled(work: Callable[[Progress], Any], progress: Progress, cancelled: list[float]) -> float:
     """Return the seconds from a cancel by other code, which records its time in `cancelled`, to the end of the work."""
     try:
         work(progress)
@@ -77,13 +77,13 @@ def cancelled_in_stage(title: str, folder: Path, index: int, threads: int) -> fl
     """Return the seconds that a search continues after a cancel at the beginning of a stage; `index` makes it build another index."""
     cancelled: list[float] = []
 
-    def look(event: ProgressEvent) -> None:
+    def cancel_at_stage(event: ProgressEvent) -> None:
         if event.stage == title and not cancelled:
             cancelled.append(time.perf_counter())
             progress.cancel()
 
-    progress = Progress(look)
-    return until_obeyed(lambda progress: searched(folder, progress, index, threads), progress, cancelled)
+    progress = Progress(cancel_at_stage)
+    return seconds_until_cancelled(lambda progress: searched(folder, progress, index, threads), progress, cancelled)
 
 
 def searched(folder: Path, progress: Progress, index: int, threads: int) -> None:
@@ -103,7 +103,7 @@ def cancelled_after(seconds: float, work: Callable[[Progress], Any]) -> float:
         progress.cancel()
 
     threading.Timer(seconds, cancel).start()
-    return until_obeyed(work, progress, cancelled)
+    return seconds_until_cancelled(work, progress, cancelled)
 
 
 def measure_cancels(folder: Path, threads: int, repeats: int) -> None:

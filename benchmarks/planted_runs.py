@@ -62,7 +62,7 @@ def merged(mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> tuple[NDA
     return np.bincount(group, mz * intensity) / total, total
 
 
-def _within(rng: np.random.Generator, real: Ms1Spectra, sequence: str, amount: float) -> Planted:
+def _random_planted(rng: np.random.Generator, real: Ms1Spectra, sequence: str, amount: float) -> Planted:
     """Return a peptide at a charge within the m/z range of the run, at a random time in its middle."""
     charge = next((z for z in (2, 3, 4) if Planted(sequence, z, 1.0, 0.0).mz < 780), 4)
     first, last = real.retention_time[[0, -1]]
@@ -82,7 +82,7 @@ def planted_ratios(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[str,
     for k, sequence in enumerate(peptides):
         # The apex of the smaller amount is about ten times the limit, so that it can be measured.
         low, log = rng.lognormal(np.log(2.5e5), 0.5), rng.uniform(0, np.log(50)) * rng.choice([-1, 1])
-        peptide = _within(rng, real[0], sequence, 1.0)
+        peptide = _random_planted(rng, real[0], sequence, 1.0)
         if k % 3 == 2 and last is not None:
             near = [z for z in (2, 3, 4) if abs(replace(peptide, charge=z).mz - last.mz) < 1]
             peptide = replace(peptide, apex=last.apex + float(rng.uniform(-5, 5)), charge=near[0] if near else peptide.charge)
@@ -108,7 +108,7 @@ def planted_transfers(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[s
     runs = {f"run{i}": RealRun(seed=seed + i, real=real_run) for i, real_run in enumerate(real)}
     gone = set()
     for sequence in peptides:
-        peptide = _within(rng, real[0], sequence, float(rng.lognormal(np.log(8e5), 0.9)))
+        peptide = _random_planted(rng, real[0], sequence, float(rng.lognormal(np.log(8e5), 0.9)))
         has = rng.random(len(runs)) < 0.6
         has[int(rng.integers(len(runs)))] = True
         for number, (name, run) in enumerate(runs.items()):
@@ -136,7 +136,7 @@ def planted_mixtures(real: list[Ms1Spectra], logs: NDArray[np.float64], seed: in
     rng = np.random.default_rng(seed)
     runs = {f"run{i}": RealRun(seed=seed + i, real=real[i % len(real)]) for i in range(logs.shape[1])}
     for sequence, of_runs in zip(random_peptides(len(logs), seed + 3000, (8, 16)), logs.tolist(), strict=True):
-        peptide, tail = _within(rng, real[0], sequence, 1.0), float(rng.uniform(0, 0.8))
+        peptide, tail = _random_planted(rng, real[0], sequence, 1.0), float(rng.uniform(0, 0.8))
         for number, (run, log) in enumerate(zip(runs.values(), of_runs, strict=True)):
             later = number * (3 + 2 * np.sin(peptide.apex / 150)) + rng.normal(0, 1)
             mine = replace(peptide, amount=2.0**log, apex=peptide.apex + later)

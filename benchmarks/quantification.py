@@ -231,10 +231,12 @@ def likelihood_moderated(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     difference, variance, degrees, share = pooled(logs)
     used = degrees > 0
 
-    def unlikely(at: NDArray[np.float64]) -> float:
+    def negative_log_likelihood(at: NDArray[np.float64]) -> float:
         return -float(stats.f.logpdf(variance[used] / np.exp(at[0]), degrees[used], np.exp(at[1])).sum() - used.sum() * at[0])
 
-    location, prior = np.exp(optimize.minimize(unlikely, [np.log(np.median(variance[used])), np.log(4.0)], method="Nelder-Mead").x)
+    location, prior = np.exp(
+        optimize.minimize(negative_log_likelihood, [np.log(np.median(variance[used])), np.log(4.0)], method="Nelder-Mead").x
+    )
     drawn = (prior * location + degrees * np.where(used, variance, 0)) / (prior + degrees)
     return np.where(used, 2 * stats.t.sf(np.abs(difference) / np.sqrt(drawn * share), degrees + prior), np.nan)
 

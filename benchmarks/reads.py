@@ -155,12 +155,12 @@ def circumstances(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def are_at(placed: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def are_mapped_to(placed: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return True for each read that is mapped to the given positions."""
     return (placed.start >= 0) & (placed.is_reverse == is_reverse) & (np.abs(placed.start - start) <= NEAR)
 
 
-def places(options: argparse.Namespace) -> None:
+def measure_places(options: argparse.Namespace) -> None:
     """Measure simulated reads that are mapped to their origin."""
     genome = options.data / "dna" / GENOME
     with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
@@ -169,7 +169,7 @@ def places(options: argparse.Namespace) -> None:
         for number in range(options.rounds):
             for program, place in PROGRAMS.items():
                 placed = place(genome, reads, Path(folder), options.reads, options)
-                right = are_at(placed, origins.start, origins.is_reverse)
+                right = are_mapped_to(placed, origins.start, origins.is_reverse)
                 by_gaps = {str(gaps): round(float(right[origins.gaps == gaps].mean()), 5) for gaps in range(3)}
                 wrong = int(((placed.start >= 0) & ~right & (placed.quality >= SURE)).sum())
                 emit(
@@ -184,7 +184,7 @@ def places(options: argparse.Namespace) -> None:
                 )
 
 
-def strains(options: argparse.Namespace) -> None:
+def measure_strain(options: argparse.Namespace) -> None:
     """Measure reads of one strain on the genome of another."""
     genome = options.data / "dna" / GENOME
     with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
@@ -192,7 +192,7 @@ def strains(options: argparse.Namespace) -> None:
         write_reads(reads, genome_of(options.data / "dna" / STRAIN), options.reads, errors=0.0, maximum_gaps=0)
         ours, peer = (place(genome, reads, Path(folder), options.reads, options) for place in PROGRAMS.values())
     sure = peer.quality >= SURE
-    same = are_at(ours, peer.start, peer.is_reverse)
+    same = are_mapped_to(ours, peer.start, peer.is_reverse)
     emit(
         {"figure": "reads of another strain", **circumstances(options)},
         reads=options.reads,
@@ -223,7 +223,7 @@ def main() -> None:
     if options.data is None:
         parser.error("--data FOLDER is needed")
     options.reads = options.reads or (1_000_000 if options.what == "places" else 100_000)
-    (places if options.what == "places" else strains)(options)
+    (measure_places if options.what == "places" else measure_strain)(options)
 
 
 def cells(options: argparse.Namespace) -> None:

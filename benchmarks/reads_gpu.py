@@ -150,7 +150,7 @@ def profile(
     emit(about, part="host", traces=traces, lines=lines[:12])
 
 
-def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
+def measure_layouts(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Measure every number of lanes and columns."""
     n = options.pairs
     texts, patterns = inputs(n, 250, 200)
@@ -311,7 +311,7 @@ def main() -> None:
     usable = usable_gpus(needed=True)
     about = {"date": date.today().isoformat(), "card": usable[0].description}
     for part in options.parts:
-        {"table": table, "laid": laid, "plans": plans}[part](options, about)
+        {"table": table, "laid": measure_layouts, "plans": plans}[part](options, about)
 
 
 if __name__ == "__main__":

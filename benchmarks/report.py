@@ -125,7 +125,7 @@ def report(most_rows: int) -> str:
     ]
     for entry in benchmarks():
         commands = "".join(f"<pre>{shown(command, 300)}</pre>" for command in entry.commands)
-        content = _examined(entry.rows) if entry.name in _EXAMINATIONS else _rows(entry.rows, most_rows)
+        content = _examination_text(entry.rows) if entry.name in _EXAMINATIONS else _rows(entry.rows, most_rows)
         parts.append(section(f"{entry.name}: {entry.title}", f"{commands}{content}"))
     return html_page(_TITLE, parts)
 
@@ -149,7 +149,7 @@ def _published_table() -> str:
     return rows_table(head, rows)
 
 
-def _examined(rows: Sequence[Mapping[str, Any]]) -> str:
+def _examination_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the text that an examination prints of its rows."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):

@@ -82,7 +82,7 @@ def main() -> None:
             emit(f"frame, {name}", *timed(partial(draw_frame, shown, share, mz_share)), **size)
         shown.reset_range()
         shown.canvas.viewport().repaint()
-        emit("pointer", *timed(partial(look_at_pointer, shown)), **size)
+        emit("pointer", *timed(partial(pick_at_pointer, shown)), **size)
         shown.close()
 
 
@@ -96,7 +96,7 @@ def draw_frame(shown: RunMap, share: float, mz_share: float, number: int) -> Non
     shown.canvas.viewport().repaint()
 
 
-def look_at_pointer(shown: RunMap, number: int) -> None:
+def pick_at_pointer(shown: RunMap, number: int) -> None:
     """Find the point nearest to the pointer."""
     shown.canvas.picked_at(shown.canvas.inner().topLeft() + QPointF(7 * number, 100))
 

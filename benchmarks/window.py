@@ -215,7 +215,7 @@ class Journey:
                 panel.view.choose(row)
                 self.wait(0.05, lambda: not self.window.results.is_busy)
 
-    def look_at_tabs(self) -> None:
+    def show_tabs(self) -> None:
         """Show each page of the current results."""
         from PySide6.QtWidgets import QTabWidget
 
@@ -262,7 +262,7 @@ def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
         journey.open(KINDS[(n - 1) % len(KINDS)])
         journey.choose_rows(1)
         journey.choose_rows(0)
-        journey.look_at_tabs()
+        journey.show_tabs()
         if n % 10 == 0 or n == len(KINDS):
             journey.window.results.clear()
             journey.wait(0.5)
