@@ -28,7 +28,7 @@ from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
 from proteoscope.engine.quantification.ions import Ions, list_ions, traces_of_others
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.retention_times import aligned, at_another_time
+from proteoscope.engine.quantification.retention_times import aligned, has_deviating_time
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.quantification.transfers import Donors, Transfers, transferred
 from proteoscope.engine.results.arrow import or_null, taken
@@ -152,7 +152,7 @@ def _refuse_other_times(features: Features) -> None:
         times, widths, distances = (
             features.dense(rows, column, first, last) for column in (time[at[rows]], width[at[rows]], features.distance[rows])
         )
-        is_elsewhere = at_another_time(times, widths, distances, alignments)
+        is_elsewhere = has_deviating_time(times, widths, distances, alignments)
         features.reason[rows[is_elsewhere[features.ion[rows] - first, features.file[rows]]]] = _AT_ANOTHER_TIME
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.quantification.amounts import group_medians
 
-__all__ = ["Alignment", "Alignments", "aligned", "at_another_time"]
+__all__ = ["Alignment", "Alignments", "aligned", "has_deviating_time"]
 
 _FEWEST_SHARED = 10
 _LEAST_SPREAD = 1.0  # s: MS1 spectra do not resolve times below this
@@ -132,7 +132,7 @@ def _alignment(times: NDArray[np.float64], consensus: NDArray[np.float64], count
     return Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared))
 
 
-def at_another_time(
+def has_deviating_time(
     times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64], alignments: Sequence[Alignment | None]
 ) -> NDArray[np.bool_]:
     """Return True for measured ions whose time differs from that in most files, (ions, files).

@@ -149,7 +149,7 @@ def _do_once(command: str, folder: Path) -> None:
     gc.freeze()
 
 
-def _become(request: dict[str, object]) -> None:
+def _run_program(request: dict[str, object]) -> None:
     """Run the requested program to its end."""
     from proteoscope.engine.command_line.main import main
     from tests.fuzz.keeping_command import keep_at_once
@@ -183,7 +183,7 @@ def serve(folder: Path) -> None:
             _do_once(request["like"], folder)
             child = os.fork()
             if child == 0:
-                _become(request)
+                _run_program(request)
             answer = (child, 0)
         print(json.dumps(answer), flush=True)
 

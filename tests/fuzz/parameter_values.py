@@ -206,7 +206,7 @@ class Place:
             arguments = self._arguments(out, settings)
             child = os.fork()
             if child == 0:
-                _become(arguments, errors)
+                _run_command(arguments, errors)
             _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status), errors.read_text(encoding="utf-8", errors="replace")
 
@@ -225,7 +225,7 @@ class Place:
         return [self.command, *arguments, *(part for setting in settings for part in ("--set", setting))]
 
 
-def _become(arguments: list[str], errors: Path) -> None:
+def _run_command(arguments: list[str], errors: Path) -> None:
     """Run the command to its end, with limits of memory and time."""
     file = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 2)

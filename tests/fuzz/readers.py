@@ -983,7 +983,7 @@ def _odd_numbers(data: bytes, reader: Reader, chance: random.Random) -> bytes:
     return values.tobytes()
 
 
-def _swallow(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+def _insert_file(content: bytes, reader: Reader, chance: random.Random) -> bytes:
     """Insert one of the reader's files into the file, so that root elements and headers occur twice."""
     at = _place(content, chance)
     other = chance.choice(beginnings(reader))
@@ -999,7 +999,7 @@ _MUTATIONS_OF_BYTES: tuple[_Mutation, ...] = (
     _change_line_ends,
     _change_encoding,
     _change_number,
-    _swallow,
+    _insert_file,
 )
 _MUTATIONS_OF_STRUCTURE: tuple[_Mutation, ...] = (
     _delete_segments,

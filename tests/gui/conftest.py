@@ -306,9 +306,9 @@ def window(make_window: Callable[[], MainWindow]) -> MainWindow:
 @pytest.fixture
 def hand(window: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
     """Mouse and keyboard through X events; skips the test if X events are unavailable."""
-    from tests.gui.x_events import Hand, at_hand
+    from tests.gui.x_events import Hand, move_onto_screen
 
-    at_hand(window, qtbot)
+    move_onto_screen(window, qtbot)
     made = Hand(qtbot)
     yield made
     made.close()

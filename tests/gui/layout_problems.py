@@ -38,7 +38,7 @@ _TOUCH = 1
 
 def layout_problems(top: QWidget) -> list[str]:
     """Return what is wrong with the layout of a window or dialog, one text for each widget."""
-    checks = cut_off, cut_words, out_of_reach, cut_tabs, cut_titles, cut_cells, scroll_bars, on_each_other
+    checks = cut_off, cut_words, clipped_widgets, cut_tabs, cut_titles, cut_cells, scroll_bars, on_each_other
     return [problem for check in checks for problem in check(top)]
 
 
@@ -58,7 +58,7 @@ def cut_words(top: QWidget) -> list[str]:
     return [f"{label.text()}: {label.size()}" for label in labels if label.height() < label.heightForWidth(label.width()) - 1]
 
 
-def out_of_reach(top: QWidget) -> list[str]:
+def clipped_widgets(top: QWidget) -> list[str]:
     """Return widgets that extend beyond their parent, or beyond the content of a scroll area."""
     widgets = []
     for widget in top.findChildren(QWidget):

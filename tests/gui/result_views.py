@@ -135,13 +135,13 @@ class SharedView(Generic[View]):
             view.resize(*self._size)
             settle(view, qtbot)
         if self._changes():
-            self._lead_back(qtbot)
+            self._restore_view(qtbot)
             settle(view, qtbot)
         if self._changes():
             view.restore_state(self._layout)
             view.show_run(self._project, None)
             settle(view, qtbot)
-            self._lead_back(qtbot)
+            self._restore_view(qtbot)
             settle(view, qtbot)
         changes = self._changes()
         if changes:
@@ -183,7 +183,7 @@ class SharedView(Generic[View]):
         }
         return {**panels, **dict(self._fields()), "text": self.view.text}
 
-    def _lead_back(self, qtbot: QtBot) -> None:
+    def _restore_view(self, qtbot: QtBot) -> None:
         view, begin = self.view, self._begin
         if view.filter_bar.text.isEnabled():
             view.filter_bar.reset()

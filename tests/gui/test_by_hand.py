@@ -136,7 +136,7 @@ def test_new_search_is_opened_from_the_menu_of_the_toolbar_button(window: MainWi
 
     for kind in ("structures", "quantify"):
         # The menu blocks the caller of the click until it is closed.
-        hand.when(lambda: QApplication.activePopupWidget() is not None, partial(choose, kind))
+        hand.do_when(lambda: QApplication.activePopupWidget() is not None, partial(choose, kind))
         hand.click(bar.widgetForAction(bar.actions()[0]))
         qtbot.waitUntil(lambda kind=kind: window.pages.currentWidget() is window.searches[kind].form)
         qtbot.waitUntil(lambda: QApplication.activePopupWidget() is None)

@@ -18,7 +18,7 @@ from proteoscope.gui.scrolling_layout import FoldingBar, PageScroll
 from proteoscope.gui.settings import FONT_SCALES
 from proteoscope.gui.theme import scale_font
 from proteoscope.gui.window import MainWindow
-from tests.gui.layout_problems import cut_words, out_of_reach
+from tests.gui.layout_problems import clipped_widgets, cut_words
 from tests.gui.result_views import cut_off, settle
 
 _KINDS = ("identify", "align", "structures", "modified", "evidence", "library", "quantify")
@@ -56,10 +56,10 @@ def scrolled_across(top: QWidget) -> list[int]:
 def assert_can_be_reached(top: QWidget) -> None:
     # Layouts of a page that was just shown may settle in several steps.
     for _ in range(50):
-        if not (out_of_reach(top) or cut_off(top) or cut_words(top)):
+        if not (clipped_widgets(top) or cut_off(top) or cut_words(top)):
             break
         QTest.qWait(20)
-    assert out_of_reach(top) == []
+    assert clipped_widgets(top) == []
     assert cut_off(top) == []
     assert cut_words(top) == []
 

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from tests.gui.layout_problems import layout_problems, out_of_reach
+from tests.gui.layout_problems import clipped_widgets, layout_problems
 from tests.gui.result_views import cut_off
 
 
@@ -33,9 +33,9 @@ def test_layout_check_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
     qtbot.addWidget(page)
     page.resize(100, 50)
     page.show()
-    assert len(out_of_reach(page)) == 1 and len(cut_off(page)) == 1
+    assert len(clipped_widgets(page)) == 1 and len(cut_off(page)) == 1
     inner.move(20, 0)
-    assert out_of_reach(page) == []
+    assert clipped_widgets(page) == []
 
 
 def test_layout_check_detects_cut_controls_and_overlaps(qtbot: QtBot) -> None:

@@ -44,11 +44,11 @@ def click_into_row(hand: Hand, panel: TablePanel, row: int, qtbot: QtBot) -> Non
     """Click on a row once it is visible and no longer moves."""
     view, places = panel.view, list[QPoint]()
 
-    def is_at_rest() -> bool:
+    def has_stopped() -> bool:
         places.append(view.viewport().mapToGlobal(QPoint(20, view.visualRect(panel.model.index(row, 0)).center().y())))
         return places[-5:].count(places[-1]) == 5
 
-    qtbot.waitUntil(is_at_rest)
+    qtbot.waitUntil(has_stopped)
     hand.click(view.viewport(), view.viewport().mapFromGlobal(places[-1]))
 
 

@@ -112,13 +112,13 @@ def test_real_search_fails_with_one_message_if_the_project_is_deleted(
     folder = tmp_path / "project"
     stages: list[str] = []
 
-    def look(job: Any, event: Any) -> None:
+    def delete_folder(job: Any, event: Any) -> None:
         if event.stage not in stages:
             stages.append(event.stage)
         if event.stage != "Starting" and folder.exists():  # Not all instantaneous stages are reported.
             shutil.rmtree(folder, ignore_errors=True)
 
-    filled.bridge.progressed.connect(look)
+    filled.bridge.progressed.connect(delete_folder)
     with qtbot.waitSignal(filled.bridge.finished, timeout=SEARCH_MS) as finished:
         click(filled.form.run_button)
     job = finished.args[0]

@@ -38,7 +38,7 @@ from tests.engine.identification_tables import identification
 from tests.engine.views.compared_projects import add_run, project_with_runs
 from tests.engine.views.result_projects import spectra_table
 from tests.gui.result_views import SharedView, place_of, settle, shown
-from tests.gui.x_events import Hand, at_hand
+from tests.gui.x_events import Hand, move_onto_screen
 
 _MAXIMUM_ACTIONS = 3
 
@@ -56,7 +56,7 @@ def project(two_runs: Path, tmp_path: Path) -> Project:
 @pytest.fixture
 def results(window: MainWindow, project: Project, qtbot: QtBot) -> IdentificationView:
     """Results of a run as shown to a user who has opened the project."""
-    at_hand(window, qtbot)
+    move_onto_screen(window, qtbot)
     window.open_project(project.folder)
     settle(window.results, qtbot)
     assert isinstance(window.results, IdentificationView)
@@ -72,7 +72,7 @@ def cached_results(
     qtbot = QtBot(request)
     window = MainWindow(SettingsFile(tmp_path_factory.mktemp("cached") / "settings.json"), shared_theme)
     window.show()
-    at_hand(window, qtbot)
+    move_onto_screen(window, qtbot)
     project = Project.open(two_runs)
     window.open_project(project.folder)
     settle(window.results, qtbot)
@@ -89,7 +89,7 @@ def shared_results(cached_results: SharedView[IdentificationView], theme: Theme,
     """Results for tasks that change neither project nor page and do not depend on the keyboard focus."""
     window = cached_results.view.window()
     window.raise_()
-    at_hand(window, qtbot)
+    move_onto_screen(window, qtbot)
     view = cached_results.as_opened(qtbot)
     assert (window.width(), window.height()) == (1280, 800)
     return view

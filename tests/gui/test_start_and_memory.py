@@ -195,7 +195,7 @@ def test_closed_results_leave_no_objects(window: MainWindow, tmp_path: Path, qtb
     project_with_reads(tmp_path / "reads", "ACGTTGCAAGCTTACGGATC" * 40, n_reads=8)
     folders = [tmp_path / name for name in ("identify", "align", "structures", "reads")]
 
-    def looked_at() -> None:
+    def show_and_close_results() -> None:
         for folder in folders:
             window.open_project(folder)
             settle(window.results, qtbot)
@@ -205,9 +205,9 @@ def test_closed_results_leave_no_objects(window: MainWindow, tmp_path: Path, qtb
         window.results.clear()
 
     for _ in range(2):
-        looked_at()
+        show_and_close_results()
     before = _held(window)
-    looked_at()
+    show_and_close_results()
     more = {name: n - before[name] for name, n in _held(window).items() if n > before[name]}
     assert more == {}
 

@@ -60,7 +60,7 @@ from tests.gui.conftest import SAMPLES, OldTimers, check_leaks
 from tests.gui.result_views import place_of, settle, shown
 from tests.gui.test_messages import places
 from tests.gui.test_window import SEARCH_MS
-from tests.gui.x_events import Hand, at_hand, has_file_dialog, named_in_dialog, wait_until_still
+from tests.gui.x_events import Hand, has_file_dialog, move_onto_screen, named_in_dialog, wait_until_still
 from tests.stopped_runs import keep_at_once, stop_a_search
 
 SEARCH, PICTURE, RECOVERY = 8, 3, 2
@@ -194,7 +194,7 @@ class User:
             menu = self.hand.menu()
             self.hand.choose(menu, next(action for action in menu.actions() if action.text().replace("&", "") == text))
 
-        self.hand.when(lambda: QApplication.activePopupWidget() is not None, choose)
+        self.hand.do_when(lambda: QApplication.activePopupWidget() is not None, choose)
         open_menu()
         self.qtbot.waitUntil(lambda: QApplication.activePopupWidget() is None)
 
@@ -213,7 +213,7 @@ def shared_window(request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_
     compile_kernels(["identify"], Progress())
     window = MainWindow(SettingsFile(tmp_path_factory.mktemp("twenty") / "settings.json"), shared_theme)
     window.show()
-    at_hand(window, qtbot)
+    move_onto_screen(window, qtbot)
     yield window
     window.close()
     assert window.queue.shutdown(60)
@@ -223,7 +223,7 @@ def shared_window(request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_
 
 @pytest.fixture
 def user(shared_window: MainWindow, theme: Theme, request: pytest.FixtureRequest, qtbot: QtBot) -> Iterator[User]:
-    at_hand(shared_window, qtbot)
+    move_onto_screen(shared_window, qtbot)
     shared_window.message_bar.clear()
     user = User(shared_window, int(request.node.name.split("_")[2]), qtbot)
     yield user
@@ -418,7 +418,7 @@ def test_task_12_figure_for_a_paper_is_saved(user: User, two_runs: Path, tmp_pat
     def save() -> str:
         user.hand.press("ctrl", "e")
         user.qtbot.waitUntil(lambda: isinstance(QApplication.activeWindow(), FigureDialog))
-        user.hand.when(has_file_dialog, lambda: user.hand.press("enter"))
+        user.hand.do_when(has_file_dialog, lambda: user.hand.press("enter"))
         user.hand.press("enter")
         user.qtbot.waitUntil(lambda: bool(list(tmp_path.glob("*.svg"))))
         return next(tmp_path.glob("*.svg")).read_text(encoding="utf-8")

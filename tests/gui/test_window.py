@@ -140,7 +140,7 @@ class EventLoop(QObject):
         self._went_round = threading.Event()
         self._requested.connect(self._went_round.set, Qt.ConnectionType.QueuedConnection)
 
-    def goes_round(self, seconds: float = 60) -> bool:
+    def handles_request(self, seconds: float = 60) -> bool:
         """Return True if the loop handled a request in this time; the requesting thread waits for it."""
         self._went_round.clear()
         self._requested.emit()
@@ -155,7 +155,7 @@ def test_window_never_blocks_during_a_search(filled: MainWindow, monkeypatch: py
     def emit_and_ask(progress: Progress, event: ProgressEvent) -> None:
         emit(progress, event)
         if threading.current_thread() is not threading.main_thread():
-            answers[event.stage].append(loop.goes_round())
+            answers[event.stage].append(loop.handles_request())
 
     monkeypatch.setattr(Progress, "_emit", emit_and_ask)
     with qtbot.waitSignal(filled.bridge.finished, timeout=SEARCH_MS) as finished:
@@ -665,12 +665,12 @@ def test_window_opens_before_gpu_detection_ends(
     """Check that an endless GPU detection delays neither the window nor a timer of the loop."""
     is_detected, threads = threading.Event(), []
 
-    def looked() -> tuple[Device, ...]:
+    def detected_devices() -> tuple[Device, ...]:
         threads.append(threading.current_thread())
         assert is_detected.wait(60)
         return (processor(),)
 
-    monkeypatch.setattr("proteoscope.gui.devices.devices", looked)
+    monkeypatch.setattr("proteoscope.gui.devices.devices", detected_devices)
     window = make_window()
     qtbot.waitExposed(window)
     window.devices.detect()
@@ -688,7 +688,7 @@ def test_garbage_of_background_threads_is_collected_in_the_window_thread(
 ) -> None:
     ended: list[bool] = []
 
-    class Knot:
+    class ReferenceCycle:
         def __init__(self) -> None:
             self.itself = self
 
@@ -697,7 +697,7 @@ def test_garbage_of_background_threads_is_collected_in_the_window_thread(
 
     def work(request: Any, progress: Progress) -> Any:
         for _ in range(100):
-            Knot()
+            ReferenceCycle()
         objects = [[i] for i in range(100_000)]
         time.sleep(0.6)
         return summary_of("identify-0001", Count(len(objects), "PSM", "PSMs"))

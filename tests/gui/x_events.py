@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 Place = TypeVar("Place")
 
-__all__ = ["Hand", "at_hand", "has_file_dialog", "named_in_dialog", "wait_until_still", "wait_until_still_in_form", "x_events_problem"]
+__all__ = [
+    "Hand",
+    "has_file_dialog",
+    "move_onto_screen",
+    "named_in_dialog",
+    "wait_until_still",
+    "wait_until_still_in_form",
+    "x_events_problem",
+]
 
 _LEFT, _RIGHT = 1, 3
 _KEYS = {
@@ -54,7 +62,7 @@ def x_events_problem() -> str:
     return "" if ctypes.util.find_library("X11") and ctypes.util.find_library("Xtst") else "libX11 or libXtst is missing"
 
 
-def at_hand(window: QWidget, qtbot: QtBot) -> None:
+def move_onto_screen(window: QWidget, qtbot: QtBot) -> None:
     """Move a window so that all of its 1280 x 800 pixels are on the screen; skip the test without X events."""
     if x_events_problem():
         pytest.skip(x_events_problem())
@@ -99,7 +107,7 @@ def named_in_dialog(hand: Hand, path: Path) -> None:
         hand.type(str(path))
         hand.press("enter")
 
-    hand.when(has_file_dialog, give)
+    hand.do_when(has_file_dialog, give)
 
 
 class Hand:
@@ -182,18 +190,18 @@ class Hand:
         assert action in menu.actions(), action.text()
         self.click(menu, menu.actionGeometry(action).center())
 
-    def when(self, is_so: Callable[[], bool], then: Callable[[], None]) -> None:
+    def do_when(self, condition: Callable[[], bool], then: Callable[[], None]) -> None:
         """Continue as soon as a condition holds, even while a dialog blocks the caller."""
 
-        def look() -> None:
-            if is_so():
+        def check_condition() -> None:
+            if condition():
                 timer.stop()
                 timer.deleteLater()
                 then()
 
         timer = QTimer(QApplication.instance())
         timer.setInterval(_POLL_MS)
-        timer.timeout.connect(look)
+        timer.timeout.connect(check_condition)
         timer.start()
 
     def _press(self, keysyms: Sequence[int]) -> None:

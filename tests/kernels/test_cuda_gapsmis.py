@@ -267,13 +267,13 @@ def test_cuda_read_alignment_checks_for_cancel_after_fewer_pairs_on_slow_gpus():
     texts, patterns = damaged_reads(40, 34)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
 
-    def looks(gpu):
+    def aligned(gpu):
         out = Alignments.none(40, 2)
         return set(tuned(ReadSearch, shape=SMALL)(gpu, sequences(texts), sequences(patterns), rules).align(every, every, out)), out
 
     slow = ShimGpu()
     slow.rates = USUAL_RATES._replace(maxima=USUAL_RATES.maxima * 1e-6)
-    (ends, actual), (many, same) = looks(ShimGpu()), looks(slow)
+    (ends, actual), (many, same) = aligned(ShimGpu()), aligned(slow)
     assert len(many) > 2 * len(ends)
     for left, right in zip(actual, same, strict=True):
         np.testing.assert_array_equal(left, right)

@@ -21,7 +21,7 @@ from proteoscope.engine.execution.cluster.launchers import open_cluster
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.kernels.cpu import signatures
-from tests.engine.execution.cluster.processes import end, program, when
+from tests.engine.execution.cluster.processes import end, program, wait_for
 from tests.engine.views.compared_projects import project_with_runs
 from tests.output_schema import SCHEMA, check_output
 from tests.stopped_runs import keep_at_once, stop_a_search
@@ -221,7 +221,7 @@ def test_json_of_scheduler_and_workers_fits_the_schema(tmp_path: Path) -> None:
         workers = program("workers", "start", listening["address"], *options)
         try:
             with open_cluster(listening["address"], Progress(), certificates=certificates) as cluster:
-                when(cluster.devices)
+                wait_for(cluster.devices)
             workers.terminate()
             out, err = workers.communicate(timeout=120)
         finally:

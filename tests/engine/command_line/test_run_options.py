@@ -37,7 +37,7 @@ def runs() -> list[tuple[str, str]]:
     return [(run.id, run.status) for run in Project.open("p").runs()]
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> str:
+def error_message(capsys: pytest.CaptureFixture[str]) -> str:
     """Return the error message, after checking that it is one line."""
     error = capsys.readouterr().err
     assert error.count("\n") == 1
@@ -56,7 +56,7 @@ def test_existing_run_is_an_error_or_is_skipped_or_replaced_as_requested(folder:
     capsys.readouterr()
 
     assert align("--run-name", "a", "--quiet") == 2
-    assert "holds a finished run 'a'. --overwrite replaces it, --skip-existing keeps it" in said(capsys)
+    assert "holds a finished run 'a'. --overwrite replaces it, --skip-existing keeps it" in error_message(capsys)
 
     assert align("--run-name", "a", "--skip-existing", "--json") == 0
     record = json.loads(capsys.readouterr().out)
@@ -74,11 +74,11 @@ def test_skip_existing_rejects_changed_parameters_and_input_files(folder: Path, 
     assert align("--run-name", "a", "--quiet") == 0
     capsys.readouterr()
     assert align("--run-name", "a", "--skip-existing", "--matrix", "BLOSUM45", "--quiet") == 2
-    assert "finished run 'a', which differs in gap_extend, gap_open, matrix. --overwrite replaces it" in said(capsys)
+    assert "finished run 'a', which differs in gap_extend, gap_open, matrix. --overwrite replaces it" in error_message(capsys)
     (folder / "other.fasta").write_text(">P1\nACDEFGHIKLMNPQRSTVWY\n")
     other = ["align", "other.fasta", *ALIGN[2:], "--out", "h.tsv", "--project", "p", "--run-name", "a", "--skip-existing", "--quiet"]
     assert main(other) == 2
-    assert "which differs in the content of its input files" in said(capsys)
+    assert "which differs in the content of its input files" in error_message(capsys)
 
 
 def test_skip_existing_computes_again_if_an_output_file_is_missing(folder: Path) -> None:
@@ -123,7 +123,7 @@ def test_error_for_wrong_run_options_is_one_sentence(
     options: tuple[str, ...], sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert align(*options) == 2
-    assert sentence in said(capsys)
+    assert sentence in error_message(capsys)
     assert not list(folder.iterdir())
 
 
@@ -135,7 +135,7 @@ def test_run_name_without_a_project_is_rejected(folder: Path, capsys: pytest.Cap
 def test_failed_run_leaves_no_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "bad.fasta").write_text(">P1\n123\n")
     assert main(["align", "bad.fasta", QUERIES, "--device", "cpu", "--out", "h.tsv", "--project", "p", "--quiet"]) == 2
-    assert "bad.fasta" in said(capsys)
+    assert "bad.fasta" in error_message(capsys)
     assert [path.name for path in folder.iterdir()] == ["bad.fasta"]
 
 
@@ -169,7 +169,7 @@ def test_search_fails_by_default_if_another_process_writes_the_project(
 ) -> None:
     try:
         assert align("--run-name", "a", "--quiet") == 2
-        assert "is writing this project" in said(capsys)
+        assert "is writing this project" in error_message(capsys)
     finally:
         holder.communicate()
     assert is_project(Path("p")) and [run for run in runs() if run[0] == "a"] == []

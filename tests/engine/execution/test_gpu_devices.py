@@ -45,13 +45,13 @@ def gpu(number: int, *, usable: bool = True, reason: str = "") -> dict[str, Any]
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Return a function that sets the GPUs of the machine."""
 
-    def have(*listed: dict[str, Any], reason: str = "") -> None:
+    def set_gpus(*listed: dict[str, Any], reason: str = "") -> None:
         answer = {"driver": "580.1", "cuda": "13.0", "reason": reason, "devices": list(listed)}
         monkeypatch.setattr(module, "_probed", lambda progress: answer)
         gpus.cache_clear()
 
     gpus.cache_clear()
-    yield have
+    yield set_gpus
     gpus.cache_clear()
 
 
@@ -145,7 +145,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def driver(libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
     """Return a function that sets up three GPUs and a CuPy that fails as given ("crash 1", "hang import") and returns its hang marker."""
 
-    def have(fall: str = "", **variables: str) -> Path:
+    def set_driver(fall: str = "", **variables: str) -> Path:
         mark = tmp_path / "hangs"
         mark.unlink(missing_ok=True)
         for name, value in {"FAKE_FALL": fall, "FAKE_MARK": str(mark), "LD_LIBRARY_PATH": str(libraries), **variables}.items():
@@ -155,12 +155,12 @@ def driver(libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         return mark
 
     gpus.cache_clear()
-    yield have
+    yield set_driver
     gpus.cache_clear()
 
 
 @pytest.fixture
-def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def set_probe_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Return a function that replaces the probe by a program."""
 
     def play(program: str) -> None:
@@ -309,15 +309,15 @@ def test_cancel_stops_waiting_for_gpu_probe_of_another_thread(monkeypatch: pytes
     gpus.cache_clear()
 
 
-def test_crashing_or_hanging_gpu_probe_gives_a_reason(played: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    played("import os; os.kill(os.getpid(), 9)")
+def test_crashing_or_hanging_gpu_probe_gives_a_reason(set_probe_program: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    set_probe_program("import os; os.kill(os.getpid(), 9)")
     assert gpus()[0].reason == "the program that tests the NVIDIA driver ended with signal 9"
-    played("raise MemoryError('none left')")
+    set_probe_program("raise MemoryError('none left')")
     assert gpus()[0].reason.endswith("ended with code 1 MemoryError: none left")
-    played("print('[]'); print('{')")
+    set_probe_program("print('[]'); print('{')")
     assert gpus()[0].reason.endswith("ended with code 0")
     monkeypatch.setattr(module, "_SILENT_SECONDS", 0.2)
-    played("import time; time.sleep(60)")
+    set_probe_program("import time; time.sleep(60)")
     assert "did not answer" in gpus()[0].reason
     assert not any(device.usable for device in gpus())
 

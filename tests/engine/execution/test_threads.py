@@ -65,23 +65,23 @@ def test_run_on_threads_starts_no_item_after_cancel(threads: int) -> None:
 
 def test_run_on_threads_notices_cancel_during_long_items() -> None:
     """Items that are running continue, but no other starts; the cancel is raised when they end."""
-    heard = threading.Event()
+    noticed = threading.Event()
 
-    class Heard(Progress):
+    class CancelNoticed(Progress):
         def check(self) -> None:
             try:
                 super().check()
             except Cancelled:
-                heard.set()
+                noticed.set()
                 raise
 
-    progress, begun = Heard(), list[int]()
+    progress, begun = CancelNoticed(), list[int]()
 
     def work(item: int) -> None:
         begun.append(item)
         if len(begun) == 2:
             progress.cancel()
-        assert heard.wait(60)
+        assert noticed.wait(60)
         time.sleep(0.3)  # until items that have not begun are removed
 
     with pytest.raises(Cancelled):

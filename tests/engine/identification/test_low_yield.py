@@ -10,7 +10,7 @@ from proteoscope.engine.identification.low_yield import find_error_cluster
 from tests.engine.identification.test_search import REPOSITORY, Simulation, accepted, fixed, proteins_of, search, tryptic
 
 
-class OutOfTune(Simulation):
+class HeavyPrecursors(Simulation):
     """A simulation with all precursors 35 ppm too heavy, in addition to their errors."""
 
     def _write(self, title, neutral_mass, charge, ions, noise_level, write_charge):
@@ -41,7 +41,7 @@ def low_yield_messages(summary):
 
 @pytest.mark.parametrize("requested", ["10 ppm", "0.01 Da"])
 def test_advice_suggests_a_sufficient_precursor_tolerance(requested, proteins, database, tmp_path):
-    path = spectra_of(OutOfTune(21, 4, 10), proteins, tmp_path / "tune.mgf")
+    path = spectra_of(HeavyPrecursors(21, 4, 10), proteins, tmp_path / "tune.mgf")
     summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full", precursor_tolerance=requested)
     assert len(accepted(rows)) < 10
     (message,) = low_yield_messages(summary)

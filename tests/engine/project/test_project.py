@@ -290,11 +290,11 @@ def test_run_has_status_queued_while_it_waits_for_another_writer(project):
             inside.set()
             done.wait(10)
 
-    def wait_for_it() -> None:
+    def start_second_run() -> None:
         with project.run("second", {}, wait=20) as run:
             run.write_table("psms", TABLE)
 
-    holder, waiter = threading.Thread(target=hold), threading.Thread(target=wait_for_it)
+    holder, waiter = threading.Thread(target=hold), threading.Thread(target=start_second_run)
     holder.start()
     assert inside.wait(60)
     waiter.start()

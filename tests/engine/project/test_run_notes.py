@@ -23,7 +23,7 @@ def _run(project: Project, content: object = 1) -> str:
     return run.id
 
 
-def _of_a_process_that_ended(folder: Path) -> None:
+def _assign_to_ended_process(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "project.sqlite")) as connection:
         connection.execute("UPDATE deleted_runs SET pid = 1, process_started = 'long ago'")
         connection.commit()
@@ -64,7 +64,7 @@ def test_files_of_deleted_run_are_removed_when_the_process_ends(tmp_path: Path) 
     (folder / "exports" / "mine.txt").write_text("mine")
     project.set_note(second, RunNote("t", "n"))
     project.delete_run(second)
-    _of_a_process_that_ended(folder)
+    _assign_to_ended_process(folder)
     reopened = Project.open(folder)
     assert sorted(path.name for path in (folder / "results").iterdir()) == [first]
     # The project showed the exports of the deleted run, and shows no other exports instead.

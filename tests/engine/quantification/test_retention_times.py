@@ -10,10 +10,10 @@ from proteoscope.engine.searches import run_search
 from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, write_project
 
 
-def at_another_time(times: np.ndarray, widths: np.ndarray, near: np.ndarray) -> np.ndarray:
+def has_deviating_time(times: np.ndarray, widths: np.ndarray, near: np.ndarray) -> np.ndarray:
     ion, file = np.nonzero(~np.isnan(times))
     alignments = retention_times.aligned(ion, file, times[ion, file], *times.shape).of_file
-    return retention_times.at_another_time(times, widths, near, alignments)
+    return retention_times.has_deviating_time(times, widths, near, alignments)
 
 
 def times_of(n_files: int, seed: int, n: int = 300):
@@ -36,10 +36,10 @@ def test_retention_time_outliers_equal_the_planted_outliers(n_files):
         file = int(rng.choice(np.flatnonzero(~np.isnan(times[row]))))
         times[row, file] += rng.choice([-1, 1]) * rng.uniform(12, 60)
         wrong[row, file], near[row, file] = True, 10.0
-    assert np.array_equal(at_another_time(times, widths, near), wrong)
-    assert not at_another_time(times, widths * 50, near).any(), "within a quarter of its width a summit is the same"
+    assert np.array_equal(has_deviating_time(times, widths, near), wrong)
+    assert not has_deviating_time(times, widths * 50, near).any(), "within a quarter of its width a summit is the same"
     wide = np.where(wrong, 50, 1) * widths
-    assert np.array_equal(at_another_time(times, wide, near), wrong), "however wide the wrong one is"
+    assert np.array_equal(has_deviating_time(times, wide, near), wrong), "however wide the wrong one is"
 
 
 def test_retention_time_outlier_is_the_minority_or_farther_value():
@@ -48,16 +48,16 @@ def test_retention_time_outlier_is_the_minority_or_farther_value():
     times[7, 2] += 30
     near, widths = np.full(times.shape, 5.0), np.full(times.shape, 6.0)
     near[7, 2] = 0.0
-    assert np.argwhere(at_another_time(times, widths, near)).tolist() == [[7, 2]]
+    assert np.argwhere(has_deviating_time(times, widths, near)).tolist() == [[7, 2]]
     times[7, 1] = np.nan
-    assert np.argwhere(at_another_time(times, widths, near)).tolist() == [[7, 0]]
+    assert np.argwhere(has_deviating_time(times, widths, near)).tolist() == [[7, 0]]
 
 
 def test_no_retention_time_outliers_are_found_for_few_shared_ions():
     few = np.stack([np.arange(49.0) * 20, np.arange(49.0) * 20], axis=1)
     few[20, 1] += 300
     for times in (np.zeros((0, 3)), np.full((4, 2), np.nan), np.array([[1.0, 900.0]]), np.arange(30.0)[:, None], few):
-        assert not at_another_time(times, np.ones(times.shape), np.ones(times.shape)).any()
+        assert not has_deviating_time(times, np.ones(times.shape), np.ones(times.shape)).any()
 
 
 def test_peptide_masked_in_one_run_has_no_quantity_in_that_run(tmp_path):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from proteoscope.engine.quantification.retention_times import aligned, at_another_time
+from proteoscope.engine.quantification.retention_times import aligned, has_deviating_time
 from proteoscope.engine.quantification.transfers import random_times, transfer_q_values
 from proteoscope.engine.searches import run_search
 from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, write_project
@@ -61,7 +61,7 @@ def test_retention_time_outliers_are_found_among_many_files():
     times[wrong] += 40
     ion, file = np.nonzero(~np.isnan(times))
     alignments = aligned(ion, file, times[ion, file], *times.shape).of_file
-    assert np.array_equal(at_another_time(times, np.full(times.shape, 6.0), np.ones(times.shape), alignments), wrong)
+    assert np.array_equal(has_deviating_time(times, np.full(times.shape, 6.0), np.ones(times.shape), alignments), wrong)
 
 
 def test_match_between_runs_does_not_use_traces_of_identified_ions(tmp_path):

@@ -122,24 +122,24 @@ def test_suggested_preset_ignores_unusual_reads(files: tuple[Path, Path], change
     text = files[1].read_text()
     files[1].write_bytes(ODD_READS[change](text).encode())
     assert files[1].read_text() != text or change == "CRLF"
-    assert suited(files) == "map-to-genome"
+    assert preset_of_files(files) == "map-to-genome"
 
 
 @pytest.mark.parametrize("change", ODD_REFERENCES)
 def test_suggested_preset_ignores_unusual_references(files: tuple[Path, Path], change: str) -> None:
     files[0].write_text(files[0].read_text() + ODD_REFERENCES[change], encoding="utf-8")
-    assert suited(files) == "map-to-genome"
+    assert preset_of_files(files) == "map-to-genome"
 
 
 def test_mates_in_fasta_files_are_mapped_by_default(tmp_path: Path) -> None:
     for name in ("texts", "reads"):
         (tmp_path / name).write_text(f">s\n{random_bases(300, 1)}\n", encoding="utf-8")
     files = tmp_path / "texts", tmp_path / "reads"
-    assert suited(files) == "standard"
-    assert suited(files, mates=files[1]) == "map-to-genome"
+    assert preset_of_files(files) == "standard"
+    assert preset_of_files(files, mates=files[1]) == "map-to-genome"
 
 
-def suited(files: tuple[Path, Path], **options: object) -> str:
+def preset_of_files(files: tuple[Path, Path], **options: object) -> str:
     contents = {name: content for name, path in zip(("texts", "patterns"), files, strict=True) if (content := inspect_sequences([path]))}
     assert len(contents) == 2
     return READ_ALIGNMENT.suited_preset(contents, options)

@@ -69,11 +69,11 @@ def test_banded_and_ungapped_alignments_equal_full_alignments(genome, tmp_path, 
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)
     fast = align_reads(*files, tmp_path / "one.sam", WITHIN, format="sam", device="cpu")
 
-    def never(texts, patterns, rules, text_of, pattern_of, *more):
+    def unaligned(texts, patterns, rules, text_of, pattern_of, *more):
         return Alignments.none(len(text_of), rules.maximum_gaps), np.zeros(len(text_of), np.bool_)
 
-    monkeypatch.setattr(ungapped, "align_where_sure", never)
-    monkeypatch.setattr(banded, "align_where_near", never)
+    monkeypatch.setattr(ungapped, "align_where_sure", unaligned)
+    monkeypatch.setattr(banded, "align_where_near", unaligned)
     slow = align_reads(*files, tmp_path / "two.sam", WITHIN, format="sam", device="cpu")
     assert (tmp_path / "one.sam").read_bytes() == (tmp_path / "two.sam").read_bytes()
     assert fast.cells < 0.1 * slow.cells

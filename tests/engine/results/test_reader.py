@@ -180,7 +180,7 @@ def test_table_view_has_only_described_columns_and_types(tmp_path: Path):
     connection.close()
 
 
-def looked_at(path: Path, n_others: int = 3) -> int:
+def n_executed_lines(path: Path, n_others: int = 3) -> int:
     """Return the number of Python lines executed for checking all rows."""
     with TableFile(path, TABLE, n_rows_of={"others": n_others}) as source:
         return lines_run(source.check)
@@ -189,10 +189,10 @@ def looked_at(path: Path, n_others: int = 3) -> int:
 def test_table_reader_checks_a_valid_table_again_only_after_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reader, "_SETTLED_NS", -(10**18))
     path = written(tmp_path / "t.parquet", GOOD)
-    first = looked_at(path)
-    assert looked_at(path) < 30 < first
-    assert looked_at(path, n_others=4) > 30, "nothing was known about the other tables"
-    assert looked_at(path) < 30
+    first = n_executed_lines(path)
+    assert n_executed_lines(path) < 30 < first
+    assert n_executed_lines(path, n_others=4) > 30, "nothing was known about the other tables"
+    assert n_executed_lines(path) < 30
     corrupt = written(tmp_path / "corrupt.parquet", {**GOOD, "count": pa.array([1, 2, 101], pa.int32())})
     before = path.stat()
     path.write_bytes(corrupt.read_bytes())
@@ -205,8 +205,8 @@ def test_table_reader_checks_a_valid_table_again_only_after_change(tmp_path: Pat
 def test_table_reader_checks_a_recently_written_table_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reader, "_SETTLED_NS", 10**18)
     path = written(tmp_path / "t.parquet", GOOD)
-    first = looked_at(path)
-    assert looked_at(path) > first / 2
+    first = n_executed_lines(path)
+    assert n_executed_lines(path) > first / 2
 
 
 def test_table_reader_rejects_files_that_unpack_excessively(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from proteoscope.engine.statistics.group_walk import group_walk, waiting_times
 from proteoscope.engine.statistics.target_decoy import q_values
 
 
-def walked_step_by_step(score, is_decoy, group, window, expected, at_once, decoy_ratio):
+def plain_group_walk(score, is_decoy, group, window, expected, at_once, decoy_ratio):
     """Walk as in the paper; equal scores of a group are passed together, and of equally poor groups the shortest waiting time decides."""
     groups = sorted(set(group))
     first = {g: sum(other < g for other in group) for g in groups}
@@ -52,7 +52,7 @@ def test_group_walk_equals_its_definition(window, rounded):
         expected = None if case % 2 else np.exp(-score) * (1 + group)
         settings = {"expected": expected, "at_once": 2.0, "decoy_ratio": 0.5, "window": window}
         computed = group_walk(score, is_decoy, group, **settings)
-        assert computed == pytest.approx(walked_step_by_step(score, is_decoy, group, window, expected, 2.0, 0.5), rel=1e-9)
+        assert computed == pytest.approx(plain_group_walk(score, is_decoy, group, window, expected, 2.0, 0.5), rel=1e-9)
 
 
 def test_group_walk_of_a_single_group_equals_plain_q_values():

@@ -37,7 +37,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Read files in this process, which is faster, and list them."""
     read: list[Path] = []
 
-    def here(paths, processes, progress, *, minimum_plddt=0.0, models="first"):
+    def read_in_process(paths, processes, progress, *, minimum_plddt=0.0, models="first"):
         for number, path in enumerate(paths):
             progress.check()
             read.append(path)
@@ -47,7 +47,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
             except InputError as error:
                 yield number, str(error)
 
-    monkeypatch.setattr(building, "read_structures", here)
+    monkeypatch.setattr(building, "read_structures", read_in_process)
     return read
 
 
@@ -72,13 +72,13 @@ def test_structure_reader_loses_only_the_file_of_a_killed_process(folder: Path, 
     paths = [folder / "a.pdb", folder / "b.pdb", folder / "c.pdb"]
     serve = reading_processes._serve
     assert serve is not None
-    monkeypatch.setattr(reading_processes, "_serve", dies_at_b)
+    monkeypatch.setattr(reading_processes, "_serve", read_until_b)
     results = dict(reading_processes.read_structures(paths, 1, Progress()))
     assert [isinstance(results[i], str) for i in range(3)] == [False, True, False]
     assert "crashed the process" in str(results[1])
 
 
-def dies_at_b(connection, minimum_plddt, models) -> None:
+def read_until_b(connection, minimum_plddt, models) -> None:
     while True:
         path = Path(connection.recv())
         if path.name == "b.pdb":

@@ -134,28 +134,28 @@ CLUSTAL = {
 def clustal_colour(residue: str, column: str) -> str:
     """Return the colour name by the table of Clustal X (Larkin et al. 2007), or ''."""
 
-    def has(group: str, share: float) -> bool:
+    def has_share(group: str, share: float) -> bool:
         return sum(residue_in_column in group for residue_in_column in column) / len(column) >= share
 
-    def mostly(residues: str) -> bool:
-        return any(has(group, 0.85) for group in residues)
+    def has_majority(residues: str) -> bool:
+        return any(has_share(group, 0.85) for group in residues)
 
-    is_hydrophobic = has("WLVIMAFCYHP", 0.6) or mostly("ACFHILMVWYP") or has("P", 0.5)
-    is_basic = has("KR", 0.6) or mostly("KRQ")
+    is_hydrophobic = has_share("WLVIMAFCYHP", 0.6) or has_majority("ACFHILMVWYP") or has_share("P", 0.5)
+    is_basic = has_share("KR", 0.6) or has_majority("KRQ")
     rules = {
         "G": ("orange", True),
         "P": ("yellow", True),
-        "T": ("green", has("TS", 0.5) or mostly("ST") or has("WLVIMAFCYHP", 0.6)),
-        "S": ("green", has("TS", 0.5) or mostly("ST") or has("WLVIMAFCYHP", 0.8)),
-        "N": ("green", has("N", 0.5) or mostly("ND")),
-        "Q": ("green", has("QE", 0.5) or mostly("QE") or is_basic),
+        "T": ("green", has_share("TS", 0.5) or has_majority("ST") or has_share("WLVIMAFCYHP", 0.6)),
+        "S": ("green", has_share("TS", 0.5) or has_majority("ST") or has_share("WLVIMAFCYHP", 0.8)),
+        "N": ("green", has_share("N", 0.5) or has_majority("ND")),
+        "Q": ("green", has_share("QE", 0.5) or has_majority("QE") or is_basic),
         **dict.fromkeys("WLVIMF", ("blue", is_hydrophobic)),
-        "A": ("blue", is_hydrophobic or mostly("TSG") or has("S", 0.5)),
-        "C": ("pink", True) if has("C", 0.85) else ("blue", is_hydrophobic or mostly("S")),
+        "A": ("blue", is_hydrophobic or has_majority("TSG") or has_share("S", 0.5)),
+        "C": ("pink", True) if has_share("C", 0.85) else ("blue", is_hydrophobic or has_majority("S")),
         "H": ("cyan", is_hydrophobic),
         "Y": ("cyan", is_hydrophobic),
-        "E": ("magenta", has("ED", 0.5) or mostly("DE") or has("QE", 0.5) or mostly("Q")),
-        "D": ("magenta", has("ED", 0.5) or mostly("DEN") or has("N", 0.5)),
+        "E": ("magenta", has_share("ED", 0.5) or has_majority("DE") or has_share("QE", 0.5) or has_majority("Q")),
+        "D": ("magenta", has_share("ED", 0.5) or has_majority("DEN") or has_share("N", 0.5)),
         "K": ("red", is_basic),
         "R": ("red", is_basic),
     }

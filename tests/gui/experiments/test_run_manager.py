@@ -403,7 +403,7 @@ def test_experiment_is_created_cancelled_and_resumed_by_mouse_and_keyboard(
         return digest(path, progress)
 
     monkeypatch.setattr(running, "file_digest", held)
-    hand.when(lambda: QApplication.activePopupWidget() is not None, lambda: hand.choose(hand.menu(), page.search_actions["identify"]))
+    hand.do_when(lambda: QApplication.activePopupWidget() is not None, lambda: hand.choose(hand.menu(), page.search_actions["identify"]))
     clicked(page.search_button, hand, qtbot)
     qtbot.waitUntil(lambda: window.form.isVisible() and window.form.uses_experiment)
     window.form.file_lists["database"].add([small_database])

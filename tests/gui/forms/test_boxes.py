@@ -67,7 +67,7 @@ def wheel(widget: QWidget, steps: int = -1) -> None:
     QTest.wheelEvent(top.windowHandle(), QPointF(at), QPoint(0, 120 * steps))
 
 
-def brought_up(window: MainWindow, kind: str, page: str) -> QWidget:
+def shown_page(window: MainWindow, kind: str, page: str) -> QWidget:
     """Show a page of the window with everything on it unfolded."""
     shown = getattr(window.searches[kind], page)
     window.show_page(shown)
@@ -93,7 +93,7 @@ def scroll_to(box: Box, qtbot: QtBot) -> QScrollArea | None:
 
 @pytest.mark.parametrize(("kind", "page"), PAGES)
 def test_mouse_wheel_scrolls_the_form_and_not_unfocused_boxes(window: MainWindow, kind: str, page: str, qtbot: QtBot) -> None:
-    shown = brought_up(window, kind, page)
+    shown = shown_page(window, kind, page)
     window.resize(1000, 560)
     qtbot.waitExposed(window)
     boxes = [box for box in boxes_within(shown) if box.isVisible()]
@@ -135,7 +135,7 @@ def test_modification_picker_ignores_the_mouse_wheel_without_focus(window: MainW
 
 @pytest.mark.parametrize("name", ["preset", "device", "missed_cleavages", "enzyme", "precursor_tolerance"])
 def test_mouse_wheel_changes_a_clicked_input_box(window: MainWindow, name: str, qtbot: QtBot) -> None:
-    form = brought_up(window, "identify", "form")
+    form = shown_page(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)
     box = {"preset": form.presets.box, "device": form.device.box}.get(name) or boxes_within(form.parameters.fields[name].editor)[-1]
@@ -155,7 +155,7 @@ def test_mouse_wheel_changes_a_clicked_input_box(window: MainWindow, name: str, 
 
 
 def test_mouse_wheel_does_not_change_a_box_focused_by_code(window: MainWindow, qtbot: QtBot) -> None:
-    form = brought_up(window, "identify", "form")
+    form = shown_page(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)
     form.presets.box.setFocus(Qt.FocusReason.OtherFocusReason)

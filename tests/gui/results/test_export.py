@@ -60,14 +60,14 @@ def test_identification_exports_of_the_window_equal_those_of_the_engine(
         written = [tmp_path / mine / path.name for path in expected] if export.is_folder else [tmp_path / f"{mine}{export.endings[0]}"]
         assert job.result == written and all(path.stat().st_size > 100 for path in written)
         for written_row, other in zip(written, expected, strict=True):
-            assert _but_times(written_row) == _but_times(other)
+            assert _lines_without_times(written_row) == _lines_without_times(other)
         qtbot.waitUntil(window.message_bar.isVisible)
     names = ", ".join(path.name for path in written)
     said = f"Export results of identify-0001 to {'mine' if len(written) > 1 else names}: {names} written in "
     assert said in window.message_bar.label.text()
 
 
-def _but_times(path: Path) -> list[str]:
+def _lines_without_times(path: Path) -> list[str]:
     """Return the lines of a file without those with its time or name."""
     return [line for line in path.read_text(encoding="utf-8").splitlines() if "creationDate" not in line and "date=" not in line]
 

@@ -68,7 +68,7 @@ def scheduler_with_workers(folder: Path, *counts: int, threads: int = 1) -> Iter
             end(process)
 
 
-def when(condition: Callable[[], object], seconds: float = _SECONDS) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = _SECONDS) -> None:
     """Wait until a condition holds, at most for the given time."""
     until = time.monotonic() + seconds
     while not condition():

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from tests.engine.execution.cluster.processes import when
+from tests.engine.execution.cluster.processes import wait_for
 
 
 def free_port() -> int:
@@ -71,7 +71,7 @@ PartitionName=all Nodes={host} Default=YES State=UP OverSubscribe=FORCE:4
             for command in commands:
                 running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
                 time.sleep(1.0)
-            when(lambda: "idle" in subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, check=False).stdout)
+            wait_for(lambda: "idle" in subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, check=False).stdout)
             yield
         finally:
             for process in reversed(running):

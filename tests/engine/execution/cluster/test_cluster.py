@@ -25,7 +25,7 @@ from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Scheduler
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
-from tests.engine.execution.cluster.processes import Workers, end, program, scheduler_with_workers, when
+from tests.engine.execution.cluster.processes import Workers, end, program, scheduler_with_workers, wait_for
 from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
 from tests.forked_scripts import ForkServer, fork_server
 
@@ -73,7 +73,7 @@ def lines(path: Path) -> list[str]:
 
 
 def test_cluster_session_computes_rounds_and_selected_items(cluster: Cluster) -> None:
-    when(lambda: len(cluster.devices()) == 2)
+    wait_for(lambda: len(cluster.devices()) == 2)
     with on(cluster).session(squares(X)) as session:
         assert len(session.devices) == 2
         for state in (0, 5):
@@ -92,7 +92,7 @@ def test_workers_get_new_partitions_in_each_round(cluster: Cluster, monkeypatch:
             super().__init__(*arguments, **options)
 
     monkeypatch.setattr("proteoscope.engine.execution.executor.Scheduler", Recorded)
-    when(lambda: len(cluster.devices()) == 2)
+    wait_for(lambda: len(cluster.devices()) == 2)
     with on(cluster).session(squares(X)) as session:
         for state in (1, 2):
             assert session.run(state)["found"].tolist() == (X**2 + state).tolist()
@@ -127,7 +127,7 @@ def test_items_of_killed_worker_are_repeated_by_a_new_worker(cluster: Cluster, t
 
     def kills() -> None:
         for count in (5, 25):
-            when(lambda count=count: len(lines(trace)) >= count)
+            wait_for(lambda count=count: len(lines(trace)) >= count)
             kill(cluster.devices()[0])
 
     killing = threading.Thread(target=kills)
@@ -143,7 +143,7 @@ def test_new_workers_join_a_running_cluster_session(workers: Workers, cluster: C
     gate, process = tmp_path / "gate", workers.start("--count", "1", "--threads", "1")
 
     def open_gate() -> None:
-        when(lambda: len(cluster.devices()) == 3)
+        wait_for(lambda: len(cluster.devices()) == 3)
         gate.touch()
 
     opening = threading.Thread(target=open_gate)
@@ -170,7 +170,7 @@ def test_cancel_stops_the_cluster_session_and_its_workers(cluster: Cluster, tmp_
     progress, trace = Progress(), tmp_path / "trace"
 
     def cancels() -> None:
-        when(lambda: len(lines(trace)) >= 4)
+        wait_for(lambda: len(lines(trace)) >= 4)
         progress.cancel()
 
     cancelling = threading.Thread(target=cancels)
@@ -184,7 +184,7 @@ def test_cancel_stops_the_cluster_session_and_its_workers(cluster: Cluster, tmp_
         time.sleep(0.3)
         return len(lines(trace)) == before
 
-    when(is_still)
+    wait_for(is_still)
     assert len(lines(trace)) < 1000
 
 
@@ -199,7 +199,7 @@ def test_scheduler_forwards_calls_when_workers_are_unreachable(workers: Workers,
 
     monkeypatch.setattr(ConnectionPool, "connect", refuse_workers)
     with open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster:
-        when(lambda: len(cluster.devices()) == 2)
+        wait_for(lambda: len(cluster.devices()) == 2)
         with on(cluster).session(squares(X)) as session:
             assert session.run(3)["found"].tolist() == (X**2 + 3).tolist()
         assert refused >= {device.address for device in cluster.devices() if isinstance(device, RemoteDevice)}
@@ -240,9 +240,9 @@ asyncio.run(serve())
 def test_worker_of_another_program_or_version_gets_no_items(workers: Workers, server: ForkServer, lacks: str, message: str) -> None:
     progress = RecordingProgress(Progress())
     with open_cluster(workers.address, progress, certificates=workers.certificates) as cluster:
-        when(lambda: len(cluster.devices()) == 2)
+        wait_for(lambda: len(cluster.devices()) == 2)
         with server.start(_FOREIGN, workers.address, workers.certificates, lacks):
-            when(lambda: any(message in text for text in progress.messages))
+            wait_for(lambda: any(message in text for text in progress.messages))
             with on(cluster).session(squares(X)) as session:
                 assert session.run()["found"].tolist() == (X**2).tolist()
             assert len(cluster.devices()) == 2
@@ -253,13 +253,15 @@ def test_workers_close_workload_after_cancel(workers: Workers, tmp_path: Path) -
     for number in range(4):
         progress = Progress()
         with open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster:
-            when(lambda: len(cluster.devices()) == 2)
-            cancelling = threading.Thread(target=lambda n=number, p=progress: (when(lambda: len(lines(opened)) == 2 * n + 2), p.cancel()))
+            wait_for(lambda: len(cluster.devices()) == 2)
+            cancelling = threading.Thread(
+                target=lambda n=number, p=progress: (wait_for(lambda: len(lines(opened)) == 2 * n + 2), p.cancel())
+            )
             cancelling.start()
             with pytest.raises(Cancelled), on(cluster, progress).session(squares(X, seconds=0.2, trace=tmp_path / "trace")) as session:
                 session.run()
             cancelling.join()
-    when(lambda: len(lines(closed)) == 8, 10.0)
+    wait_for(lambda: len(lines(closed)) == 8, 10.0)
 
 
 _RUN = """
@@ -283,8 +285,8 @@ with open_cluster(sys.argv[1], Progress(), certificates=Path(sys.argv[2])) as cl
 def test_workers_close_workload_after_the_run_is_killed(workers: Workers, server: ForkServer, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     with server.start(_RUN, workers.address, workers.certificates, trace):
-        when(lambda: len(lines(trace)) >= 10)
-    when(lambda: len(lines(Path(f"{trace}.closed"))) == len(lines(Path(f"{trace}.opened"))))
+        wait_for(lambda: len(lines(trace)) >= 10)
+    wait_for(lambda: len(lines(Path(f"{trace}.closed"))) == len(lines(Path(f"{trace}.opened"))))
 
 
 def test_cluster_session_fails_when_the_scheduler_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +295,7 @@ def test_cluster_session_fails_when_the_scheduler_ends(tmp_path: Path, monkeypat
     trace = tmp_path / "trace"
 
     def kills(workers: Workers, cluster: Cluster) -> None:
-        when(lambda: len(lines(trace)) >= 3)
+        wait_for(lambda: len(lines(trace)) >= 3)
         workers.scheduler.kill()
         kill(cluster.devices()[0])
 
@@ -327,4 +329,4 @@ def test_local_workers_end_when_the_cluster_is_closed() -> None:
         assert isinstance(device, RemoteDevice)
         with on(cluster).session(squares(X)) as session:
             assert session.run()["found"].tolist() == (X**2).tolist()
-    when(lambda: not Path(f"/proc/{device.process}").exists())
+    wait_for(lambda: not Path(f"/proc/{device.process}").exists())

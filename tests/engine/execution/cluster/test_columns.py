@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "session"
 
 
-def there_and_back(named: NamedColumns, value: object, folder: Path, digests: dict[str, str] | None = None) -> object:
+def packed_and_unpacked(named: NamedColumns, value: object, folder: Path, digests: dict[str, str] | None = None) -> object:
     return unpack(pack(value, named.name), lambda column: open_column(column, folder, digests or {}))
 
 
@@ -28,7 +28,7 @@ def test_column_of_a_memory_map_is_named_by_file_and_offset(folder: Path, tmp_pa
     np.save(tmp_path / "x.npy", np.arange(100_000).reshape(1000, 100))
     mapped, named = np.load(tmp_path / "x.npy", mmap_mode="r"), NamedColumns(folder)
     for part in (mapped, mapped[300:800], np.asarray(mapped)[10:900]):
-        opened = there_and_back(named, {"x": part}, tmp_path)["x"]  # type: ignore[index]
+        opened = packed_and_unpacked(named, {"x": part}, tmp_path)["x"]  # type: ignore[index]
         assert np.array_equal(opened, part) and not opened.flags.writeable
     assert list(named.files) == [str(tmp_path / "x.npy")]
 
@@ -38,17 +38,17 @@ def test_large_array_in_memory_is_sent_as_temporary_file(folder: Path, tmp_path:
     array = np.zeros(400_000, kind)  # type: ignore[call-overload]
     array[7] = np.ones(1, kind)[0]  # type: ignore[call-overload]
     named = NamedColumns(folder)
-    opened = there_and_back(named, array[1::2], tmp_path)
+    opened = packed_and_unpacked(named, array[1::2], tmp_path)
     assert np.array_equal(opened, array[1::2]) and opened.dtype == array.dtype  # type: ignore[attr-defined]
     opened[3] = array[0]  # type: ignore[index]
-    assert np.array_equal(there_and_back(NamedColumns(folder), array[1::2], tmp_path), array[1::2])
+    assert np.array_equal(packed_and_unpacked(NamedColumns(folder), array[1::2], tmp_path), array[1::2])
     named.remove()
     assert not any(Path(path).exists() for path in named.files)
 
 
 def test_small_arrays_are_sent_in_the_message(folder: Path, tmp_path: Path) -> None:
     named = NamedColumns(folder)
-    assert np.array_equal(there_and_back(named, np.arange(9), tmp_path), np.arange(9))  # type: ignore[arg-type]
+    assert np.array_equal(packed_and_unpacked(named, np.arange(9), tmp_path), np.arange(9))  # type: ignore[arg-type]
     assert not named.files
 
 

@@ -18,7 +18,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
-from tests.engine.execution.cluster.processes import when
+from tests.engine.execution.cluster.processes import wait_for
 from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
 from tests.engine.execution.cluster.slurm import slurm_node, slurm_request
 
@@ -42,5 +42,5 @@ def test_slurm_jobs_run_as_workers_and_end_with_the_run(request_of_jobs: str, tm
         assert session.run()["found"].tolist() == (x**2).tolist()
         jobs = subprocess.run(["squeue", "-h", "-o", "%T"], capture_output=True, text=True, check=True).stdout.split()
         assert "RUNNING" in jobs
-    when(lambda: not subprocess.run(["squeue", "-h", "-t", "RUNNING"], capture_output=True, text=True, check=True).stdout.strip())
+    wait_for(lambda: not subprocess.run(["squeue", "-h", "-t", "RUNNING"], capture_output=True, text=True, check=True).stdout.strip())
     assert not list(tmp_path.glob("proteoscope-certificates-*"))
