@@ -122,7 +122,7 @@ class Unfolding:
 
 
 _UNPACK = "If you trust the file, unpack it and use the unpacked file"
-_AGAIN = "Write it again with the program that created it"
+_REMEDY = "Write it again with the program that created it"
 _PARTS = "If you trust the file, divide it into several files"
 _TEXT = "Copy or download it again, or use it as mmCIF"
 

@@ -13,7 +13,7 @@ from proteoscope.gui.icons import set_icon
 
 Keys = QKeySequence.StandardKey | str
 _Choice = TypeVar("_Choice", bound=Hashable)
-WORKS_IN = "worksIn"
+SHORTCUT_CONTEXT = "worksIn"
 """Property of an action that works only on some pages of the window; its value names these pages in the list of shortcuts."""
 
 

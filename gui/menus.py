@@ -146,7 +146,7 @@ class Menus:
         self.save_preset = self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, actions.save_preset)
         self.of_form = (self.run, self.load_preset, self.save_preset)
         for action in self.of_form:
-            action.setProperty(WORKS_IN, "Form")
+            action.setProperty(SHORTCUT_CONTEXT, "Form")
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
         self.experiment = self._action("&Experiment", "jobs", "Ctrl+5", actions.show_experiment, checkable=True)

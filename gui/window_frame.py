@@ -126,7 +126,7 @@ class WindowFrame(QMainWindow):
 
     def new_search(self, kind: str) -> None:
         """Empty the form of a search and show it."""
-        self.searches[kind].form.begin_anew()
+        self.searches[kind].form.empty_for_new_search()
         self.show_search_form(kind)
 
     def show_search_form(self, kind: str) -> None:

@@ -108,7 +108,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _WRONG
     except MemoryError as error:
         enough = "there is not enough memory; lower index_memory, or search fewer modifications or a smaller database"
-        _complain(describe_failure(error) or enough, as_json=as_json)
+        _print_error(describe_failure(error) or enough, as_json=as_json)
         return _WRONG
     return 0
 
@@ -143,7 +143,7 @@ def _print_any_text() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _complain(text: str, exit_code: int = _WRONG, *, as_json: bool = False) -> None:
+def _print_error(text: str, exit_code: int = _WRONG, *, as_json: bool = False) -> None:
     """Print one line on standard error, or an event of ``--progress json`` if `as_json`; ignore a closed terminal."""
     line = printable(_LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-100:]}", " ".join(text.split())))
     if as_json:

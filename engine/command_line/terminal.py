@@ -57,7 +57,7 @@ def output_name(text: str) -> str:
     """
     if (ending := Path(text).suffix.lower()) in _WORKBOOKS:
         raise argparse.ArgumentTypeError(f"{ending} files cannot be written; choose a name that ends in .tsv, for spreadsheet programs")
-    return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
+    return STANDARD_OUTPUT if text in _OTHER_NAMES_OF_STDOUT else text
 
 
 def check_printed(options: argparse.Namespace) -> None:

@@ -43,7 +43,7 @@ __all__ = ["NamedStructures", "export_gff3", "export_structures", "export_tables
 
 _IN_NAMES, _IN_ATTRIBUTES = "!$*+-.:?@^_|~", " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _UNKNOWN_B = -1.0
-_GONE = "Restore the original file, or search again"
+_REMEDY = "Restore the original file, or search again"
 _MAXIMUM_CHARACTERS = 40
 _REASONS_SHOWN, _NAMES_SHOWN, _FOLDERS_SHOWN = 10, 10, 3
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)

@@ -25,7 +25,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SAM_HEADERS = tuple(b"@" + code + b"\t" for code in (b"HD", b"SQ", b"RG", b"PG", b"CO"))
 # Qualities of Illumina before version 1.8 range from ; or @ to h. Sanger's qualities begin at !. The highest
 # quality of Sanger files without low qualities is at most K, or beyond h.
-_MINIMUM_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
+_MINIMUM_OF_64, _MINIMUM_OF_64_ONLY, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
 
 
 @dataclass(frozen=True)

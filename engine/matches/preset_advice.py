@@ -198,7 +198,7 @@ def _series_conflict(content: SpectraContent, settings: _Settings) -> _Conflict 
         return None
     names = " and ".join(filter(named_activation_series, content.fragmentation))
     symbols = "".join(symbol for symbol in "bycz" if symbol in wanted)
-    return _Misfit(
+    return _Conflict(
         f"the spectra are of {names}, which makes ions {', '.join(symbols)}, and ion_series={settings.series} matches other ions:"
         f" set ion_series={BY_ACTIVATION}",
         (),
@@ -216,7 +216,7 @@ def _tolerance_conflict(content: SpectraContent, settings: _Settings) -> _Confli
     if is_trap and is_trap_precursor and settings.precursor < _NARROW_PRECURSOR:
         return _Conflict(f"the precursors were measured in an ion trap, and within {shown['precursor']} most peptides are missed", traps)
     if content.fragments == "exact" and settings.fragment > _WIDE_FRAGMENT and not content.is_maldi:
-        return _Misfit(f"the fragments were measured accurately, and {shown['fragment']} permits needless chance matches", _EXACT_PRESETS)
+        return _Conflict(f"the fragments were measured accurately, and {shown['fragment']} permits needless chance matches", _EXACT_PRESETS)
     return None
 
 

@@ -72,7 +72,7 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
         return corrected_tables(tables, corrections, parameters)
     except (KeyError, ValueError, IndexError):
         raise InputError(
-            project.table(ION_TRACES.name, run_id, verify=False), "is not consistent with the other tables", remedy=_AGAIN
+            project.table(ION_TRACES.name, run_id, verify=False), "is not consistent with the other tables", remedy=_REMEDY
         ) from None
 
 
@@ -134,7 +134,7 @@ class _StoredTable:
         """
         if not _has_each_sample(part, self.samples):
             path = self.project.table(self.table.name, self.run_id, verify=False)
-            raise InputError(path, "does not contain every sample of each row, in their order", remedy=_AGAIN)
+            raise InputError(path, "does not contain every sample of each row, in their order", remedy=_REMEDY)
         return part
 
 

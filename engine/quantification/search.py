@@ -146,7 +146,7 @@ def _check_quantities(quantities: Quantities, request: SearchRequest, parameters
         raise InputError(
             request.files("project")[0],
             "no identified peptide has a quantity in any sample",
-            remedy=f"Look at {_DECIDING[parameters.method]}",
+            remedy=f"Look at {_REMEDIES[parameters.method]}",
         )
 
 

@@ -202,7 +202,7 @@ class ReadAlignmentParameters(SearchParameters):
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values that the changes imply: both strands if the mode maps reads, and NCBI's recommended gap costs of a matrix."""
-        brought: dict[str, Any] = {}
+        implied: dict[str, Any] = {}
         if "mode" in changes:
             implied["strands"] = "forward" if changes["mode"] == "prefix" else "both"
         if str(changes.get("matrix", "")).strip():

@@ -32,7 +32,7 @@ def check_roles(references: NamedSequences, reads: NamedSequences) -> None:
         If the two files seem to be exchanged.
     """
     counts = len(references.sequences.codes), len(references), len(reads.sequences.codes), len(reads)
-    if are_exchanged(*counts, texts_have_qualities=references.qualities is not None, reads_do=reads.qualities is not None):
+    if are_exchanged(*counts, texts_have_qualities=references.qualities is not None, reads_have_qualities=reads.qualities is not None):
         reason = f"resembles reads, and {reads.path.name} resembles references"
         raise InputError(references.path, reason, remedy="Exchange the two: the reference comes first")
 

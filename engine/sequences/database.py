@@ -269,7 +269,7 @@ def _open(folder: Path) -> SequenceDatabase:
     require((lengths[1:] >= lengths[:-1]).all(), f"{folder}: the sequences of the database are not in order of length")
     in_bounds = residues.min(initial=0) >= 0 and residues.max(initial=0) < len(SYMBOLS)
     require(in_bounds, f"{folder}: the database contains invalid residue codes")
-    is_present = true_at(n, file_index[file_index < n])
+    is_present = row_mask(n, file_index[file_index < n])
     require(is_present.all(), f"{folder}: the positions of the sequences in their files are not unique")
     counts_are_possible = max(database.n_repeated_names, database.n_nucleotides) <= n
     require(counts_are_possible, f"{folder}: the declared number of sequences exceeds their actual number")

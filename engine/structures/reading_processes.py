@@ -89,7 +89,7 @@ def read_structures(
                         n_left -= 1
                         failed = reader.finished()
                         waiting.extendleft(reversed(reader.under_way))
-                        yield guilty, f"{paths[guilty]}: {reason}. Omit it, or write it again with another program."
+                        yield failed, f"{paths[failed]}: {reason}. Omit it, or write it again with another program."
     finally:
         for reader in readers:
             reader.end()

@@ -58,7 +58,7 @@ def files_in(folder: Path) -> FolderFiles:
     result = structures_in(folder)
     if not result.files:
         reason = f"contains no structure files ({format_names('structures')}, also gzipped)"
-        others = _all_in(folder)
+        others = _files_below(folder)
         raise InputError(folder, reason + (f", but {_listed_names(folder, others)}" if others else ""), remedy="Name another folder")
     return result
 

@@ -47,7 +47,7 @@ __all__ = [
     "superpose_other_chains",
 ]
 
-_GONE = "Restore the file, or map the peptides onto structures again"
+_REMEDY = "Restore the file, or map the peptides onto structures again"
 _DASH, _X = "-", "X"
 _MAXIMUM_SKIPPED = 100_000  # maximum number of unaligned residues of a chain that an alignment shows
 _SAME_MASS = 0.001  # Da, maximum difference between the masses of a peptide's modification and its site
@@ -439,7 +439,7 @@ def _found(run: FinishedRun, near: MappedChain) -> ChainInFile:
         alone, path = database.chains.taken([position]), database.file_of(position)
     symbols = alone.sequence(ChainRow(0))
     if any(row >= len(symbols) or symbols[row] != symbol for row, symbol in wanted.items()):
-        raise InputError(path, f"no longer contains the chain {name} as searched", remedy=_GONE)
+        raise InputError(path, f"no longer contains the chain {name} as searched", remedy=_REMEDY)
     return ChainInFile(alone, path)
 
 

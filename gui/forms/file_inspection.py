@@ -170,7 +170,7 @@ def file_kind(path: Path) -> FileKind:
                 if not (name := structures_package.reading.structure_format(path)):
                     raise
                 return FileKind(path, "structures", name, source.size)
-            is_annotated = bool(written_as.library_reader) and formats.libraries.mgf.names_its_spectra(source.peek(HEAD_BYTES))
+            is_annotated = bool(written_as.library_reader) and formats.libraries.mgf.has_molecule_names(source.peek(HEAD_BYTES))
             return FileKind(path, written_as.content, written_as.name, source.size, is_annotated=is_annotated)
     except InputError as error:
         # Such an error lists all formats, or formats of other inputs, which do not apply to the list to which the file was added.

@@ -346,7 +346,7 @@ class RunView(PaneView):
         self.follow_ups[kind].setEnabled(is_shown and not why_not)
         self.follow_ups[kind].setToolTip(why_not or self._follow_up_tips[kind])
 
-    def _why_not(self, kind: str) -> str:
+    def _disabled_reason(self, kind: str) -> str:
         """Return the reason why follow-up searches of this kind cannot use the shown run, or ''."""
         return ""
 

@@ -44,8 +44,10 @@ class SpectraRunView(RunView):
         Name of the table whose rows have spectra.
     no_match : str
         Text shown if no row of `matches` is selected.
-    listed : SpectrumPanel, optional
-        List of all spectra that replaces the default list.
+    panels : mapping of str to TablePanel, optional
+        Existing widgets of the tables to reuse.
+    spectra : RunSpectra, optional
+        Existing list, chromatogram and map of all spectra to reuse.
     """
 
     def __init__(

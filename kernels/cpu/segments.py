@@ -102,7 +102,7 @@ def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTab
     scale = _weight_scale(spectra, settings)
     dot = np.arange(_MAXIMUM_DOT + 1) / scale
     terms = SCORE_KINDS[settings.score].in_index
-    assert terms is not None, "this score has no index terms; see `why_unsupported`"
+    assert terms is not None, "this score has no index terms; see `unsupported_reason`"
     of_count, of_dot = terms.of_count(np.arange(_MAXIMUM_MATCHES + 1.0)), terms.of_dot(dot)
     return ScoreTables(of_count.astype(np.float32), of_dot.astype(np.float32), scale)
 

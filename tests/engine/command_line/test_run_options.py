@@ -129,7 +129,7 @@ def test_error_for_wrong_run_options_is_one_sentence(
 
 def test_run_name_without_a_project_is_rejected(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*ALIGN, "--out", "h.tsv", "--run-name", "a", "--quiet"]) == 2
-    assert "give the folder of a project, too" in said(capsys) and not list(folder.iterdir())
+    assert "give the folder of a project, too" in error_message(capsys) and not list(folder.iterdir())
 
 
 def test_failed_run_leaves_no_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -199,7 +199,7 @@ def test_table_reader_checks_a_valid_table_again_only_after_change(tmp_path: Pat
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     for _ in range(2):
         with pytest.raises(InputError, match="contains numbers outside 0 to 100"):
-            looked_at(path)
+            n_executed_lines(path)
 
 
 def test_table_reader_checks_a_recently_written_table_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -39,7 +39,7 @@ def test_read_alignment_rows_match_the_aligned_files(changed: dict[str, Any], sh
     for number, row in enumerate(rows_of(project, "alignments")):
         shown = read_row(source, number)
         if row["score"] is None:
-            assert shown.pair is None and shown.said == f"{row['pattern']}: cannot be aligned with {row['text']} with so few gaps."
+            assert shown.pair is None and shown.reason == f"{row['pattern']}: cannot be aligned with {row['text']} with so few gaps."
             continue
         strands[row["strand"]] += 1
         pair, (read, qualities) = shown.pair, reads[row["pattern"]]

@@ -178,6 +178,6 @@ def test_list_of_all_spectra_shows_a_message_without_stored_spectra(qtbot: QtBot
     view.lists.setCurrentIndex(1)
     view.tabs.setCurrentWidget(view.spectra.chromatogram)
     settle(view, qtbot)
-    assert "are not stored" in view.spectra.panel._why_empty()
+    assert "are not stored" in view.spectra.panel._empty_reason()
     assert "are not stored" in view.spectra.chromatogram.plot.text and "are not stored" in view.spectra.map.text
     view.clear()

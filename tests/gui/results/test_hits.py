@@ -502,7 +502,7 @@ def test_hits_view_shows_an_error_if_hits_of_a_query_cannot_be_read(open_hits: O
     view.queries.view.choose(1)
     settle(view, qtbot)
     assert len(view.hits.model.rows) == 0 and view.alignment.plot.pair is None
-    assert "hits.parquet" in view._why_empty(view.hits) and "The project was moved or deleted" in view._why_empty(view.hits)
+    assert "hits.parquet" in view._empty_reason(view.hits) and "The project was moved or deleted" in view._empty_reason(view.hits)
 
 
 def test_hits_view_is_not_widened_by_a_long_query_name(open_hits: Opener, tmp_path: Path) -> None:
