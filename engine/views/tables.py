@@ -219,16 +219,18 @@ class TableSource:
         """Return the values of the given rows, in the order of `rows`."""
         if len(rows) == 0:
             return self.query(f"SELECT {', '.join(map(identifier, columns))} FROM {self._table} LIMIT 0")
+        named = ", ".join(identifier(name) for name in columns)
+        # With the range, DuckDB skips whole row groups, which it does not do for the join alone.
+        where = f"WHERE {_ROW} BETWEEN {int(rows.min())} AND {int(rows.max())}"
+        if np.all(np.diff(rows) == 1):
+            # Single rows, and pages of a table that is neither filtered nor sorted, need no join, which takes a third of the time.
+            return self.query(f"SELECT {named} FROM {self._table} {where} ORDER BY {_ROW}")
         # The blank avoids conflicts, since no column of a table has a blank in its name.
         wanted = pa.table({" chosen": rows, " place": np.arange(len(rows))})
         self._cursor.register("chosen_rows", wanted)
         try:
-            named = ", ".join(identifier(name) for name in columns)
-            # With the range, DuckDB skips whole row groups, which it does not do for the join alone.
-            return self.query(
-                f"SELECT {named} FROM {self._table} JOIN chosen_rows ON {_ROW} = {identifier(' chosen')} "
-                f"WHERE {_ROW} BETWEEN {int(rows.min())} AND {int(rows.max())} ORDER BY {identifier(' place')}"
-            )
+            joined = f"JOIN chosen_rows ON {_ROW} = {identifier(' chosen')}"
+            return self.query(f"SELECT {named} FROM {self._table} {joined} {where} ORDER BY {identifier(' place')}")
         finally:
             self._cursor.unregister("chosen_rows")
 
