@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,14 +61,37 @@ LONGEST_FILES = (
 no tests left."""
 
 
+_YOUNG_OBJECTS = 20_000
+"""Number of new objects after which Python collects garbage in tests; with its 700, collecting takes a twentieth of their time."""
+
+
+def import_tests_in_turn(config: pytest.Config) -> None:
+    """Import all test files, in each process of pytest-xdist from another file on.
+
+    Without this, all processes of a new checkout would rewrite the assertions of the same file at the same time, instead of reading what
+    another process has stored. This takes longer than all imports.
+    """
+    process = getattr(config, "workerinput", None)
+    if process is None or config.args != config.getini("testpaths"):
+        return
+    files = sorted((REPOSITORY / "tests").rglob("test_*.py"))
+    start = len(files) * int(process["workerid"].removeprefix("gw")) // process["workercount"]
+    for path in [*files[start:], *files[:start]]:
+        # pytest imports a file that fails, or is skipped, again, and reports the reason.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(path.relative_to(REPOSITORY).with_suffix("").parts))
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Exclude modules and tests, which exist until the end, from garbage collection."""
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Exclude modules and tests, which live to the end, from garbage collection."""
     gc.disable()
     try:
+        import_tests_in_turn(session.config)
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(_YOUNG_OBJECTS)
         gc.enable()
 
 
