@@ -14,7 +14,8 @@ from proteoscope.engine.formats.protein_names import GENE, ORGANISM
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
-from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES
+from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, SITE_QUANTITIES
+from proteoscope.engine.results.arrow import or_null
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.sequences.protein_labels import protein_label
 from proteoscope.engine.views.conditions import Condition, any_of, compares, contains_in, given
@@ -25,14 +26,17 @@ __all__ = [
     "PEPTIDES_BY_SAMPLE",
     "PROTEINS_BY_SAMPLE",
     "SHOWN_TABLES",
+    "SITES_BY_SAMPLE",
     "STATES",
     "Components",
     "QuantityFilter",
     "QuantityOverview",
     "Samples",
+    "Sites",
     "Volcano",
     "peptides_and_comparisons",
     "principal_components",
+    "put_sites",
     "quantity_conditions",
     "sample_correlations",
     "with_tables_by_sample",
@@ -44,6 +48,8 @@ _LARGEST_LOG = 1100.0
 _TINY = 1e-300
 """Minimum p-value and q-value in figures, to which smaller values are set."""
 _FIRST_LOG = -700.0
+_VERSUS = " / "
+"""Text between the conditions in the name of a comparison."""
 _BY_SAMPLE = Column(
     "by_sample",
     "By sample",
@@ -80,8 +86,47 @@ PEPTIDES_BY_SAMPLE = Table(
     (PEPTIDES.by_name["sequence"], _BY_SAMPLE, _MEAN, _SPREAD, _MISSING, _SPECTRA, PEPTIDES.by_name["accession"]),
     links=("accession",),
 )
-SHOWN_TABLES = (CHANGES, PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE, ION_TRACES, SAMPLES)
-"""Tables shown for a run; tables by sample have one row per protein or peptide, with the quantities in all samples."""
+_OF_SITE = ("position", "residue", "modification")
+SITES_BY_SAMPLE = Table(
+    "sites_by_sample",
+    "Sites by sample",
+    (
+        PROTEINS.by_name["accession"],
+        GENE,
+        *(SITE_QUANTITIES.by_name[name] for name in (*_OF_SITE, "site_probability")),
+        Column(
+            "fold_change",
+            "log2 change",
+            "Mean log2 ratio of the site to its protein in the first condition of the selected comparison, minus that in the reference"
+            " condition; without a test",
+            "number",
+            10,
+            3,
+            is_nullable=True,
+        ),
+        Column(
+            "relative",
+            "By protein",
+            "log2 ratios of the site to its protein in all samples, in the order of the samples. Colours show the distance from the"
+            " median of the row: blue lower, orange higher, empty if missing",
+            "heat",
+            18,
+            type="list<double>",
+            is_nullable=True,
+        ),
+        _BY_SAMPLE,
+        SITE_QUANTITIES.by_name["localisation_q_value"],
+        Column("n_first", "Samples", "Number of samples of the first condition with a ratio of the site to its protein", "integer", 7),
+        Column("n_second", "Reference samples", "Number of samples of the reference condition with such a ratio", "integer", 9),
+        _MEAN,
+        _SPREAD,
+        _MISSING,
+        SITE_QUANTITIES.by_name["n_peptidoforms"],
+        PROTEINS.by_name["description"],
+    ),
+)
+SHOWN_TABLES = (CHANGES, PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE, SITES_BY_SAMPLE, ION_TRACES, SAMPLES)
+"""Tables shown for a run; tables by sample have one row per protein, peptide or site, with the quantities in all samples."""
 _LONG = {PROTEINS_BY_SAMPLE.name: PROTEINS, PEPTIDES_BY_SAMPLE.name: PEPTIDES}
 
 
@@ -110,6 +155,7 @@ def quantity_conditions(chosen: QuantityFilter, table: str) -> list[Condition]:
         CHANGES.name: ("accession", "description"),
         PROTEINS_BY_SAMPLE.name: ("accession", "description"),
         PEPTIDES_BY_SAMPLE.name: ("sequence", "accession"),
+        SITES_BY_SAMPLE.name: ("accession", "description", "modification"),
         ION_TRACES.name: ("peptide", "file", "refused"),
         SAMPLES.name: ("sample", "condition"),
     }[table]
@@ -271,6 +317,38 @@ class Components:
 
 
 @dataclass(frozen=True, eq=False)
+class Sites:
+    """Quantities of n sites of localised modifications in s samples.
+
+    Attributes
+    ----------
+    columns
+        Columns of `SITES_BY_SAMPLE` that do not depend on the comparison, by name.
+    relative
+        log2 ratios of the sites to their proteins, NaN if missing, shape (n, s), float64.
+    conditions
+        Conditions of the samples, s; a condition may be ''.
+    """
+
+    columns: Mapping[str, Any]
+    relative: NDArray[np.float64]
+    conditions: tuple[str, ...]
+
+    def compared(self, comparison: str | None) -> pa.Table:
+        """Return the table `SITES_BY_SAMPLE`, with the fold changes of a comparison, or without fold changes."""
+        compared = [np.flatnonzero(np.array(self.conditions) == name) for name in self._conditions_of(comparison or "")]
+        (mean, n_first), (reference, n_second) = (_means(self.relative[:, samples]) for samples in compared)
+        changes = {"fold_change": or_null(mean - reference), "n_first": n_first, "n_second": n_second}
+        return SITES_BY_SAMPLE.arrow({**self.columns, **changes})
+
+    def _conditions_of(self, comparison: str) -> tuple[str | None, str | None]:
+        """Return the first and the reference condition of a comparison; None if unknown. Names of conditions may contain `_VERSUS`."""
+        parts = comparison.split(_VERSUS)
+        pairs = ((_VERSUS.join(parts[:i]), _VERSUS.join(parts[i:])) for i in range(1, len(parts)))
+        return next((pair for pair in pairs if set(self.conditions).issuperset(pair)), (None, None))
+
+
+@dataclass(frozen=True, eq=False)
 class QuantityOverview:
     """Data of the figures of a quantification.
 
@@ -278,6 +356,8 @@ class QuantityOverview:
     ----------
     changes
         Row in the table of changes, by comparison and accession.
+    sites
+        Sites of localised modifications; none if the run has none.
     peptidoforms
         Peptidoforms in ProForma, by sequence.
     components, correlations
@@ -290,6 +370,7 @@ class QuantityOverview:
     peptides: Samples
     volcanos: tuple[Volcano, ...]
     changes: Mapping[tuple[str, str], int]
+    sites: Sites
     peptidoforms: Mapping[str, tuple[str, ...]]
     components: Components | None
     correlations: NDArray[np.float64]
@@ -305,8 +386,15 @@ class QuantityOverview:
         return tuple(form for sequence in sequences for form in self.peptidoforms.get(sequence, ()))
 
 
-def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
+def put_sites(run: FinishedRun, sites: Sites, comparison: str | None) -> None:
+    """Replace the table `SITES_BY_SAMPLE` of a run by that with the fold changes of a comparison; its rows remain the same sites."""
+    run.tables.put(SITES_BY_SAMPLE.name, PROTEINS.name, sites.compared(comparison))
+
+
+def with_tables_by_sample(run: FinishedRun, comparison: str | None = None) -> QuantityOverview:
     """Add tables by sample to a run, with manual corrections applied, and return the data of its figures.
+
+    The table of sites has the fold changes of `comparison`, by default the first one.
 
     Raises
     ------
@@ -323,7 +411,9 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
         if are_corrected or table.name in run.tables.made:
             run.tables.put(table.name, table.name, tables[table.name])
     changes = tables[CHANGES.name]
-    names = zip(changes["comparison"].to_pylist(), changes["accession"].to_pylist(), strict=True)
+    sites, comparisons = _sites(tables), changes["comparison"].to_pylist()
+    put_sites(run, sites, comparison or next(iter(comparisons), None))
+    names = zip(comparisons, changes["accession"].to_pylist(), strict=True)
     rows = {key: row for row, key in enumerate(names)}
     forms: dict[str, dict[str, None]] = {}
     long = tables[PEPTIDOFORMS.name]
@@ -332,7 +422,7 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     of_sequence = {sequence: tuple(form) for sequence, form in forms.items()}
     proteins, peptides = (result[name] for name in _LONG)
     components, correlations, heat_map = principal_components(proteins), sample_correlations(proteins), cluster_quantities(proteins.log2)
-    return QuantityOverview(proteins, peptides, _volcanos(changes), rows, of_sequence, components, correlations, heat_map)
+    return QuantityOverview(proteins, peptides, _volcanos(changes), rows, sites, of_sequence, components, correlations, heat_map)
 
 
 def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple[str, ...]]:
@@ -353,9 +443,7 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
     names = samples["sample"].to_pylist()
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
     first = np.arange(0, len(long), n)
-    logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)
-    # Real quantities are not larger, but an untrusted table may contain any number.
-    logs = np.where(np.abs(logs) <= _LARGEST_LOG, logs, np.nan)
+    logs = _logs(long["log2_quantity"], n)
     codes = {text: number for number, text in enumerate(STATES)}
     state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)
     keys = long[key].take(first).to_pylist()
@@ -368,20 +456,10 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
 
 def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
     """Return the table by sample that the window shows."""
-    n, n_samples = samples.log2.shape
+    n_samples = samples.log2.shape[1]
     first = np.arange(0, len(long), n_samples)
-    count = samples.has.sum(axis=1)
-    total = np.nansum(samples.log2, axis=1)
-    mean = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
-    highest = np.where(samples.has, samples.log2, -np.inf).max(axis=1, initial=-np.inf)
-    lowest = np.where(samples.has, samples.log2, np.inf).min(axis=1, initial=np.inf)
-    spread = np.where(count > 0, highest - lowest, np.nan)
-    values = pa.array(samples.log2.ravel(), mask=~samples.has.ravel())
     columns: dict[str, Any] = {
-        "by_sample": pa.ListArray.from_arrays(pa.array(np.arange(n + 1) * n_samples, pa.int32()), values),
-        "mean": pa.array(mean, mask=np.isnan(mean)),
-        "spread": pa.array(spread, mask=np.isnan(spread)),
-        "n_missing": n_samples - count,
+        **_summaries(samples.log2),
         "n_psms": long["n_psms"].to_numpy().reshape(-1, n_samples).sum(axis=1),
         "accession": long["accession"].take(first),
     }
@@ -390,6 +468,58 @@ def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
     n_peptides = long["n_peptides"].to_numpy().reshape(-1, n_samples).max(axis=1, initial=0)
     described = {name: long[name].take(first) for name in ("description", GENE.name, ORGANISM.name)}
     return PROTEINS_BY_SAMPLE.arrow({**columns, "n_peptides": n_peptides, **described})
+
+
+def _logs(column: pa.ChunkedArray, n_samples: int) -> NDArray[np.float64]:
+    """Return log2 values by sample, (n, n_samples), NaN if missing."""
+    logs = column.to_numpy().astype(np.float64).reshape(-1, n_samples)
+    # Real quantities are not larger, but an untrusted table may contain any number.
+    return np.where(np.abs(logs) <= _LARGEST_LOG, logs, np.nan)
+
+
+def _heat(logs: NDArray[np.float64]) -> pa.Array:
+    """Return the log2 values of n rows, (n, samples), as a list for each row."""
+    offsets = np.arange(len(logs) + 1) * logs.shape[1]
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), or_null(logs))
+
+
+def _summaries(logs: NDArray[np.float64]) -> dict[str, Any]:
+    """Return the columns of tables by sample that summarise log2 quantities, (n, samples)."""
+    has = ~np.isnan(logs)
+    count = has.sum(axis=1)
+    highest = np.where(has, logs, -np.inf).max(axis=1, initial=-np.inf)
+    lowest = np.where(has, logs, np.inf).min(axis=1, initial=np.inf)
+    spread = np.where(count > 0, highest - lowest, np.nan)
+    return {
+        "by_sample": _heat(logs),
+        "mean": or_null(_means(logs)[0]),
+        "spread": or_null(spread),
+        "n_missing": logs.shape[1] - count,
+    }
+
+
+def _means(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the mean of the values of each row, NaN if all are missing, and their number, both (n,)."""
+    count = (~np.isnan(logs)).sum(axis=1)
+    return np.divide(np.nansum(logs, axis=1), count, out=np.full(len(logs), np.nan), where=count > 0), count
+
+
+def _sites(tables: Mapping[str, pa.Table]) -> Sites:
+    long, samples = tables.get(SITE_QUANTITIES.name, SITE_QUANTITIES.schema().empty_table()), tables[SAMPLES.name]
+    conditions = tuple(condition or "" for condition in samples["condition"].to_pylist())
+    first = np.arange(0, len(long), len(conditions))
+    relative = _logs(long["log2_relative"], len(conditions))
+    proteins = tables[PROTEINS.name]
+    row_of = {accession: row for row, accession in enumerate(proteins["accession"].to_pylist())}
+    protein = pa.array([row_of.get(accession) for accession in long["accession"].take(first).to_pylist()], pa.int64())
+    names = ("accession", "site_probability", "localisation_q_value", "n_peptidoforms", *_OF_SITE)
+    columns: dict[str, Any] = {
+        **_summaries(_logs(long["log2_quantity"], len(conditions))),
+        **{name: long[name].take(first) for name in names},
+        **{name: proteins[name].take(protein) for name in (GENE.name, "description")},
+        "relative": _heat(relative),
+    }
+    return Sites(columns, relative, conditions)
 
 
 def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:

@@ -21,6 +21,7 @@ from proteoscope.engine.views.quantities import (
     PROTEINS_BY_SAMPLE,
     SHOWN_TABLES,
     QuantityOverview,
+    put_sites,
     quantity_conditions,
     with_tables_by_sample,
 )
@@ -52,12 +53,14 @@ class QuantityView(RunView):
 
     def __init__(self, search: Search, parent: QWidget | None = None, panels: Panels | None = None) -> None:
         self.filters = QuantityFilterBar()
-        super().__init__(search, self.filters, parent, panels)
-        self.changes, self.proteins, self.peptides, self.ions, self.samples = self.panels.values()
+        super().__init__(search, self.filters, parent, SHOWN_TABLES)
+        self.changes, self.proteins, self.peptides, self.sites, self.ions, self.samples = self.panels.values()
         self._overviews: dict[str, QuantityOverview] = {}
         self._overview: QuantityOverview | None = None
         self._ms1_reader: Ms1Reader | None = None
         self._protein: str | None = None
+        self._of_sites: str | None = None
+        """Comparison whose fold changes the table of sites has."""
         self._leader: TablePanel | None = None
         self._trace_row: int | None = None
         self.plots = {figure.name: DrawingView(figure.title, QSizeF(*figure.size)) for figure in QUANTITY_FIGURES}
@@ -74,7 +77,7 @@ class QuantityView(RunView):
         return SHOWN_TABLES
 
     def _lay_out(self) -> None:
-        titles = ("Changes", "Proteins", "Peptides", "Ion traces", "Samples")
+        titles = ("Changes", "Proteins", "Peptides", "Sites", "Ion traces", "Samples")
         self.tables = make_tabs(*((panel, title, "") for panel, title in zip(self.panels.values(), titles, strict=True)))
         self.figures = make_tabs()
         splitters: dict[str, QSplitter] = {}
@@ -96,12 +99,17 @@ class QuantityView(RunView):
         return *self.plots.values(), self.profile
 
     @property
+    def _of_proteins(self) -> tuple[TablePanel, ...]:
+        """Tables whose rows select a protein."""
+        return self.changes, self.proteins, self.sites
+
+    @property
     def volcano(self) -> DrawingView:
         """Volcano plot of the selected comparison."""
         return self.plots["volcano"]
 
     def _connect(self) -> None:
-        for panel in (self.changes, self.proteins):
+        for panel in self._of_proteins:
             panel.rowChosen.connect(partial(self._show_protein, panel))
             panel.choiceLost.connect(partial(self._clear_protein, panel))
         self.peptides.rowChosen.connect(self._show_peptide)
@@ -135,7 +143,7 @@ class QuantityView(RunView):
         return result
 
     def _forget(self) -> None:
-        self._ms1_reader = self._overview = self._protein = self._leader = self._trace_row = None
+        self._ms1_reader = self._overview = self._protein = self._of_sites = self._leader = self._trace_row = None
         self._overviews = {}
         for drawing in self._drawings:
             drawing.show_drawing(None)
@@ -146,7 +154,9 @@ class QuantityView(RunView):
         overview = self._overviews[run.run.id]
         self._overview, self._ms1_reader = overview, Ms1Reader(run)
         self.filters.open([volcano.comparison for volcano in overview.volcanos], float(run.parameters["change_fdr"]))
-        self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
+        self._of_sites = self.filters.chosen.comparison
+        for panel in (self.changes, self.sites):
+            self.tables.setTabVisible(self.tables.indexOf(panel), bool(panel.total))
         self.figures.setTabVisible(self.figures.indexOf(self.volcano), bool(overview.volcanos))
         has_traces = bool(self.ions.total)
         self.tables.setTabVisible(self.tables.indexOf(self.ions), has_traces)
@@ -206,6 +216,15 @@ class QuantityView(RunView):
         return {"q_value": self.filters.chosen.q_value, "fold_change": self.filters.chosen.fold_change}
 
     def _filter(self) -> None:
+        run, overview, comparison = self._finished, self._overview, self.filters.chosen.comparison
+        if run is not None and overview is not None and comparison != self._of_sites and self.sites.total:
+            self._of_sites = comparison
+            self._reader.submit(
+                "sites",
+                lambda: put_sites(run, overview.sites, comparison),
+                lambda _: self.sites.show_rows(),
+                lambda error: self.failed.emit(str(error)),
+            )
         for name, panel in self.panels.items():
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name))
         if self._overview is not None:
@@ -225,7 +244,7 @@ class QuantityView(RunView):
         if accession == self._protein:
             return
         self._protein, self._leader = accession, panel
-        for table in (self.changes, self.proteins):
+        for table in self._of_proteins:
             # If a filter hides the protein, only the table where it was selected selects another row; the other table follows.
             table.retains_selection = table is panel
         self._follow_protein()
@@ -252,8 +271,9 @@ class QuantityView(RunView):
         self.profile.show_drawing(lambda *size: draw_profile(proteins, peptides, accession, *size))
         self.details.setCurrentWidget(self.profile)
         self._show_no_trace()
-        for panel in (self.peptides, self.ions):
-            panel.clear_choice()
+        for panel in (self.peptides, self.ions, self.sites):
+            if panel is not self._leader:
+                panel.clear_choice()
         self.peptides.show_rows(scope=[compares("accession", "=", accession)], scope_text=f"of {accession}")
         self._scope_traces(overview.peptidoforms_of(accession), f"of {accession}")
 
@@ -266,7 +286,7 @@ class QuantityView(RunView):
         if panel is not self._leader:
             return
         self._protein = self._leader = None
-        for other in (self.changes, self.proteins):
+        for other in self._of_proteins:
             other.clear_choice()
         for drawing in (*(self.plots[figure.name] for figure in QUANTITY_FIGURES if figure.table != SAMPLES.name), self.profile):
             drawing.mark(None)
@@ -326,11 +346,11 @@ class QuantityView(RunView):
         run, ms1_reader, ion, shown = self._finished, self._ms1_reader, self.traces.traces, self._trace_row
         if run is None or ms1_reader is None or ion is None or shown is None:
             return
-        trace = ion.traces[position]
+        trace, comparison = ion.traces[position], self.filters.chosen.comparison
 
         def change() -> tuple[QuantityOverview, IonTraces]:
             run.project.set_row_correction(run.run.id, ION_TRACES.name, trace.row, numbers(trace))
-            return with_tables_by_sample(run), self._ion(run, ms1_reader, shown)
+            return with_tables_by_sample(run, comparison), self._ion(run, ms1_reader, shown)
 
         self._reader.submit("correction", change, self._show_corrected, self._fail_correction)
 

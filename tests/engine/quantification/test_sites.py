@@ -6,97 +6,35 @@ import csv
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
-from proteoscope.engine.matches.site_columns import PSM_SITES
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.amounts import Grouping, RawQuantities
 from proteoscope.engine.quantification.corrections import CORRECTED, corrected_tables, read_quantities
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.sites import Sites, site_quantities
 from proteoscope.engine.quantification.tables import ION_TRACES, SITE_PEPTIDOFORMS, SITE_QUANTITIES
-from proteoscope.engine.searches import run_search, search_of_kind
-from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, bare, random_peptides, table_of, write_project
-
-PHOSPHO = "[79.966331]"
-FILES = ("control_1", "control_2", "heat_1", "heat_2")
-DESIGN = "file\tsample\tcondition\treplicate\n" + "".join(f"{name}\t{name}\t{name[:-2]}\t{name[-1]}\n" for name in FILES)
-N_PROTEINS = 14
-
-
-def log2_protein(number: int) -> float:
-    """Return the planted log2 change of a protein."""
-    return (0.0, 2.0, -2.0, 1.0, -1.0, 0.0, 0.0)[number % 7]
-
-
-def log2_site(number: int) -> float:
-    """Return the planted log2 change of the site of a protein relative to the protein."""
-    return (0.0, 0.0, 1.5, -3.0, 2.0, 3.0, -2.0)[number % 7]
-
-
-def site_of(psm: dict, number: int) -> dict:
-    """Return a row of the table of PSM sites: at the second possible residue, whereas the search has the first; unsure in protein 13."""
-    possible = [i for i, residue in enumerate(psm["sequence"], 1) if residue in "ST"]
-    probability = 0.6 if number == 13 else 0.96
-    return {
-        "modification": "Phospho",
-        "residue": psm["sequence"][possible[1] - 1],
-        "position": possible[1],
-        "site_probability": probability,
-        "site_score": 1.0,
-        "localisation_q_value": 0.01,
-        "has_alternative": True,
-        "peptide": psm["peptide"],
-        "charge": psm["charge"],
-        "proteins": psm["proteins"],
-        "protein_positions": [start + possible[1] - 1 for start in psm["protein_starts"]],
-        "possible_positions": possible,
-        "probabilities": [1 - probability, probability, *[0.0] * (len(possible) - 2)],
-    }
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.quantities import with_tables_by_sample
+from tests.engine.quantification.synthetic_runs import table_of
+from tests.engine.quantification.synthetic_sites import (
+    DESIGN,
+    FILES,
+    N_PROTEINS,
+    localised_project,
+    log2_protein,
+    log2_site,
+    quantify_sites,
+)
 
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory) -> tuple[Path, dict[str, tuple[str, int]]]:
-    """Return a project with an identification that localised modifications, and the sequence and site of each protein."""
-    rng, folder = np.random.default_rng(17), tmp_path_factory.mktemp("sites")
-    peptides = random_peptides(N_PROTEINS * 4, 31)
-    proteins, sites = {}, {}
-    runs = {name: SyntheticRun(seconds=400.0, noise_peaks=60, seed=k) for k, name in enumerate(FILES)}
-    for number in range(N_PROTEINS):
-        sequences = peptides[4 * number : 4 * number + 4]
-        modified = f"AES{PHOSPHO}DLT{sequences[0]}"
-        proteins[f"P{number:02d}"] = [*sequences[1:], modified]
-        sites[f"P{number:02d}"] = bare(modified), len("".join(sequences[1:])) + 6
-        for sequence in proteins[f"P{number:02d}"]:
-            amount, apex = 4e6 * rng.lognormal(0, 0.3), rng.uniform(40, 360)
-            change = log2_protein(number) + (log2_site(number) if sequence == modified else 0.0)
-            for name, run in runs.items():
-                half = change / 2 if name.startswith("heat") else -change / 2
-                run.planted.append(Planted(sequence, 2, amount * 2**half * rng.lognormal(0, 0.03), apex))
-                run.identified.append(run.planted[-1])
-    path = write_project(folder, runs, proteins)
-    (folder / "design.tsv").write_text(DESIGN)
-    project = Project.open(path)
-    last = project.runs()[-1].id
-    psms = pq.read_table(project.table("psms", last)).to_pylist()
-    rows = [{"psm": i, **site_of(psm, int(psm["proteins"][0][1:]))} for i, psm in enumerate(psms) if "[" in psm["peptide"]]
-    for is_localised in (False, True):
-        with project.run("identify", {"psm_fdr": 0.01}, project.inputs(last)) as run:
-            for name in ("psms", "peptides", "proteins", "spectra"):
-                run.write_table(name, pq.read_table(project.table(name, last)))
-            if is_localised:
-                run.write_table("psm_sites", PSM_SITES.arrow({name: [row[name] for row in rows] for name in rows[0]}))
-    return path, sites
-
-
-def quantify(planted, **parameters):
-    path, _ = planted
-    options = {"design": path.parent / "design.tsv"}
-    return run_search("quantify", {"project": [path]}, options=options, device="cpu", threads=2, change_fdr=0.05, **parameters)
+    return localised_project(tmp_path_factory.mktemp("sites"))
 
 
 def heat_minus_control(rows, column):
@@ -109,12 +47,12 @@ def heat_minus_control(rows, column):
 
 @pytest.fixture(scope="module")
 def quantified(planted):
-    return quantify(planted)
+    return quantify_sites(planted[0])
 
 
 @pytest.mark.parametrize("method", ["maxlfq", "sum"])
 def test_site_changes_relative_to_the_protein_equal_planted_changes(planted, method):
-    summary = quantify(planted, protein_quantity=method)
+    summary = quantify_sites(planted[0], protein_quantity=method)
     path, sites = planted
     rows = table_of(path, "site_quantities")
     of_site = {row["accession"]: (row["position"], row["residue"], row["modification"]) for row in rows}
@@ -128,17 +66,58 @@ def test_site_changes_relative_to_the_protein_equal_planted_changes(planted, met
     assert any("13 sites with a probability of at least 0.75 quantified, 13 also relative" in text for text in summary.messages)
 
 
+def shown_sites(path):
+    """Return the rows of the table that the window shows."""
+    with open_run(Project.open(path)) as run:
+        with_tables_by_sample(run)
+        source = run.tables.source("sites_by_sample")
+        names = ("accession", "position", "fold_change", "relative", "by_sample", "n_first", "n_second")
+        return source.values(np.arange(source.total), names).to_pylist()
+
+
+@pytest.mark.parametrize("heat", ["heat", "heat / 42 / x"])
+def test_shown_sites_equal_the_long_table(planted, heat):
+    path, _ = planted
+    design = path.parent / "renamed.tsv"
+    design.write_text(DESIGN.replace("\theat\t", f"\t{heat}\t"))
+    quantify_sites(path, design=design, method="counts")
+    by_site = {}
+    for row in table_of(path, "site_quantities"):
+        by_site.setdefault((row["accession"], row["position"]), []).append(row)
+    rows = shown_sites(path)
+    assert [(row["accession"], row["position"]) for row in rows] == list(by_site) and len(rows) == N_PROTEINS - 1
+    for row, of_site in zip(rows, by_site.values(), strict=True):
+        assert row["by_sample"] == [sample["log2_quantity"] for sample in of_site]
+        assert row["relative"] == [sample["log2_relative"] for sample in of_site]
+        ratios = {
+            name: [sample["log2_relative"] for sample in of_site if sample["condition"] == name and sample["log2_relative"] is not None]
+            for name in (heat, "control")
+        }
+        assert (row["n_first"], row["n_second"]) == (len(ratios[heat]), len(ratios["control"])) and ratios[heat] and ratios["control"]
+        assert row["fold_change"] == pytest.approx(np.mean(ratios[heat]) - np.mean(ratios["control"]))
+
+
+def test_shown_sites_have_no_fold_change_without_a_comparison(planted):
+    path, _ = planted
+    design = path.parent / "alone.tsv"
+    design.write_text("file\tsample\tcondition\treplicate\n" + "".join(f"{name}\t{name}\tx\t{i}\n" for i, name in enumerate(FILES, 1)))
+    quantify_sites(path, design=design, method="counts")
+    rows = shown_sites(path)
+    assert len(rows) == N_PROTEINS - 1
+    assert {(row["fold_change"], row["n_first"], row["n_second"]) for row in rows} == {(None, 0, 0)}
+
+
 def test_sites_below_the_minimum_probability_are_not_quantified(planted):
-    quantify(planted, minimum_site_probability=0.5)
+    quantify_sites(planted[0], minimum_site_probability=0.5)
     path, sites = planted
     assert {row["accession"] for row in table_of(path, "site_quantities")} == set(sites)
     assert len(table_of(path, "site_peptidoforms")) == N_PROTEINS
-    quantify(planted, minimum_site_probability=0.99)
+    quantify_sites(planted[0], minimum_site_probability=0.99)
     assert table_of(path, "site_quantities") == [] and len(table_of(path, "site_peptidoforms")) == N_PROTEINS
 
 
 def test_site_quantities_by_counts_equal_the_numbers_of_spectra(planted):
-    quantify(planted, method="counts")
+    quantify_sites(planted[0], method="counts")
     rows = table_of(planted[0], "site_quantities")
     assert {row["quantity"] for row in rows} == {1.0}
     assert [row["log2_relative"] for row in rows] == pytest.approx([-np.log2(3)] * len(rows))
@@ -184,9 +163,10 @@ def test_msstats_ptm_has_modified_and_unmodified_peptides(planted, quantified, t
 def test_runs_without_localisation_have_no_site_quantity_tables(planted):
     path, _ = planted
     plain = next(run.id for run in Project.open(path).runs() if run.kind == "identify")
-    summary = quantify(planted, run=(plain,), method="counts")
+    summary = quantify_sites(planted[0], run=(plain,), method="counts")
     with pytest.raises(ParameterError, match="no sites of modifications"):
         search_of_kind("quantify").export(Project.open(path), ExportRequest(summary.run_id, "msstats-ptm", path.parent / "ptm"), Progress())
+    assert shown_sites(path) == []
     assert not {"site_quantities", "site_peptidoforms"} & {table.name for table in Project.open(path).results(summary.run_id)}
 
 

@@ -21,6 +21,7 @@ from proteoscope.gui.results.export import ExportDialog
 from proteoscope.gui.results.quantity_view import QuantityView
 from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
+from tests.engine.quantification.synthetic_sites import localised_project, log2_site, quantify_sites
 from tests.engine.views.quantity_projects import FILES, PER_PROTEIN, PROTEINS, quantified_project
 from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 from tests.gui.x_events import Hand, x_events_problem
@@ -235,6 +236,51 @@ def test_quantities_by_spectral_counts_are_shown_without_traces(project: Project
     assert widget.text == "" and widget.tables.currentWidget() is widget.proteins and widget.volcano.drawing is None
     assert not widget.tables.isTabVisible(widget.tables.indexOf(widget.ions)) and not widget.details.isTabVisible(1)
     assert widget.profile.drawing is not None
+    widget.clear()
+
+
+def test_selected_site_selects_its_protein_and_volcano_dot(tmp_path: Path, view: QuantityView, qtbot: QtBot, theme: Theme) -> None:
+    assert not view.tables.isTabVisible(view.tables.indexOf(view.sites))  # nothing is localised in its run
+    path, _ = localised_project(tmp_path)
+    quantify_sites(path)
+    widget = QuantityView(search_of_kind("quantify"))
+    opened(widget, Project.open(path), qtbot)
+    assert widget.tables.isTabVisible(widget.tables.indexOf(widget.sites)) and widget.sites.view.chosen is None
+    widget.tables.setCurrentWidget(widget.sites)
+    settle(widget, qtbot)
+    accessions = shown(widget.sites, "accession")
+    assert shown(widget.sites, "fold_change") == pytest.approx([log2_site(int(name[1:])) for name in accessions], abs=0.25)
+    at = accessions.index("P04")
+    click_row(widget.sites, at, qtbot)
+    settle(widget, qtbot)
+    assert widget.sites.view.chosen == at
+    changes = shown(widget.changes, "accession")
+    assert widget.volcano.marked == widget.changes.view.chosen == changes.index("P04")
+    assert shown(widget.proteins, "accession")[widget.proteins.view.currentIndex().row()] == "P04"
+    assert set(shown(widget.peptides, "accession")) == {"P04"}
+    # The fold changes are those of the selected comparison: here, of the reversed one.
+    changes_of_sites = np.array(shown(widget.sites, "fold_change"))
+    for comparison, sign in (("control / heat", -1), ("heat / control", 1)):
+        if sign < 0:
+            widget.filters.comparison.addItem(comparison, comparison)
+        widget.filters.comparison.setCurrentIndex(widget.filters.comparison.findData(comparison))
+        widget.filters.comparison.activated.emit(widget.filters.comparison.currentIndex())
+        settle(widget, qtbot)
+        assert shown(widget.sites, "fold_change") == pytest.approx((sign * changes_of_sites).tolist())
+    assert widget.profile.drawing is not None and widget.profile.drawing.title.startswith("P04")
+    assert cut_off(widget) == []
+    # A protein selected elsewhere is not the protein of the site.
+    widget.tables.setCurrentWidget(widget.proteins)
+    settle(widget, qtbot)
+    click_row(widget.proteins, shown(widget.proteins, "accession").index("P06"), qtbot)
+    settle(widget, qtbot)
+    assert widget.sites.view.chosen is None and widget.volcano.marked == changes.index("P06")
+    # The text of the filter selects sites too; a site that it hides is no longer shown in the figures.
+    click_row(widget.sites, at, qtbot)
+    widget.filters.text.setText("P02")
+    widget.filters.text.returnPressed.emit()
+    settle(widget, qtbot)
+    assert shown(widget.sites, "accession") == ["P02"] and widget.volcano.marked != changes.index("P04")
     widget.clear()
 
 
