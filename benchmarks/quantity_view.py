@@ -58,7 +58,7 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     )
     forms = Forms(sequences, np.arange(n), np.full(n, 1000.0), np.zeros((n, 7)))
     files = tuple(SourceFile(f"/made/{sample.name}.mzML", "") for sample in samples)
-    matches = Matches(none, none, none, none, nothing, nothing, none, none, none, [])
+    matches = Matches(none, none, none, nothing, none, [])
     identified = Identified(files, forms, matches, sequences, proteins, protein, np.zeros(n), np.ones(n, np.bool_), ())
     parameters = QuantificationParameters()
     rows, model = np.arange(n), comparison_model(design, ("control", "treated"))

@@ -15,7 +15,7 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
-from proteoscope.engine.project import Project
+from proteoscope.engine.project import Project, RunRecord
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
@@ -29,6 +29,7 @@ __all__ = [
     "explained_spectra",
     "identified_indices",
     "identified_run",
+    "identified_run_of",
     "identified_spectra",
     "write_identified_proteins",
 ]
@@ -83,12 +84,17 @@ def identified_run(folder: Path, run: str, other_kinds: Collection[str] = ()) ->
         If the run is not an identification.
     """
     project = Project.open(folder)
-    kinds = identifying_kinds()
-    done = [run for run in project.runs() if run.kind in kinds and run.status == "done"]
-    more = [run for run in project.runs() if run.kind in other_kinds and run.kind not in kinds and run.status == "done"]
+    return identified_run_of(project, project.runs(), run, also)
+
+
+def identified_run_of(project: Project, records: Sequence[RunRecord], run: str, also: Collection[str] = ()) -> SourceRun:
+    """Return the requested identification as `identified_run` does, for the open project and its list of runs."""
+    kinds, folder = identifying_kinds(), project.folder
+    done = [record for record in records if record.kind in kinds and record.status == "done"]
+    more = [record for record in records if record.kind in also and record.kind not in kinds and record.status == "done"]
     chosen = next((candidate for candidate in (*reversed(done), *reversed(more)) if candidate.id == run or not run), None)
     if chosen is None:
-        if run and any(listed.id == run for listed in project.runs()):
+        if run and any(listed.id == run for listed in records):
             raise ParameterError(
                 f"run = '{run:.60}': expected a finished identification; finished are "
                 f"{', '.join(each.id for each in (*done, *more)) or 'none'}"

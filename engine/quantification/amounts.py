@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.kernels.cpu.pair_medians import pair_medians
+from proteoscope.engine.spectra.spooling import full_matrix, release_pages, row_blocks
+from proteoscope.kernels.cpu.pair_medians import amounts_by_ratios
 
 __all__ = [
     "Grouping",
@@ -41,7 +43,7 @@ __all__ = [
 ProteinQuantity = Literal["maxlfq", "top-3", "sum", "median"]
 
 _TOP = 3
-_VALUES_OF_BATCH = 1 << 22
+_VALUES_OF_BATCH = 1 << 21
 
 
 class State(IntEnum):
@@ -121,6 +123,11 @@ class RawQuantities:
         """Return the amounts multiplied by `factor` (s,), one factor per sample."""
         return replace(self, value=self.value * factor)
 
+    def scale(self, factor: NDArray[np.float64]) -> None:
+        """Multiply the amounts by `factor` (s,) in place."""
+        for rows in row_blocks(self.value):
+            self.value[rows] *= factor
+
 
 @dataclass(frozen=True)
 class MeasuredIons:
@@ -175,20 +182,29 @@ def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> normalisation_factors(np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 10.0]])).round(4).tolist()
     [1.4142, 0.7071]
     """
-    logs = logarithms(value)
-    has = ~np.isnan(logs)
-    used = has.any(axis=0)
+    count, used = np.zeros(len(value), np.int64), np.zeros(value.shape[1], np.bool_)
+    for rows in row_blocks(value):
+        has = value[rows] > 0
+        count[rows] = has.sum(axis=1)
+        used |= has.any(axis=0)
+    is_chosen = count == used.sum()
     if not used.any():
         return np.ones(value.shape[1])
-    complete = has[:, used].all(axis=1)
-    rows = complete if complete.sum() >= _TOP else has.sum(axis=1) > 1
-    shift = np.zeros(value.shape[1])
-    if rows.any():
-        chosen = logs[rows]
-        apart = chosen - np.nanmean(chosen, axis=1)[:, None]
-        there = ~np.isnan(apart).all(axis=0)
-        shift[there] = np.nanmedian(apart[:, there], axis=0)
-        shift[there] -= shift[there].mean()
+    if is_chosen.sum() < _TOP:
+        is_chosen = count > 1
+    mean = np.full(len(value), np.nan)
+    for rows in row_blocks(value):
+        some = np.flatnonzero(is_chosen[rows]) + rows.start
+        mean[some] = np.nanmean(logarithms(value[some]), axis=1)
+    # Some samples at once, so that no other table of all ions is in memory.
+    chosen, shift, n = np.flatnonzero(is_chosen), np.zeros(value.shape[1]), max(1, _VALUES_OF_BATCH // max(1, len(value)))
+    there = np.zeros(len(shift), np.bool_)
+    for first in range(0, len(shift) if len(chosen) else 0, n):
+        apart = logarithms(value[chosen, first : first + n]) - mean[chosen, None]
+        there[first : first + n] = some = ~np.isnan(apart).all(axis=0)
+        shift[first : first + n][some] = np.nanmedian(apart[:, some], axis=0)
+        release_pages(value)
+    shift[there] -= shift[there].mean() if there.any() else 0.0
     return np.exp(-shift)
 
 
@@ -221,7 +237,15 @@ class Levels(NamedTuple):
     proteins: RawQuantities
 
 
-def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, plexes: NDArray[np.int64] | None = None) -> Levels:
+def level_amounts(
+    ions: RawQuantities,
+    grouping: Grouping,
+    by: ProteinQuantity,
+    plexes: NDArray[np.int64] | None = None,
+    *,
+    factor: NDArray[np.float64] | None = None,
+    spool: Path | None = None,
+) -> Levels:
     """Return the amounts of peptidoforms, peptides and proteins, computed from the amounts of ions.
 
     Parameters
@@ -235,17 +259,22 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
     plexes : ndarray of int64, shape (s,), or None
         Index of each sample's plex. Ratios are computed only within a plex; plexes are compared by a reference, or not at all. With None,
         ratios are computed between all samples.
+    factor : ndarray of float64, shape (s,), or None
+        Factor by which the amounts of the ions of each sample are multiplied.
+    spool : Path or None
+        Folder of temporary files for large tables; None to stay in memory.
 
     Returns
     -------
     Levels
     """
     if plexes is not None and len(np.unique(plexes)) > 1:
+        ions = ions if factor is None else ions.scaled(factor)
         return _join_plexes(plexes, [level_amounts(ions.select_samples(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
     sequence = grouping.sequence[grouping.form]
-    forms = ratio_amounts(ions, grouping.form, len(grouping.sequence))
-    sequences = ratio_amounts(ions, sequence, len(grouping.protein))
-    return Levels(forms, sequences, protein_amounts(ions, sequences, grouping, by))
+    forms = ratio_amounts(ions, grouping.form, len(grouping.sequence), factor=factor, spool=spool)
+    sequences = ratio_amounts(ions, sequence, len(grouping.protein), factor=factor, spool=spool)
+    return Levels(forms, sequences, protein_amounts(ions, sequences, grouping, by, factor=factor))
 
 
 def _join_plexes(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
@@ -259,7 +288,14 @@ def _join_plexes(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
     )
 
 
-def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) -> RawQuantities:
+def ratio_amounts(
+    ions: RawQuantities,
+    group: NDArray[np.int64],
+    n_groups: int,
+    *,
+    factor: NDArray[np.float64] | None = None,
+    spool: Path | None = None,
+) -> RawQuantities:
     """Return the amounts of groups of ions, computed from the pairwise ratios of ions.
 
     Parameters
@@ -270,6 +306,8 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
         Index of each ion's group, -1 for none.
     n_groups : int
         Number of groups.
+    factor, spool
+        Factor of the amounts in each sample, and folder of temporary files (see `level_amounts`).
 
     Returns
     -------
@@ -277,7 +315,8 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
         Amounts; a sample without a ratio to the largest connected set of samples has no amount, and the state `State.NO_SHARED_ION`.
     """
     n_samples = ions.value.shape[1]
-    result = RawQuantities(np.full((n_groups, n_samples), np.nan), np.full((n_groups, n_samples), State.NOT_SEEN, np.int8))
+    shape, scale = (n_groups, n_samples), 1.0 if factor is None else factor
+    result = RawQuantities(full_matrix(shape, np.nan, np.float64, spool), full_matrix(shape, State.NOT_SEEN, np.int8, spool))
     order = np.flatnonzero(group >= 0)
     order = order[np.argsort(group[order], kind="stable")]
     offsets = segment_offsets(np.bincount(group[order], minlength=n_groups))
@@ -286,8 +325,10 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
         enough = offsets[first] + max(1, _VALUES_OF_BATCH // n_samples)
         last = max(first + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
         rows = order[offsets[first] : offsets[last]]
-        some = _ratio_amounts(RawQuantities(ions.value[rows], ions.state[rows]), group[rows] - first, last - first)
+        some = _ratio_amounts(RawQuantities(ions.value[rows] * scale, ions.state[rows]), group[rows] - first, last - first)
         result.value[first:last], result.state[first:last] = some.value, some.state
+        for values in (ions.value, ions.state, result.value, result.state):
+            release_pages(values)
         first = last
     return result
 
@@ -303,7 +344,9 @@ def _ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int)
     return RawQuantities(value, state)
 
 
-def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Grouping, by: ProteinQuantity) -> RawQuantities:
+def protein_amounts(
+    ions: RawQuantities, sequences: RawQuantities, grouping: Grouping, by: ProteinQuantity, *, factor: NDArray[np.float64] | None = None
+) -> RawQuantities:
     """Return the amounts of proteins, computed from the ratios of their ions or from the amounts of their peptides.
 
     Parameters
@@ -316,6 +359,8 @@ def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Gro
         Assignment of ions to peptidoforms, peptides and proteins.
     by : str
         Method (see `QuantificationParameters`); the three most abundant peptides are selected over all samples and used in each sample.
+    factor : ndarray of float64, shape (s,), or None
+        Factor of the amounts of ions in each sample.
 
     Returns
     -------
@@ -323,7 +368,7 @@ def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Gro
     """
     protein, n_proteins = grouping.protein, grouping.n_proteins
     if by == "maxlfq":
-        return ratio_amounts(ions, protein[grouping.sequence[grouping.form]], n_proteins)
+        return ratio_amounts(ions, protein[grouping.sequence[grouping.form]], n_proteins, factor=factor)
     summed = sequences.summed(protein, n_proteins)
     if by == "sum":
         return summed
@@ -394,45 +439,6 @@ def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
         Amounts; NaN for groups without ions, and for samples without a ratio to the largest set of samples that are connected by shared
         ions (among equally large sets, the most abundant one).
     """
-    n_proteins, n_samples = len(offsets) - 1, value.shape[1]
-    result = np.full((n_proteins, n_samples), np.nan)
-    some = max(1, _VALUES_OF_BATCH // max(1, n_samples * n_samples))
-    for first in range(0, n_proteins, some):
-        last = min(first + some, n_proteins)
-        rows = slice(offsets[first], offsets[last])
-        result[first:last] = _ratios_of_batch(value[rows], offsets[first : last + 1] - offsets[first])
+    result = np.full((len(offsets) - 1, value.shape[1]), np.nan)
+    amounts_by_ratios(value, offsets, result)
     return result
-
-
-def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    n_proteins, n_samples = len(offsets) - 1, value.shape[1]
-    group = np.repeat(np.arange(n_proteins), np.diff(offsets))
-    laplacian = np.zeros((n_proteins, n_samples, n_samples))
-    right, part = np.zeros((n_proteins, n_samples)), np.empty((n_proteins, n_samples), np.int64)
-    pair_medians(logarithms(value), offsets, laplacian, right, part)
-    # An additional equation for each connected component, by which its mean logarithm is 0, makes the normal equations solvable.
-    same = part[:, :, None] == part[:, None, :]
-    laplacian += same  # in place: the matrices are the largest arrays of a quantification
-    solved = np.linalg.solve(laplacian, right[..., None])[..., 0]
-    total = np.zeros((n_proteins, n_samples))
-    np.add.at(total, group, np.nan_to_num(np.where(value > 0, value, 0.0)))
-    is_used = _are_in_largest_component(same, total)
-    relative = np.where(is_used, np.exp(solved), 0.0)
-    of_part = np.where(is_used, total, 0.0).sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        amount = relative * of_part / relative.sum(axis=1, keepdims=True)
-    return np.where(is_used, amount, np.nan)
-
-
-def _are_in_largest_component(same: NDArray[np.bool_], total: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return True for samples in the largest connected component, (p, s).
-
-    Among equally large components, the most abundant is used; among equally abundant ones, the first.
-    """
-    has_any = total > 0
-    size = np.where(has_any, (same & has_any[:, None, :]).sum(axis=2), 0)
-    is_largest = has_any & (size == size.max(axis=1, keepdims=True))
-    abundance = np.where(is_largest, (same * total[:, None, :]).sum(axis=2), -1.0)
-    chosen = abundance.argmax(axis=1)
-    is_chosen: NDArray[np.bool_] = has_any & (same[np.arange(len(same)), chosen])
-    return is_chosen

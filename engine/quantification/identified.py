@@ -20,7 +20,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.site_columns import PSM_SITES
-from proteoscope.engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
+from proteoscope.engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run_of
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import content_bytes, copied_files
 from proteoscope.engine.quantification.labels import labels_of_peptides
@@ -48,9 +48,7 @@ _PSMS = (
     "spectrum",
     "spectrum_index",
     "spectrum_id",
-    "scan",
     "retention_time",
-    "precursor_mz",
     "charge",
     "peptide",
     "sequence",
@@ -69,8 +67,10 @@ _SHIFTED = frozenset({"modified"})
 OTHER_QUANTIFIED_KINDS = _SHIFTED | {EXPLAIN}
 """Kinds of runs that can be quantified in addition to identifications."""
 _EXPLAINED = ("spectrum", "peptide", "charge", "q_value", "kind")
-_OF_SPECTRA = ("spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz")
+_OF_SPECTRA = ("spectrum_index", "spectrum_id", "retention_time")
 _OF_PEPTIDES = ("sequence", "proteins", "calculated_mass", "modification_names", "modification_masses")
+_OF_MATCHES = ("file", "spectrum_index", "charge", "retention_time", "q_value", "peptide_q_value")
+_FEWEST_MERGED = 1 << 16  # rows of peptidoforms that are collected before they are merged
 _AVERAGINE_MASS = 111.1254
 
 
@@ -191,31 +191,19 @@ class Matches:
         Charge of each precursor.
     file : ndarray of int64, shape (n,)
         Index of the file in `Identified.files`.
-    run : ndarray of int64, shape (n,)
-        Index of the run.
     retention_time : ndarray of float64, shape (n,)
         Retention time in seconds, NaN if unknown.
-    precursor_mz : ndarray of float64, shape (n,)
-        Measured m/z of the precursor, Th.
-    row : ndarray of int64, shape (n,)
-        Row in the table of spectra of the run.
     index : ndarray of int64, shape (n,)
         Index of the spectrum in its file, from 0.
-    scan : ndarray of int64, shape (n,)
-        Scan number, -1 if unknown.
-    spectrum_id : pyarrow.Array of str, length n
-        Identifier of each spectrum in its file.
+    spectrum_id : pyarrow.Array of str, length n or 0
+        Identifier of each spectrum in its file, if it was read.
     """
 
     form: NDArray[np.int64]
     charge: NDArray[np.int64]
     file: NDArray[np.int64]
-    run: NDArray[np.int64]
     retention_time: NDArray[np.float64]
-    precursor_mz: NDArray[np.float64]
-    row: NDArray[np.int64]
     index: NDArray[np.int64]
-    scan: NDArray[np.int64]
     spectrum_id: pa.Array
 
     def __len__(self) -> int:
@@ -303,13 +291,20 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
         If a run is not an identification.
     """
     project = Project.open(folder)
-    meant = [explained_run(project, name) for name in runs or ("",)]
-    result = [identified_run(folder, name, _SHIFTED) for name, _ in meant]
+    # The runs are listed once, since a list takes time in proportion to their number.
+    records = project.runs()
+    explaining = {record.id for record in records if record.kind == EXPLAIN}
+    meant = [explained_run(project, name) if name in explaining else (name, None) for name in runs or ("",)]
+    result = [identified_run_of(project, records, name, _SHIFTED) for name, _ in meant]
     lacking = next((run for run in result if run.proteins is None), None)
     if lacking is not None:
         raise InputError(folder, f"run '{lacking.run}' has no protein table", remedy=_REMEDY)
     proteins = tuple(run.proteins for run in result if run.proteins is not None)
-    files = tuple(files_of_run(project, run.run) for run in result)
+    all_inputs, files_of = project.inputs_of_runs(), dict[str, tuple[SourceFile, ...]]()
+    for run in result:
+        here = tuple(SourceFile(str(file.path), file.sha256, file.size) for file in all_inputs.get(run.run, ()) if file.kind == "spectra")
+        files_of[run.run] = here or files_of_run(project, run.run)
+    files = tuple(files_of[run.run] for run in result)
     if not all(files):
         raise InputError(
             folder,
@@ -345,8 +340,10 @@ def _changed(file: SourceFile) -> InputError:
     return InputError(file.path, "has changed since it was identified", remedy="Restore the original file, or identify it again")
 
 
-def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
+def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool, has_ids: bool = True) -> Identified:
     """Return the peptidoforms of rank 1 target matches, with the accepted protein groups.
+
+    The runs are read one after the other; the memory holds numbers of each accepted match, and a row for each peptidoform.
 
     Parameters
     ----------
@@ -358,6 +355,8 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
         Maximum q-value of protein groups.
     uses_razor : bool
         True assigns a shared peptide to the protein group with most peptides; False assigns it to none.
+    has_ids : bool
+        True to read the identifiers of the spectra.
 
     Returns
     -------
@@ -369,34 +368,102 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
         If a table is invalid, or nothing is identified.
     """
     numbers = {file.content: number for number, file in enumerate(sources.files)}
-    tables, decoys, matched = list[pa.Table](), list[pa.Table](), list[set[str]]()
-    for number, (run, files, explained) in enumerate(zip(sources.runs, sources.files_of_run, sources.explained, strict=True)):
+    targets, decoys, groups = _Collected(has_ids=has_ids), _Collected(has_ids=has_ids), _Groups([], {}, [], [], [], set())
+    for run, path, files, explained in zip(sources.runs, sources.proteins, sources.files_of_run, sources.explained, strict=True):
         file_of_row = _file_of_rows(run, [numbers[file.content] for file in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
             parts = [part.filter(pa.compute.equal(part["rank"], 1)) for part in source.batches(_PSMS)]
             table = pa.concat_tables(parts) if parts else source.read(_PSMS)
         accepted = table.filter(pa.compute.fill_null(pa.compute.less_equal(table["q_value"], psm_fdr), False))
-        more = None if explained is None else _explained_rows(explained, run, table, psm_fdr)
-        targets = accepted.filter(pa.compute.invert(accepted["is_decoy"]))
-        targets = targets if more is None else pa.concat_tables([targets, more])
-        matched.append(set(in_one(targets["proteins"]).flatten().to_pylist()))
-        for rows, lists in ((targets, tables), (accepted.filter(accepted["is_decoy"]), decoys)):
-            part = rows.combine_chunks().append_column("run", pa.array(np.full(len(rows), number, np.int64)))
-            lists.append(part.append_column("file", pa.array(file_of_row[part["spectrum"].to_numpy()])))
-    table, decoy_table = (every.take(pa.array(_first_of_spectra(every))) for every in map(pa.concat_tables, (tables, decoys)))
-    if not len(table):
-        raise InputError(sources.runs[0].psms, "contains no match up to psm_fdr", remedy="Raise psm_fdr, or use another run")
-    of_peptides = _experiment_q_values(pa.concat_tables(tables), pa.concat_tables(decoys), len(sources.runs))
-    groups = _protein_groups(sources, protein_fdr, matched)
+        of_targets = accepted.filter(pa.compute.invert(accepted["is_decoy"]))
+        if explained is not None:
+            of_targets = pa.concat_tables([of_targets, _explained_rows(explained, run, table, psm_fdr)])
+        groups.add(run.run, path, protein_fdr, in_one(of_targets["proteins"]))
+        targets.add(of_targets, file_of_row)
+        decoys.add(accepted.filter(accepted["is_decoy"]), file_of_row)
+    collected, of_decoys = targets.finish(), decoys.finish()
+    if not len(collected.form):
+        raise InputError(sources.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
+    rated = _experiment_q_values(collected, of_decoys, len(sources.runs))
     result = [
-        _columns(sources.files, rows, groups, q_value, uses_razor=uses_razor)
-        for rows, q_value in zip((table, decoy_table), of_peptides, strict=True)
-        if len(rows)
+        _columns(sources.files, part, groups, q_value, uses_razor=uses_razor)
+        for part, q_value in zip((collected, of_decoys), rated, strict=True)
+        if len(part.form)
     ]
     if len(result) == 1:
         return result[0]
     # Wrong peptides of accepted proteins are at most as frequent as decoy peptides, but decoy proteins are hardly ever accepted.
     return replace(result[0], decoys=replace(result[1], has_protein=np.ones(len(result[1].sequences), np.bool_)))
+
+
+class _Accepted(NamedTuple):
+    """Accepted matches (n) of all runs in the order of reading, before duplicates are removed.
+
+    Attributes
+    ----------
+    form : ndarray of int64, shape (n,)
+        Row in `forms`.
+    numbers : dict of str to ndarray
+        Columns `_OF_MATCHES`.
+    spectrum_id : pyarrow.Array
+        Identifiers of spectra, n or none.
+    forms : pyarrow.Table
+        Columns of peptidoforms.
+    """
+
+    form: NDArray[np.int64]
+    numbers: dict[str, NDArray[Any]]
+    spectrum_id: pa.Array
+    forms: pa.Table
+
+
+class _Collected:
+    """Collector of the accepted matches of one run after the other."""
+
+    def __init__(self, *, has_ids: bool) -> None:
+        self._has_ids = has_ids
+        self._numbers: dict[str, list[NDArray[Any]]] = {name: [] for name in _OF_MATCHES}
+        self._peptides: list[pa.DictionaryArray] = []
+        self._ids: list[pa.Array] = [pa.array([], pa.string())]
+        self._forms: list[pa.Table] = []
+
+    def add(self, rows: pa.Table, file_of_row: NDArray[np.int64]) -> None:
+        """Add the accepted matches of a run; `file_of_row` is the index of the file of each spectrum."""
+        file = file_of_row[rows["spectrum"].to_numpy()]
+        numbers = {"file": file.astype(np.int32), "charge": rows["charge"].to_numpy(), "spectrum_index": rows["spectrum_index"].to_numpy()}
+        for name in ("retention_time", "q_value", "peptide_q_value"):
+            numbers[name] = pa.compute.fill_null(rows[name].cast(pa.float64()), float("nan")).to_numpy()
+        for name, values in numbers.items():
+            self._numbers[name].append(values)
+        self._peptides.append(in_one(rows["peptide"]).dictionary_encode())
+        if self._has_ids:
+            self._ids.append(in_one(rows["spectrum_id"]))
+        forms = rows.select(["peptide", *_OF_PEPTIDES])
+        forms = forms.append_column("file", pa.array(file)).append_column("spectrum_index", rows["spectrum_index"])
+        self._forms.append(_first_of_peptides(forms))
+        if sum(map(len, self._forms[1:])) > max(_FEWEST_MERGED, len(self._forms[0])):
+            self._forms = [_first_of_peptides(pa.concat_tables(self._forms))]
+
+    def finish(self) -> _Accepted:
+        """Return all matches."""
+        forms = _first_of_peptides(pa.concat_tables(self._forms))
+        names = in_one(forms["peptide"])
+        codes = [
+            pa.compute.index_in(part.dictionary, value_set=names).to_numpy().astype(np.int64)[part.indices.to_numpy()]
+            for part in self._peptides
+        ]
+        numbers = {}
+        for name in _OF_MATCHES:
+            numbers[name] = np.concatenate(self._numbers.pop(name))
+        return _Accepted(np.concatenate(codes), numbers, in_one(pa.chunked_array(self._ids)), forms)
+
+
+def _first_of_peptides(table: pa.Table) -> pa.Table:
+    """Return the row of each peptidoform that is the first by file and spectrum."""
+    table = table.combine_chunks()
+    code = in_one(table["peptide"]).dictionary_encode().indices.to_numpy()
+    order = np.lexsort((table["spectrum_index"].to_numpy(), table["file"].to_numpy(), code))
+    return table.take(pa.array(order[begins_group(code[order])]))
 
 
 def warn_of_identified(quantified: Identified, method: str, progress: Progress) -> None:
@@ -416,7 +483,7 @@ def warn_of_identified(quantified: Identified, method: str, progress: Progress) 
         )
 
 
-def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> list[dict[str, float]]:
+def _experiment_q_values(targets: _Accepted, decoys: _Accepted, n_runs: int) -> list[NDArray[np.float64]]:
     """Return the q-value of each peptidoform over all files, of targets and of decoys; NaN if unknown.
 
     The q-value is the larger of two values. The first is the lowest q-value in the runs times the number of runs, since correct
@@ -424,22 +491,24 @@ def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> li
     or among those found in several files: false peptidoforms accumulate among those in one file, and would then be searched in all others.
     Without decoys, only the first is used.
     """
-    parts = [_by_peptide(table) for table in (targets, decoys)]
-    names, best, n_files = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    is_decoy = np.arange(len(names)) >= len(parts[0][0])
+    best, n_files = (np.concatenate(parts) for parts in zip(*map(_by_peptide, (targets, decoys)), strict=True))
+    is_decoy = np.arange(len(best)) >= len(targets.forms)
     q_value = np.minimum(best * n_runs, 1.0)
     for is_group in (n_files == 1, n_files > 1):
         rows = np.flatnonzero(is_group & ~np.isnan(best))
         if is_decoy.any() and len(rows):
             q_value[rows] = np.maximum(q_value[rows], q_values(-best[rows], is_decoy[rows]))
-    return [dict(zip(names[rows].tolist(), q_value[rows].tolist(), strict=True)) for rows in (~is_decoy, is_decoy)]
+    return [q_value[rows] for rows in (~is_decoy, is_decoy)]
 
 
-def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the distinct peptidoforms, the lowest peptide q-value of each, and the number of files with each."""
-    result = table.group_by("peptide").aggregate([("peptide_q_value", "min"), ("file", "count_distinct")])
-    best = pa.compute.fill_null(result["peptide_q_value_min"].cast(pa.float64()), float("nan")).to_numpy()
-    return np.array(result["peptide"].to_pylist(), np.object_), best, result["file_count_distinct"].to_numpy().astype(np.int64)
+def _by_peptide(collected: _Accepted) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the lowest peptide q-value of each peptidoform, and the number of files with it."""
+    order = np.lexsort((collected.numbers["file"], collected.form))
+    form, file = collected.form[order], collected.numbers["file"][order]
+    best = np.full(len(collected.forms), np.nan)
+    if len(order):
+        best = np.fmin.reduceat(collected.numbers["peptide_q_value"][order], np.flatnonzero(begins_group(form)))
+    return best, np.bincount(form[begins_group(form, file)], minlength=len(collected.forms))
 
 
 def _explained_rows(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
@@ -477,79 +546,80 @@ def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
     return numbered
 
 
-def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
+def _first_of_spectra(collected: _Accepted) -> NDArray[np.int64]:
     """Return the row of the best match of each spectrum; several runs may have identified a spectrum."""
-    file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
-    order = np.lexsort((table["q_value"].to_numpy(), index, file))
-    return order[is_group_start(file[order], index[order])]
+    file, index = collected.numbers["file"], collected.numbers["spectrum_index"]
+    order = np.lexsort((collected.numbers["q_value"], index, file))
+    return order[begins_group(file[order], index[order])]
 
 
 class _Groups(NamedTuple):
     """Protein groups of several runs (groups with a common protein are merged), and the runs without protein error rates.
 
-    `number_of` is the index of the group by accession; `length` is the number of residues of the first protein, 0 if unknown.
+    `number_of` is the index of the group by accession; `length` is the number of residues of the first protein, 0 if unknown; `seen` are
+    the lists of accessions that were added.
     """
 
+    unrated: list[str]
     number_of: dict[str, int]
     accessions: list[list[str]]
     descriptions: list[str]
     length: list[int]
-    unrated: list[str]
+    seen: set[str]
 
-
-def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
-    """Return the protein groups up to a q-value, or, for runs without q-values, those with an accepted match.
-
-    `matched` contains the proteins of accepted matches by run.
-    """
-    groups = _Groups({}, [], [], [], [])
-    for run, path, of_matches in zip(sources.runs, sources.proteins, matched, strict=True):
+    def add(self, run: str, path: Path, maximum_q_value: float, of_matches: pa.Array) -> None:
+        """Add the groups of a run up to a q-value, or, if it has no q-values, those with an accepted match (lists of proteins)."""
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
-            rows: list[dict[str, Any]] = [row for row in source.read(_GROUPS).to_pylist() if not row["is_decoy"]]
-            is_rated = any(row["q_value"] is not None for row in rows)
-            groups.unrated.extend([run.run] if rows and not is_rated else [])
-            for row in rows:
+            table = source.read(_GROUPS)
+            table = table.filter(pa.compute.invert(table["is_decoy"]))
+            is_rated = table["q_value"].null_count < len(table)
+            matched: Set[str] = frozenset()
+            if is_rated:
+                table = table.filter(pa.compute.fill_null(pa.compute.less_equal(table["q_value"], maximum_q_value), False))
+            elif len(table):
+                self.unrated.append(run)
+                matched = frozenset(pa.compute.unique(of_matches.flatten()).to_pylist())
+            # Most groups are the same in all runs, and adding one again has no effect.
+            keys = pa.compute.binary_join(in_one(table["accessions"]), "\n").to_pylist()
+            new = [row for row, key in enumerate(keys) if key not in self.seen]
+            for position, row in zip(new, table.take(pa.array(new, pa.int64())).to_pylist(), strict=True):
                 names = [name for name in row["accessions"] if name]
-                is_accepted = row["q_value"] is not None and row["q_value"] <= maximum_q_value
-                if not is_accepted and (is_rated or of_matches.isdisjoint(names)):
+                if not is_rated and matched.isdisjoint(names):
                     continue
                 if not names:
-                    raise source.damaged("contains a protein without a name", "accessions")
-                number = next((groups.number_of[name] for name in names if name in groups.number_of), len(groups.accessions))
-                if number == len(groups.accessions):
-                    groups.accessions.append([])
-                    groups.descriptions.append(row["description"] or "")
-                    groups.length.append(row["length"] or 0)
-                for name in names:
-                    if groups.number_of.setdefault(name, number) == number and name not in groups.accessions[number]:
-                        groups.accessions[number].append(name)
-    return groups
+                    raise source.damaged("holds a protein without a name", "accessions")
+                self.seen.add(keys[position])
+                self._add(names, row)
+
+    def _add(self, names: list[str], row: Mapping[str, Any]) -> None:
+        number = next((self.number_of[name] for name in names if name in self.number_of), len(self.accessions))
+        if number == len(self.accessions):
+            self.accessions.append([])
+            self.descriptions.append(row["description"] or "")
+            self.length.append(row["length"] or 0)
+        for name in names:
+            if self.number_of.setdefault(name, number) == number and name not in self.accessions[number]:
+                self.accessions[number].append(name)
 
 
 def _columns(
-    files: tuple[SourceFile, ...], table: pa.Table, groups: _Groups, of_peptides: Mapping[str, float], *, uses_razor: bool
+    files: tuple[SourceFile, ...], collected: _Accepted, groups: _Groups, q_value: NDArray[np.float64], *, uses_razor: bool
 ) -> Identified:
-    peptide = in_one(table["peptide"]).dictionary_encode()
-    form = peptide.indices.to_numpy().astype(np.int64)
-    _, first = np.unique(form, return_index=True)
-    some = table.take(pa.array(first))
+    chosen = _first_of_spectra(collected)
+    form = collected.form[chosen]
+    rows, first = np.unique(form, return_index=True)
+    rows = rows[np.argsort(first)]  # peptidoforms are numbered in the order of the matches
+    number = np.full(len(collected.forms), -1, np.int64)
+    number[rows] = np.arange(len(rows))
+    some = collected.forms.take(pa.array(rows))
     sequence = in_one(some["sequence"]).dictionary_encode()
     of_form = sequence.indices.to_numpy().astype(np.int64)
     sequences = sequence.dictionary.to_pylist()
     elements = sequence_elements(sequences)[of_form] + _modification_elements(some)
-    forms = Forms(peptide.dictionary.to_pylist(), of_form, some["calculated_mass"].to_numpy().astype(np.float64), elements)
-    matches = Matches(
-        form,
-        table["charge"].to_numpy().astype(np.int64),
-        table["file"].to_numpy().astype(np.int64),
-        table["run"].to_numpy(),
-        pa.compute.fill_null(table["retention_time"], float("nan")).to_numpy(),
-        table["precursor_mz"].to_numpy(),
-        table["spectrum"].to_numpy(),
-        table["spectrum_index"].to_numpy(),
-        pa.compute.fill_null(table["scan"], -1).to_numpy(),
-        in_one(table["spectrum_id"]),
-    )
+    forms = Forms(some["peptide"].to_pylist(), of_form, some["calculated_mass"].to_numpy().astype(np.float64), elements)
+    charge, file, index = (collected.numbers[name][chosen].astype(np.int64) for name in ("charge", "file", "spectrum_index"))
+    ids = collected.spectrum_id.take(pa.array(chosen)) if len(collected.spectrum_id) else collected.spectrum_id
+    matches = Matches(number[form], charge, file, collected.numbers["retention_time"][chosen], index, ids)
     _, first_of_sequence = np.unique(of_form, return_index=True)
     owner, has_protein = _owners(some.take(pa.array(first_of_sequence)), groups, uses_razor=uses_razor)
     proteins = Proteins(
@@ -558,8 +628,7 @@ def _columns(
         groups.descriptions,
         np.array(groups.length, np.int64),
     )
-    peptide_q_value = np.array([of_peptides[name] for name in forms.peptide])
-    return Identified(files, forms, matches, sequences, proteins, owner, peptide_q_value, has_protein, tuple(groups.unrated))
+    return Identified(files, forms, matches, sequences, proteins, owner, q_value[rows], has_protein, tuple(groups.unrated))
 
 
 def _modification_elements(table: pa.Table) -> NDArray[np.float64]:

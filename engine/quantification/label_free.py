@@ -32,6 +32,7 @@ from proteoscope.engine.quantification.retention_times import aligned, has_devia
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.quantification.transfers import Donors, Transfers, transferred
 from proteoscope.engine.results.arrow import or_null, taken
+from proteoscope.engine.spectra.spooling import full_matrix, release_pages
 from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
 
 __all__ = ["STATE_OF_REASON", "measure_label_free"]
@@ -99,7 +100,7 @@ def measure_label_free(
         transfers = transferred(donors, files, read_file, parameters, resources, spool)
     counts = {"faims_voltages": len(voltages)} if voltages else {}
     traces = IonTraceTable(identified, ions, tuple(files), features, transfers)
-    return _amounts_by_sample(design, files, traces, counts, resources)
+    return _amounts_by_sample(design, files, traces, counts, resources, spool)
 
 
 class _FeatureTable:
@@ -245,34 +246,40 @@ def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: Qu
 
 
 def _amounts_by_sample(
-    design: Design, files: list[int], traces: IonTraceTable, counts: dict[str, int], resources: Resources
+    design: Design, files: list[int], traces: IonTraceTable, counts: dict[str, int], resources: Resources, spool: Path | None
 ) -> MeasuredIons:
     """Return the amounts of ions by sample; the files of a sample are added."""
     sample_of_file = {part.file: part.sample for part in design.parts}
     sample = np.array([sample_of_file[file] for file in files], np.int64)
     features, transfers = traces.features, traces.transfers
     shape = len(traces.ions), len(design.samples)
-    value, has_any, state = np.zeros(shape), np.zeros(shape, np.bool_), np.full(shape, State.NOT_SEEN, np.int8)
-    of_reason = np.array(_STATES, np.int8)
-
-    def add(ion: NDArray[np.integer], file: NDArray[np.integer], area: NDArray[np.float64], states: NDArray[np.int8]) -> None:
-        at = ion, sample[file]
-        np.minimum.at(state, at, states)
-        np.add.at(value, at, np.where(np.isnan(area), 0.0, area))
+    value, state = full_matrix(shape, np.nan, np.float64, spool), full_matrix(shape, State.NOT_SEEN, np.int8, spool)
+    for first, last in features.blocks():
+        rows = traces.rows(first, last)
+        area = np.where((rows.reason == 0), rows.values[:, AREA], np.nan)
+        states = np.where(rows.is_transfer, State.TRANSFERRED, np.array(_STATES, np.int8)[rows.reason]).astype(np.int8)
+        at, block = (rows.ion - first, sample[rows.file]), (last - first, shape[1])
+        total, has_any, least = np.zeros(block), np.zeros(block, np.bool_), state[first:last]
+        np.minimum.at(least, at, states)
+        np.add.at(total, at, np.nan_to_num(area))
         np.logical_or.at(has_any, at, ~np.isnan(area))
-
-    for position in range(len(files)):
-        rows = features.rows_of_file(position)
-        reason = features.reason[rows]
-        add(features.ion[rows], features.file[rows], np.where(reason == 0, features.values[rows, AREA], np.nan), of_reason[reason])
-        if transfers is not None:
-            some, moved = transfers.features.rows_of_file(position), transfers.features
-            add(moved.ion[some], moved.file[some], moved.values[some, AREA], np.full(len(some), State.TRANSFERRED, np.int8))
+        value[first:last][has_any] = total[has_any]
+        release_pages(value)
+        release_pages(state)
     n_refused = int(((features.reason > 0) & (features.ion < features.n_ions)).sum())
     counts = {"ions": shape[0], "transferred": 0, "refused": n_refused, **({} if transfers is None else transfers.counts), **counts}
-    value[~has_any] = np.nan
-    amounts = RawQuantities(value, state)
-    return MeasuredIons(amounts, traces.ions.form, {ION_TRACES.name: traces}, counts, resources.used)
+    return MeasuredIons(RawQuantities(value, state), traces.ions.form, {ION_TRACES.name: traces}, counts, resources.used)
+
+
+class _TraceRows(NamedTuple):
+    """Rows of the table of ion traces, sorted by ion and file: indices, measured values, reason for refusing, and q-value of transfers."""
+
+    ion: NDArray[np.int32]
+    file: NDArray[np.int32]
+    values: NDArray[np.float64]
+    reason: NDArray[np.int8]
+    is_transfer: NDArray[np.bool_]
+    q_value: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -288,32 +295,28 @@ class IonTraceTable:
     features: Features
     transfers: Transfers | None
 
+    def rows(self, first: int, last: int) -> _TraceRows:
+        """Return the rows of the ions `first:last`."""
+        at = self.features.rows(first, last)
+        ion, file, why = self.features.ion[at], self.features.file[at], self.features.reason[at]
+        value, q_value, is_moved = self.features.values[at], np.full(len(at), np.nan), np.zeros(len(at), np.bool_)
+        if self.transfers is not None:
+            features = self.transfers.features
+            moved = features.rows(first, last)
+            ion, file = np.append(ion, features.ion[moved]), np.append(file, features.file[moved])
+            why, is_moved = np.append(why, np.zeros(len(moved), np.int8)), np.append(is_moved, np.ones(len(moved), np.bool_))
+            value, q_value = np.append(value, features.values[moved], axis=0), np.append(q_value, self.transfers.q_value[moved])
+            release_pages(features.values)
+        order = np.lexsort((file, ion))
+        return _TraceRows(ion[order], file[order], value[order], why[order], is_moved[order], q_value[order])
+
     def __iter__(self) -> Iterator[pa.Table]:
         for first, last in self.features.blocks():
-            rows = self.features.rows(first, last)
-            ion, file, why = self.features.ion[rows], self.features.file[rows], self.features.reason[rows]
-            value, q_value, is_moved = self.features.values[rows], np.full(len(rows), np.nan), np.zeros(len(rows), np.bool_)
-            if self.transfers is not None:
-                moved = self.transfers.features.rows(first, last)
-                ion, file = np.append(ion, self.transfers.features.ion[moved]), np.append(file, self.transfers.features.file[moved])
-                why, is_moved = np.append(why, np.zeros(len(moved), np.int8)), np.append(is_moved, np.ones(len(moved), np.bool_))
-                value, q_value = (
-                    np.append(value, self.transfers.features.values[moved], axis=0),
-                    np.append(q_value, self.transfers.q_value[moved]),
-                )
-            order = np.lexsort((file, ion))
-            yield self._chunk(ion[order], file[order], value[order], why[order], q_value[order], is_moved[order])
+            yield self._chunk(self.rows(first, last))
 
-    def _chunk(
-        self,
-        ion: NDArray[np.int32],
-        file: NDArray[np.int32],
-        value: NDArray[np.float64],
-        why: NDArray[np.int8],
-        q_value: NDArray[np.float64],
-        is_moved: NDArray[np.bool_],
-    ) -> pa.Table:
-        ions, has_area, is_seen = self.ions, why == 0, value[:, APEX] > 0
+    def _chunk(self, rows: _TraceRows) -> pa.Table:
+        ions, ion, value = self.ions, rows.ion, rows.values
+        has_area, is_seen = rows.reason == 0, value[:, APEX] > 0
         columns = (AREA, APEX, TIME, BEGIN, END, WIDTH, AGREEMENT)
         names = ("area", "apex", "retention_time", "begin", "end", "width", "agreement")
         numbers = {name: pa.array(value[:, column], mask=~is_seen) for name, column in zip(names, columns, strict=True)}
@@ -326,9 +329,9 @@ class IonTraceTable:
                 "charge": ions.charge[ion],
                 "mz": ions.mz[ion],
                 "voltage": or_null(ions.voltage[ion]),
-                "file": taken([PurePath(self.identified.files[number].path).name for number in self.files], file),
-                "source": taken(("identified", "transferred"), is_moved.astype(np.int64)),
-                "q_value": or_null(q_value),
-                "refused": taken(_REASONS, np.where(has_area, -1, why).astype(np.int64)),
+                "file": taken([PurePath(self.identified.files[number].path).name for number in self.files], rows.file),
+                "source": taken(("identified", "transferred"), rows.is_transfer.astype(np.int64)),
+                "q_value": or_null(rows.q_value),
+                "refused": taken(_REASONS, np.where(has_area, -1, rows.reason).astype(np.int64)),
             }
         )

@@ -10,6 +10,7 @@ Such changes cause an excess of proteins near the centre on one side, without an
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -204,7 +205,12 @@ class Quantities:
 
 
 def normalised_quantities(
-    identified: Identified, design: Design, measured: MeasuredIons, model: ComparisonModel | None, parameters: QuantificationParameters
+    identified: Identified,
+    design: Design,
+    measured: MeasuredIons,
+    model: ComparisonModel | None,
+    parameters: QuantificationParameters,
+    spool: Path | None = None,
 ) -> Quantities:
     """Return normalised amounts of peptidoforms, peptides and proteins by sample.
 
@@ -220,6 +226,8 @@ def normalised_quantities(
         Model of the compared conditions.
     parameters : QuantificationParameters
         Parameters of the quantification.
+    spool : Path or None
+        Folder of temporary files for large tables; None to stay in memory.
 
     Returns
     -------
@@ -228,7 +236,7 @@ def normalised_quantities(
     sequence, protein, n_proteins = identified.forms.sequence, identified.protein, len(identified.proteins)
     of_match = identified.matches.form, sequence[identified.matches.form], protein[sequence[identified.matches.form]]
     numbers = len(identified.forms), len(identified.sequences), n_proteins
-    psms = tuple(spectra_by_sample(identified, design, item, n) for item, n in zip(of_match, numbers, strict=True))
+    psms = tuple(spectra_by_sample(identified, design, thing, n, spool) for thing, n in zip(of_match, numbers, strict=True))
     nsaf = abundance_factors(psms[2], identified.proteins.length)
     if parameters.method == "counts":
         sequences = measured.ions.summed(sequence, len(identified.sequences))
@@ -236,7 +244,8 @@ def normalised_quantities(
         return Quantities(design, identified, Normalised(levels, np.ones(len(design.samples))), nsaf, psms)
     grouping = Grouping(measured.form, sequence, protein, n_proteins)
     scaling = plex_scaling(design, parameters)
-    return Quantities(design, identified, normalised_levels(measured.ions, grouping, model, parameters, *scaling), nsaf, psms)
+    levels_of_ions = normalised_levels(measured.ions, grouping, model, parameters, *scaling, spool=spool)
+    return Quantities(design, identified, levels_of_ions, nsaf, psms)
 
 
 def plex_scaling(
@@ -257,6 +266,8 @@ def normalised_levels(
     parameters: QuantificationParameters,
     plexes: NDArray[np.int64] | None = None,
     scaled: Callable[[RawQuantities], RawQuantities] = lambda amounts: amounts,
+    *,
+    spool: Path | None = None,
 ) -> Normalised:
     """Return the normalised amounts of peptidoforms, peptides and proteins.
 
@@ -274,6 +285,8 @@ def normalised_levels(
         Index of each sample's plex (see `level_amounts`).
     scaled : callable
         Function that scales the plexes of a level to a common reference.
+    spool : Path or None
+        Folder of temporary files for large tables.
 
     Returns
     -------
@@ -281,7 +294,7 @@ def normalised_levels(
     """
     is_normalised = parameters.normalisation != "none"
     factor = normalisation_factors(ions.value) if is_normalised else np.ones(ions.value.shape[1])
-    levels = Levels(*map(scaled, level_amounts(ions.scaled(factor), grouping, parameters.protein_quantity, plexes)))
+    levels = Levels(*map(scaled, level_amounts(ions, grouping, parameters.protein_quantity, plexes, factor=factor, spool=spool)))
     if model is None or not is_normalised:
         return Normalised(levels, factor)
     fitted = model_fit(levels.proteins.log2[:, model.columns], model)
@@ -295,8 +308,9 @@ def normalised_levels(
     moved = factor.copy()
     moved[model.columns] *= np.exp2(-shift[model.condition])
     moved /= np.exp(np.log(moved).mean() - np.log(factor).mean())
-    # Scaling samples afterwards is equivalent to scaling their ions.
-    return Normalised(Levels(*(level.scaled(moved / factor) for level in levels)), moved, centres)
+    for level in levels:  # scaling samples afterwards is equivalent to scaling their ions
+        level.scale(moved / factor)
+    return Normalised(levels, moved, centres)
 
 
 def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str) -> RawQuantities:

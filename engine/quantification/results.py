@@ -39,6 +39,7 @@ from proteoscope.engine.quantification.tables import (
 from proteoscope.engine.results.arrow import in_one, or_null, taken
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.spectra.spooling import release_pages, row_blocks
 
 __all__ = [
     "TableParts",
@@ -133,6 +134,8 @@ def exact_test(missing: NDArray[np.int64], total: NDArray[np.int64], n_samples: 
 TableParts: TypeAlias = "pa.Table | Iterable[pa.Table]"
 """A table, or its chunks, which can be iterated repeatedly."""
 _ROWS_OF_CHUNK = 1 << 17
+_MOST_TEXT_ROWS = 10_000_000
+"""Maximum number of rows of a text table that is written without being requested, about 1 GB."""
 
 _KEYS = (
     *("accession", "other_accessions", "description", "peptide", "sequence", "gene", "organism"),
@@ -259,6 +262,9 @@ class _TableBySample:
                 name: or_null(column[part]) if column.dtype == np.float64 else column[part].ravel() for name, column in self.more.items()
             }
             yield self.table.arrow({**repeated, **amount_columns(amounts), **more})
+            matrices: list[NDArray[Any]] = [self.amounts.value, self.amounts.state, *self.more.values()]
+            for values in matrices:
+                release_pages(values)
 
 
 def _sample_columns(design: Design) -> dict[str, list[Any]]:
@@ -276,7 +282,8 @@ def _samples(quantities: Quantities) -> pa.Table:
         parts[part.sample].append(PurePath(quantities.identified.files[part.file].path).name)
     blocks = {name: [getattr(sample, name) or None for sample in design.samples] for name in BLOCKS}
     counts = sample_counts(quantities.normalised.levels, quantities.normalised.factor)
-    return SAMPLES.arrow({**_sample_columns(design), **blocks, "parts": parts, "n_psms": quantities.psms[0].sum(axis=0), **counts})
+    n_psms = sum(quantities.psms[0][rows].sum(axis=0) for rows in row_blocks(quantities.psms[0]))
+    return SAMPLES.arrow({**_sample_columns(design), **blocks, "parts": parts, "n_psms": n_psms, **counts})
 
 
 def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
@@ -291,20 +298,27 @@ def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_prote
     `protein` is the index of each peptide's protein, or -1.
     """
     result = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int32)
-    np.add.at(result, protein, ~np.isnan(sequences.value))  # the last row collects peptides without a protein
+    for rows in row_blocks(sequences.value):
+        np.add.at(result, protein[rows], ~np.isnan(sequences.value[rows]))  # the last row collects peptides without a protein
     return result[:-1]
 
 
 def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """Return the number of quantified peptidoforms, peptides and proteins of each sample, and its normalisation factor."""
-    has = [~np.isnan(level.value) for level in levels]
-    counts = {name: is_there.sum(axis=0) for name, is_there in zip(("n_peptidoforms", "n_peptides", "n_proteins"), has, strict=True)}
-    is_transferred = (levels.forms.state == State.TRANSFERRED) & has[0]
-    return {**counts, "n_transferred": is_transferred.sum(axis=0), "factor": factor}
+    counts = {name: np.zeros(len(factor), np.int64) for name in ("n_peptidoforms", "n_peptides", "n_proteins", "n_transferred")}
+    for name, level in zip(counts, levels, strict=False):
+        for rows in row_blocks(level.value, level.state):
+            has = ~np.isnan(level.value[rows])
+            counts[name] += has.sum(axis=0)
+            if level is levels.forms:
+                counts["n_transferred"] += ((level.state[rows] == State.TRANSFERRED) & has).sum(axis=0)
+    return {**counts, "factor": factor}
 
 
 def write_quantities(run: Run, tables: Mapping[str, TableParts], out: str | Path | None, progress: Progress) -> list[str]:
     """Write the tables of a run, also as text, and the protein table to `out` if given; return the names of the text files.
+
+    Tables of peptides in very many samples are not written as text with a row for each sample, but only with a column for each sample.
 
     Raises
     ------
@@ -313,18 +327,27 @@ def write_quantities(run: Run, tables: Mapping[str, TableParts], out: str | Path
     Cancelled
         If the user cancelled.
     """
-    present = [table for table in (*TABLES, *SITE_TABLES) if table.name in tables]
-    for table in present:
-        parts = tables[table.name]
+    names = []
+    for table in (*TABLES, *SITE_TABLES):
+        if table.name not in tables:
+            continue
+        parts, name = tables[table.name], table_file_name(table)
         with run.table_writer(table.name, table.schema()) as writer:
             for part in chunks_of(parts):
                 writer.write(part)
                 progress.check()
-        write_separated(run.folder / EXPORTS / table_file_name(table), parts, table.saved_columns, progress, DIGITS)
+        if table in BY_SAMPLE and writer.rows > _MOST_TEXT_ROWS:
+            progress.message(
+                f"{name} is not written, since it has {writer.rows:,} rows; {wide_table_file_name(table)} has the quantities."
+                " proteoscope export --format tsv writes the whole table"
+            )
+            continue
+        write_separated(run.folder / EXPORTS / name, parts, table.saved_columns, progress, DIGITS)
+        names.append(name)
     wide = write_wide(run.folder / EXPORTS, tables, progress)
     if out is not None:
         write_separated(Path(out), tables[PROTEINS.name], PROTEINS.saved_columns, progress, DIGITS)
-    return [*map(table_file_name, present), *(path.name for path in wide)]
+    return [*names, *(path.name for path in wide)]
 
 
 def chunks_of(parts: TableParts) -> Iterable[pa.Table]:

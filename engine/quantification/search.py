@@ -71,7 +71,8 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
     def read(progress: Progress, threads: int) -> Identified:
         progress.stage("Reading the identification")
         uses_razor = parameters.shared_peptides == "razor"
-        return identified(result, parameters.psm_fdr, parameters.protein_fdr, uses_razor=uses_razor)
+        has_ids = parameters.method == "tmt"
+        return identified(result, parameters.psm_fdr, parameters.protein_fdr, uses_razor=uses_razor, has_ids=has_ids)
 
     with project_run(spec, read, progress) as (run, stored):
         result.check_digests(run.digests("spectra"))
@@ -84,7 +85,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             measured = _measured(matches, design, request, parameters, run.resources(), spec.spool)
         run.device = measured.devices
         with run.step("report"):
-            quantities = normalised_quantities(matches, design, measured, model, parameters)
+            quantities = normalised_quantities(matches, design, measured, model, parameters, spec.spool)
             _check_quantities(quantities, request, parameters)
             changes = protein_changes(quantities.proteins, model, parameters)
             warn_of_quantities(quantities, model, parameters, run.progress)

@@ -1,27 +1,37 @@
 """Spectral counts, and normalised spectral abundance factors: NSAF (Zybailov et al. 2006, J. Proteome Res. 5:2339)."""
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ranges, segment_offsets
 from proteoscope.engine.quantification.amounts import MeasuredIons, RawQuantities
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
+from proteoscope.engine.spectra.spooling import full_matrix, row_blocks
 
 __all__ = ["abundance_factors", "measure_counts", "spectra_by_sample"]
 
 
-def spectra_by_sample(identified: Identified, design: Design, item: NDArray[np.int64], n_items: int) -> NDArray[np.int32]:
-    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_items, samples) int32.
+def spectra_by_sample(
+    identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int, spool: Path | None = None
+) -> NDArray[np.int32]:
+    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_things, samples) int32.
 
-    `item` is the index of the protein (or peptide) of each spectrum, (n,), or -1.
+    `thing` is the index of the protein (or peptide) of each spectrum, (n,), or -1; `spool` is the folder of large temporary files.
     """
-    # Spectra are counted file by file, so that no table of things by files is needed.
-    order = np.flatnonzero(item >= 0)
-    order = order[np.argsort(identified.matches.file[order], kind="stable")]
-    ends = np.searchsorted(identified.matches.file[order], np.arange(len(identified.files) + 1))
-    result = np.zeros((n_items, len(design.samples)), np.int32)
-    for file, sample in zip(*np.nonzero(design.members(len(identified.files))), strict=True):
-        result[:, sample] += np.bincount(item[order[ends[file] : ends[file + 1]]], minlength=n_items).astype(np.int32)
+    members = design.members(len(identified.files))
+    starts, sample = segment_offsets(members.sum(axis=1)), np.nonzero(members)[1]
+    result = full_matrix((n_things, members.shape[1]), 0, np.int32, spool)
+    order = np.argsort(thing, kind="stable")
+    ends = np.searchsorted(thing[order], np.arange(n_things + 1))
+    for rows in row_blocks(result):
+        some = order[ends[rows.start] : ends[rows.stop]]
+        file = identified.matches.file[some]
+        offsets, index = ranges(starts[file], starts[file + 1])
+        at = np.repeat(thing[some] - rows.start, np.diff(offsets)) * members.shape[1] + sample[index]
+        result[rows] = np.bincount(at, minlength=result[rows].size).reshape(-1, members.shape[1])
     return result
 
 

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Scalar
 from proteoscope.engine.files import storage_errors
 
-__all__ = ["GrowingColumn", "iterate_chunks", "release_pages"]
+__all__ = ["GrowingColumn", "full_matrix", "iterate_chunks", "release_pages", "row_blocks"]
 
 _MAXIMUM_BYTES = 1 << 27
 """Maximum size in bytes of a column in memory if a folder is given, which is the size for about 80,000 spectra."""
 _CHUNK_VALUES = 1 << 24
+_BLOCK_VALUES = 1 << 20
 _MAXIMUM_LISTED_BYTES = 1 << 25
 """Maximum size in bytes of a column that is a list of arrays; larger arrays grow in place, since the system can move their pages."""
 
@@ -97,8 +98,43 @@ class GrowingColumn(Generic[Scalar]):
         return np.frombuffer(pages, self._values.dtype, self._length)
 
 
+def full_matrix(shape: tuple[int, int], value: float, dtype: type[Scalar], folder: Path | None) -> NDArray[Scalar]:
+    """Return a matrix filled with a value, in memory, or, if it is large and a folder is given, mapped from a nameless temporary file.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full or cannot be written.
+    """
+    n_rows, n_columns = shape
+    n_bytes = n_rows * n_columns * np.dtype(dtype).itemsize
+    if folder is None or n_bytes <= _MAXIMUM_BYTES:
+        return np.full(shape, value, dtype)
+    with storage_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
+        # All bytes are written, because a full disk would otherwise end the program when a page is first used.
+        block = np.full((max(1, _BLOCK_VALUES // n_columns), n_columns), value, dtype)
+        for first in range(0, n_rows, len(block)):
+            file.write(block[: n_rows - first].data)
+        file.flush()
+        pages = mmap.mmap(file.fileno(), n_bytes)
+    return np.frombuffer(pages, dtype).reshape(shape)
+
+
+def row_blocks(*matrices: NDArray[np.generic]) -> Iterator[slice]:
+    """Yield ranges of rows of matrices with the same shape, and free the memory of mapped matrices after each range."""
+    n_rows, n_columns = matrices[0].shape
+    some = max(1, _BLOCK_VALUES // max(1, n_columns))
+    for first in range(0, n_rows, some):
+        yield slice(first, min(n_rows, first + some))
+        for values in matrices:
+            release_pages(values)
+
+
 def release_pages(values: NDArray[np.generic]) -> None:
-    """Free the memory of a column that is mapped from a file until it is next used, and discard changes; do nothing for other columns."""
+    """Free the memory of a column or matrix that is mapped from a file until it is next used; do nothing for others.
+
+    Changes of a column of `GrowingColumn` are discarded, those of a `full_matrix` are not.
+    """
     base: object = values
     while isinstance(base, np.ndarray):
         base = base.base

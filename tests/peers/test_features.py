@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.quantification.identified import identified, sources
 from proteoscope.engine.searches import run_search
 from tests.engine.quantification.synthetic_runs import table_of
@@ -35,7 +36,7 @@ def areas(shared_data, tmp_path_factory) -> tuple[dict, dict]:
             {
                 "peptide": as_openms(peptides.forms.peptide[matches.form[i]]),
                 "charge": int(matches.charge[i]),
-                "mz": float(matches.precursor_mz[i]),
+                "mz": float(peptides.forms.mass[matches.form[i]] / matches.charge[i] + PROTON_MASS),
                 "time": float(matches.retention_time[i]),
             }
             for i in np.flatnonzero(matches.file == number).tolist()

@@ -11,6 +11,7 @@ from scipy.optimize import least_squares
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.isotopes import element_counts, isotope_patterns, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.quantification import amounts
 from proteoscope.engine.quantification.amounts import (
     Grouping,
     RawQuantities,
@@ -23,6 +24,7 @@ from proteoscope.engine.quantification.amounts import (
     ratio_amounts,
 )
 from proteoscope.engine.quantification.spectral_counts import abundance_factors
+from proteoscope.engine.spectra import spooling
 from tests.engine.quantification.synthetic_runs import averaged_pattern, random_peptides
 
 
@@ -49,8 +51,8 @@ def test_pairwise_amounts_minimise_the_sum_of_squares(missing):
     values = [random_amounts(seed, n, 5, missing) for seed, n in ((1, 12), (2, 3 if not missing else 9), (3, 20))]
     offsets = segment_offsets(np.array([len(ions) for ions in values]))
     quantities = pairwise_amounts(np.concatenate(values), offsets)
-    for ions, amounts in zip(values, quantities, strict=True):
-        np.testing.assert_allclose(amounts, minimised(ions), rtol=1e-5)
+    for ions, quantity in zip(values, quantities, strict=True):
+        np.testing.assert_allclose(quantity, minimised(ions), rtol=1e-5)
 
 
 def test_pairwise_amounts_are_missing_for_samples_without_shared_ions():
@@ -117,6 +119,57 @@ def test_ratio_amounts_mark_samples_without_a_shared_ion():
     quantities = ratio_amounts(RawQuantities.from_values(value), np.array([0, 0, 1]), 2)
     assert quantities.state.tolist() == [[State.MEASURED] * 3 + [State.NO_SHARED_ION], [0, State.NOT_SEEN, State.NOT_SEEN, 0]]
     np.testing.assert_array_equal(quantities.value[1], value[2])  # a single ion is unchanged
+
+
+@pytest.mark.parametrize("missing", [0.2, 0.9])
+def test_pairwise_amounts_of_many_samples_equal_a_general_solver(missing):
+    n = 60
+    value = random_amounts(9, 12, n, missing)
+    value[:, 1:] = np.where(np.isnan(value[:, 1:]) & (np.arange(n - 1) < 3), value[:, :1], value[:, 1:])
+    quantities = pairwise_amounts(value, np.array([0, 12]))[0]
+    used = np.flatnonzero(~np.isnan(quantities))
+    rows, right = [], []
+    for i, j in combinations(used.tolist(), 2):
+        ratios = np.log(value[:, i] / value[:, j])
+        if not np.isnan(ratios).all():
+            rows.append((np.arange(n) == i).astype(float) - (np.arange(n) == j))
+            right.append(np.nanmedian(ratios))
+    logs = np.linalg.lstsq(np.array(rows)[:, used], np.array(right), rcond=None)[0]
+    assert len(used) > 20
+    np.testing.assert_allclose(quantities[used], np.exp(logs) * np.nansum(value[:, used]) / np.exp(logs).sum(), rtol=1e-10)
+
+
+def test_pairwise_amounts_of_a_long_chain_equal_its_ratios():
+    ratios = np.random.default_rng(3).lognormal(0, 0.5, 300)
+    value = np.full((300, 301), np.nan)
+    value[np.arange(300), np.arange(300)], value[np.arange(300), np.arange(1, 301)] = 1.0, ratios
+    quantities = pairwise_amounts(value, np.array([0, 300]))[0]
+    np.testing.assert_allclose(quantities[1:] / quantities[:-1], ratios, rtol=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_amounts_are_equal_in_memory_and_on_disk(missing, tmp_path, monkeypatch):
+    ions, factor = random_amounts(4, 40, 7, missing), np.arange(1, 8) / 4
+    grouping = Grouping(np.arange(40) // 2, np.arange(20) // 2, np.arange(10) // 3, 4)
+    expected = level_amounts(RawQuantities.from_values(ions * factor), grouping, "maxlfq")
+    for name, value in (("_MAXIMUM_BYTES", 0), ("_BLOCK_VALUES", 20)):
+        monkeypatch.setattr(spooling, name, value)
+    monkeypatch.setattr(amounts, "_VALUES_OF_BATCH", 30)
+    spooled = spooling.full_matrix(ions.shape, np.nan, np.float64, tmp_path)
+    spooled[:] = ions
+    spooling.release_pages(spooled)
+    levels = level_amounts(RawQuantities.from_values(spooled), grouping, "maxlfq", factor=factor, spool=tmp_path)
+    for level, other in zip(levels, expected, strict=True):
+        np.testing.assert_array_equal(level.value, other.value)
+        np.testing.assert_array_equal(level.state, other.state)
+    levels.forms.scale(factor)
+    np.testing.assert_array_equal(levels.forms.value, expected.forms.value * factor)
+    assert not list(tmp_path.iterdir())
+    logs = np.log(ions[~np.isnan(ions).any(axis=1)])
+    shift = np.median(logs - logs.mean(axis=1, keepdims=True), axis=0)
+    assert len(logs) > 2 or missing
+    if not missing:
+        np.testing.assert_allclose(normalisation_factors(spooled), np.exp(shift.mean() - shift), rtol=1e-12)
 
 
 def test_pairwise_amounts_ignore_one_outlier_peptide():

@@ -5,14 +5,19 @@ from __future__ import annotations
 import csv
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
+from proteoscope.engine.quantification import features, results
 from proteoscope.engine.quantification.corrections import corrected_tables, read_quantities
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.retention_times import aligned
 from proteoscope.engine.searches import run_search, search_of_kind
+from proteoscope.engine.spectra import spooling
 from proteoscope.engine.views.run_account import run_account
 from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, voltage_run, write_project
 
@@ -66,6 +71,30 @@ def test_quantify_recovers_planted_ratios(planted):
     peptides = by_sample(table_of(project, "peptide_quantities"), "sequence")
     both = [sequence for sequences in proteins.values() for sequence in sequences[1:]]
     assert sum(None not in peptides[sequence].values() for sequence in both) >= 0.9 * len(both)
+
+
+def test_quantify_writes_the_same_tables_in_little_memory(planted, monkeypatch):
+    project, _, _ = planted
+    written = []
+    for _ in range(2):
+        run = quantify(project, match_between_runs=True).run_id
+        results = [result for result in Project.open(project).results(run) if result.rows is not None]
+        written.append({result.name: pq.read_table(result.path) for result in results})
+        for module, name, value in ((spooling, "_MAXIMUM_BYTES", 64), (spooling, "_BLOCK_VALUES", 50), (features, "_CELLS", 7)):
+            monkeypatch.setattr(module, name, value)
+    assert len(written[0]["ion_traces"]) > 100 and written[0] == written[1]
+
+
+def test_quantify_writes_long_tables_as_text_on_request_only(planted, monkeypatch, tmp_path):
+    project, _, _ = planted
+    monkeypatch.setattr(results, "_MOST_TEXT_ROWS", 60)  # 48 rows of proteins, more of peptides
+    run = quantify(project).run_id
+    exports = Project.open(project).record(run)["exports"]
+    assert "protein_quantities.tsv" in exports
+    assert {"peptide_quantities.tsv", "peptide_quantities_by_sample.tsv"}.intersection(exports) == {"peptide_quantities_by_sample.tsv"}
+    assert "peptide_quantities.tsv is not written" in "".join(line.text for line in Project.open(project).log(run))
+    search_of_kind("quantify").export(Project.open(project), ExportRequest(run, "tsv", tmp_path / "tables"), Progress())
+    assert (tmp_path / "tables" / "peptide_quantities.tsv").stat().st_size > 1000
 
 
 def test_match_between_runs_finds_only_ions_present_in_the_run(planted):

@@ -15,7 +15,7 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.identified import _experiment_q_values
+from proteoscope.engine.quantification.identified import _Accepted, _experiment_q_values
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.views.quantity_design import list_run_files
 from tests.engine.evidence.synthetic_runs import write_run
@@ -111,6 +111,18 @@ def test_quantify_uses_all_proteins_of_run_without_protein_fdr(library, method, 
         assert counted(project, added) == expected
 
 
+def experiment_q_values(targets: list[dict], decoys: list[dict], n_runs: int) -> dict[str, float]:
+    """Return the q-values of the peptidoforms of target matches over all files."""
+    collected = []
+    for rows in (targets, decoys):
+        names = list(dict.fromkeys(row["peptide"] for row in rows))
+        form = np.array([names.index(row["peptide"]) for row in rows], np.int64)
+        numbers = {name: np.array([row[name] for row in rows], np.float64) for name in ("file", "peptide_q_value")}
+        collected.append(_Accepted(form, numbers, pa.array([], pa.string()), pa.table({"peptide": pa.array(names, pa.string())})))
+    q_values = _experiment_q_values(*collected, n_runs)[0]
+    return dict(zip(collected[0].forms["peptide"].to_pylist(), q_values.tolist(), strict=True))
+
+
 def test_experiment_q_values_equal_the_definition():
     rng = np.random.default_rng(5)
     rows = {True: [], False: []}
@@ -120,7 +132,7 @@ def test_experiment_q_values_equal_the_definition():
         for file in rng.permutation(4)[: int(rng.integers(1, 4)) if not is_decoy else 1].tolist():
             rows[is_decoy].append({"peptide": f"{'d' if is_decoy else 't'}{k}", "file": file, "peptide_q_value": q_value})
     rows[False].append({"peptide": "unknown", "file": 0, "peptide_q_value": None})
-    q_values = _experiment_q_values(*(pa.Table.from_pylist(rows[is_decoy]) for is_decoy in (False, True)), 2)[0]
+    q_values = experiment_q_values(rows[False], rows[True], 2)
     files: dict[str, set[int]] = {}
     for row in (*rows[False], *rows[True]):
         files.setdefault(row["peptide"], set()).add(row["file"])
@@ -143,7 +155,7 @@ def test_experiment_q_values_equal_the_definition():
         else:
             assert value == pytest.approx(max(min(1.0, 2 * best[name]), of_group(len(files[name]) == 1, best[name])))
     assert set(q_values) == {peptide for peptide in files if peptide[0] in "tu"}
-    alone = _experiment_q_values(pa.Table.from_pylist(rows[False]), pa.Table.from_pylist(rows[False]).slice(0, 0), 1)[0]
+    alone = experiment_q_values(rows[False], [], 1)
     assert alone["unknown"] != alone["unknown"] and all(alone[peptide] == best[peptide] for peptide in alone if peptide != "unknown")
 
 
