@@ -192,10 +192,9 @@ def _run(command: str, project: str, settings: Sequence[str], results: Connectio
             (results_module, "write_wide"),
         )
         for module in (label_free, transfers):
-            module.measured_traces = _traces
-            module.is_low = lambda values, *_: np.zeros(len(values), np.bool_)
-        transfers.mass_errors = lambda _, mz, *__: np.random.default_rng(len(mz)).normal(0, 1e-6, len(mz))
-        label_free.read_ms1_spectra = _spectra
+            vars(module).update(measured_traces=_traces, is_low=lambda values, *_: np.zeros(len(values), np.bool_))
+        vars(transfers)["mass_errors"] = lambda _, mz, *__: np.random.default_rng(len(mz)).normal(0, 1e-6, len(mz))
+        vars(label_free)["read_ms1_spectra"] = _spectra
     for module, name in watched:
         _watch(steps, module, name)
     began = time.process_time()
