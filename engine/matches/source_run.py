@@ -84,14 +84,14 @@ def identified_run(folder: Path, run: str, other_kinds: Collection[str] = ()) ->
         If the run is not an identification.
     """
     project = Project.open(folder)
-    return identified_run_of(project, project.runs(), run, also)
+    return identified_run_of(project, project.runs(), run, other_kinds)
 
 
-def identified_run_of(project: Project, records: Sequence[RunRecord], run: str, also: Collection[str] = ()) -> SourceRun:
+def identified_run_of(project: Project, records: Sequence[RunRecord], run: str, other_kinds: Collection[str] = ()) -> SourceRun:
     """Return the requested identification as `identified_run` does, for the open project and its list of runs."""
     kinds, folder = identifying_kinds(), project.folder
     done = [record for record in records if record.kind in kinds and record.status == "done"]
-    more = [record for record in records if record.kind in also and record.kind not in kinds and record.status == "done"]
+    more = [record for record in records if record.kind in other_kinds and record.kind not in kinds and record.status == "done"]
     chosen = next((candidate for candidate in (*reversed(done), *reversed(more)) if candidate.id == run or not run), None)
     if chosen is None:
         if run and any(listed.id == run for listed in records):

@@ -383,7 +383,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
         decoys.add(accepted.filter(accepted["is_decoy"]), file_of_row)
     collected, of_decoys = targets.finish(), decoys.finish()
     if not len(collected.form):
-        raise InputError(sources.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
+        raise InputError(sources.runs[0].psms, "contains no match up to psm_fdr", remedy="Raise psm_fdr, or use another run")
     rated = _experiment_q_values(collected, of_decoys, len(sources.runs))
     result = [
         _columns(sources.files, part, groups, q_value, uses_razor=uses_razor)
@@ -463,7 +463,7 @@ def _first_of_peptides(table: pa.Table) -> pa.Table:
     table = table.combine_chunks()
     code = in_one(table["peptide"]).dictionary_encode().indices.to_numpy()
     order = np.lexsort((table["spectrum_index"].to_numpy(), table["file"].to_numpy(), code))
-    return table.take(pa.array(order[begins_group(code[order])]))
+    return table.take(pa.array(order[is_group_start(code[order])]))
 
 
 def warn_of_identified(quantified: Identified, method: str, progress: Progress) -> None:
@@ -507,8 +507,8 @@ def _by_peptide(collected: _Accepted) -> tuple[NDArray[np.float64], NDArray[np.i
     form, file = collected.form[order], collected.numbers["file"][order]
     best = np.full(len(collected.forms), np.nan)
     if len(order):
-        best = np.fmin.reduceat(collected.numbers["peptide_q_value"][order], np.flatnonzero(begins_group(form)))
-    return best, np.bincount(form[begins_group(form, file)], minlength=len(collected.forms))
+        best = np.fmin.reduceat(collected.numbers["peptide_q_value"][order], np.flatnonzero(is_group_start(form)))
+    return best, np.bincount(form[is_group_start(form, file)], minlength=len(collected.forms))
 
 
 def _explained_rows(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
@@ -550,7 +550,7 @@ def _first_of_spectra(collected: _Accepted) -> NDArray[np.int64]:
     """Return the row of the best match of each spectrum; several runs may have identified a spectrum."""
     file, index = collected.numbers["file"], collected.numbers["spectrum_index"]
     order = np.lexsort((collected.numbers["q_value"], index, file))
-    return order[begins_group(file[order], index[order])]
+    return order[is_group_start(file[order], index[order])]
 
 
 class _Groups(NamedTuple):
@@ -587,7 +587,7 @@ class _Groups(NamedTuple):
                 if not is_rated and matched.isdisjoint(names):
                     continue
                 if not names:
-                    raise source.damaged("holds a protein without a name", "accessions")
+                    raise source.damaged("contains a protein without a name", "accessions")
                 self.seen.add(keys[position])
                 self._add(names, row)
 

@@ -236,7 +236,7 @@ def normalised_quantities(
     sequence, protein, n_proteins = identified.forms.sequence, identified.protein, len(identified.proteins)
     of_match = identified.matches.form, sequence[identified.matches.form], protein[sequence[identified.matches.form]]
     numbers = len(identified.forms), len(identified.sequences), n_proteins
-    psms = tuple(spectra_by_sample(identified, design, thing, n, spool) for thing, n in zip(of_match, numbers, strict=True))
+    psms = tuple(spectra_by_sample(identified, design, item, n, spool) for item, n in zip(of_match, numbers, strict=True))
     nsaf = abundance_factors(psms[2], identified.proteins.length)
     if parameters.method == "counts":
         sequences = measured.ions.summed(sequence, len(identified.sequences))

@@ -15,22 +15,22 @@ __all__ = ["abundance_factors", "measure_counts", "spectra_by_sample"]
 
 
 def spectra_by_sample(
-    identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int, spool: Path | None = None
+    identified: Identified, design: Design, item: NDArray[np.int64], n_items: int, spool: Path | None = None
 ) -> NDArray[np.int32]:
-    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_things, samples) int32.
+    """Return the number of identified spectra of each protein (or peptide) in each sample, (n_items, samples) int32.
 
-    `thing` is the index of the protein (or peptide) of each spectrum, (n,), or -1; `spool` is the folder of large temporary files.
+    `item` is the index of the protein (or peptide) of each spectrum, (n,), or -1; `spool` is the folder of large temporary files.
     """
     members = design.members(len(identified.files))
     starts, sample = segment_offsets(members.sum(axis=1)), np.nonzero(members)[1]
-    result = full_matrix((n_things, members.shape[1]), 0, np.int32, spool)
-    order = np.argsort(thing, kind="stable")
-    ends = np.searchsorted(thing[order], np.arange(n_things + 1))
+    result = full_matrix((n_items, members.shape[1]), 0, np.int32, spool)
+    order = np.argsort(item, kind="stable")
+    ends = np.searchsorted(item[order], np.arange(n_items + 1))
     for rows in row_blocks(result):
         some = order[ends[rows.start] : ends[rows.stop]]
         file = identified.matches.file[some]
         offsets, index = ranges(starts[file], starts[file + 1])
-        at = np.repeat(thing[some] - rows.start, np.diff(offsets)) * members.shape[1] + sample[index]
+        at = np.repeat(item[some] - rows.start, np.diff(offsets)) * members.shape[1] + sample[index]
         result[rows] = np.bincount(at, minlength=result[rows].size).reshape(-1, members.shape[1])
     return result
 

@@ -53,7 +53,7 @@ class QuantityView(RunView):
 
     def __init__(self, search: Search, parent: QWidget | None = None, panels: Panels | None = None) -> None:
         self.filters = QuantityFilterBar()
-        super().__init__(search, self.filters, parent, SHOWN_TABLES)
+        super().__init__(search, self.filters, parent, panels)
         self.changes, self.proteins, self.peptides, self.sites, self.ions, self.samples = self.panels.values()
         self._overviews: dict[str, QuantityOverview] = {}
         self._overview: QuantityOverview | None = None
