@@ -40,7 +40,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from proteoscope.engine.execution.libraries import limit_retained_memory
+from proteoscope.engine.execution.heap import limit_retained_memory
 
 KINDS = (
     "identify",
@@ -63,7 +63,8 @@ _START = """
 import time
 began = time.perf_counter()
 import json, sys
-from proteoscope.engine.execution.libraries import limit_retained_memory, lighten_libraries
+from proteoscope.engine.execution.heap import limit_retained_memory
+from proteoscope.engine.execution.libraries import lighten_libraries
 lighten_libraries()
 limit_retained_memory()
 from proteoscope.gui.launch import no_window_reason

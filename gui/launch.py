@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"proteoscope: {wrong}", file=sys.stderr)
         return 2
     execution.libraries.lighten_libraries()
-    execution.libraries.limit_retained_memory()
+    execution.heap.limit_retained_memory()
     reason = no_window_reason()
     if reason:
         print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)

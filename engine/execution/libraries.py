@@ -1,19 +1,15 @@
-"""Settings of Python libraries (Arrow, linear algebra): they load faster, use one thread for small matrices, and retain less memory."""
+"""Settings of Python libraries (Arrow, linear algebra): they load faster, and use one thread for small matrices."""
 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-__all__ = ["find_linear_algebra", "lighten_libraries", "limit_retained_memory", "one_algebra_thread"]
-
-_ARENA_MAX = -8
-"""``M_ARENA_MAX`` of glibc's ``malloc.h``."""
-
+__all__ = ["find_linear_algebra", "lighten_libraries", "one_algebra_thread"]
 
 _UNUSED = {"pandas", *(f"pyarrow._{name}" for name in ("azurefs", "gcsfs", "hdfs", "s3fs"))}
 """Optional modules of other libraries that the program does not use: pandas, and network file systems."""
@@ -78,18 +74,3 @@ def one_algebra_thread() -> Iterator[None]:
     """Limit NumPy's linear algebra to one thread in the ``with`` block, since several threads are slower for small matrices."""
     with find_linear_algebra().limit(limits=1, user_api="blas"):
         yield
-
-
-def limit_retained_memory() -> None:
-    """Limit the number of glibc's heaps to the number of CPUs, unless the user has set a limit; call before any thread starts.
-
-    This is useful for programs that run long and start many threads, such as the window. By default, glibc has eight heaps per CPU and
-    assigns them to new threads in turn. Each heap retains the memory of its largest computation, so memory grows until every heap has been
-    used. Other C libraries (musl, Windows, macOS) have no such setting.
-    """
-    if not sys.platform.startswith("linux") or "MALLOC_ARENA_MAX" in os.environ:
-        return
-    import ctypes  # only this system call needs it
-
-    with suppress(AttributeError):  # another C library
-        ctypes.CDLL(None).mallopt(_ARENA_MAX, max(2, len(os.sched_getaffinity(0))))

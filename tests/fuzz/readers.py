@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from proteoscope.engine.errors import InputError, ProteoscopeError
-from proteoscope.engine.execution.libraries import limit_retained_memory
+from proteoscope.engine.execution.heap import limit_retained_memory
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS

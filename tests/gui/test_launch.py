@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from proteoscope.engine.execution import libraries
+from proteoscope.engine.execution import heap
 from proteoscope.engine.project import Project
 from proteoscope.gui import launch
 
@@ -61,7 +61,7 @@ def test_window_limits_retained_memory_before_threads_start(monkeypatch: pytest.
         done.append("looked for a display")
         return "there is none"
 
-    monkeypatch.setattr(libraries, "limit_retained_memory", lambda: done.append("bounded"))
+    monkeypatch.setattr(heap, "limit_retained_memory", lambda: done.append("bounded"))
     monkeypatch.setattr(launch, "no_window_reason", no_window)
     assert launch.main([]) == 2 and done == ["bounded", "looked for a display"]
 
