@@ -2,7 +2,7 @@
 
     python -m benchmarks.experiment_runs --data FOLDER --out EXPERIMENT --runs 40
     python -m benchmarks.experiments --experiment EXPERIMENT [--runs 40] [--finished 1000] [--kills 20] [--workers 4] [--added 200]
-        [--threads N] [--device cpu]
+        [--processes 2] [--threads N] [--device cpu]
 
 `runs` searches the first runs with one command (``proteoscope experiment run``), and then each run separately in another project, all with
 warm caches. `ratio` is the time of the whole command divided by the sum of the five steps of the separate runs; `ratio_within` is the same
@@ -13,6 +13,9 @@ second quarter.
 `finished` creates a project with many finished runs, all with the tables of one run, and measures commands in it: ``list``, ``add`` for one
 file, and ``run``, which searches this file. `alone` is the same search in a new project. `cpu` is the CPU time of a command, which does not
 depend on other programs.
+
+`processes` searches all files with one process and with ``--processes N``: seconds of both commands, and whether all tables have the same
+bytes. With `kills`, the killed command has N processes, too.
 
 `kills` searches all files twice; in the second project, the command is killed N times at random events before it may finish. `workers`
 searches them with ``--workers local:N``. `is_same` is true if all tables have the same bytes. These need small runs (`--small --spectra 30`
@@ -104,7 +107,7 @@ def measure_runs(files: Sequence[Path], search: Sequence[object], work: Path, si
     run_command("identify", files[0], "--out", work / "warm", *search)
     create = run_command("experiment", "create", work / "together", *files)
     memory = PeakMemory()
-    together = run_command("experiment", "run", work / "together", *search, watch=memory.watch)
+    together = run_command("experiment", "run", work / "together", *search, "--processes", 1, watch=memory.watch)
     peaks = [*memory.peaks[1:], memory.last]
     within, alone, commands = step_seconds(Project.open(work / "together")), 0.0, [0.0, 0.0]
     for file in files:
@@ -184,7 +187,19 @@ def all_tables(project: Path) -> dict[tuple[str, str], bytes]:
     return {(run.id, name): content for run in Project.open(project).runs() for name, content in tables(project, run.id).items()}
 
 
-def measure_kills(files: Sequence[Path], n_kills: int, search: Sequence[object], work: Path, size: dict[str, Any]) -> None:
+def measure_processes(files: Sequence[Path], n_processes: int, search: Sequence[object], work: Path, size: dict[str, Any]) -> None:
+    """Compare an experiment in several processes with one in this process."""
+    taken = {}
+    for name, n in (("one", 1), ("several", n_processes)):
+        run_command("experiment", "create", work / name, *files)
+        command = run_command("experiment", "run", work / name, *search, "--processes", n)
+        taken |= {f"{name}_seconds": round(command.seconds, 2), f"{name}_cpu": round(command.cpu, 1)}
+    emit(size, figure="processes", processes=n_processes, is_same=all_tables(work / "one") == all_tables(work / "several"), **taken)
+
+
+def measure_kills(
+    files: Sequence[Path], n_kills: int, n_processes: int, search: Sequence[object], work: Path, size: dict[str, Any]
+) -> None:
     """Compare an experiment that is killed at random events with an undisturbed one."""
     chance, n_events = random.Random(n_kills), 0
 
@@ -198,7 +213,7 @@ def measure_kills(files: Sequence[Path], n_kills: int, search: Sequence[object],
     began = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = []
     for _ in range(n_kills):
-        command = [*_COMMAND, "experiment", "run", work / "killed", *search, "--progress", "json"]
+        command = [*_COMMAND, "experiment", "run", work / "killed", *search, "--processes", n_processes, "--progress", "json"]
         with subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             for _ in range(chance.randrange(1, max(2, round(1.6 * n_events / n_kills)))):
@@ -245,6 +260,7 @@ def main() -> None:
     parser.add_argument("--finished", type=int, nargs="*", default=[])
     for name in ("kills", "workers", "added"):
         parser.add_argument(f"--{name}", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
@@ -255,8 +271,10 @@ def main() -> None:
         *(lambda work, n=n: measure_runs(files[:n], search, work, {**size, "n_runs": len(files[:n])}) for n in given.runs),
         *(lambda work, n=n: measure_finished(files, n, search, work, size) for n in given.finished),
     ]
+    if given.processes > 1:
+        measures.append(lambda work: measure_processes(files, given.processes, search, work, {**size, "n_runs": len(files)}))
     if given.kills:
-        measures.append(lambda work: measure_kills(files, given.kills, search, work, {**size, "n_runs": len(files)}))
+        measures.append(lambda work: measure_kills(files, given.kills, given.processes, search, work, {**size, "n_runs": len(files)}))
     if given.workers:
         measures.append(lambda work: measure_workers(files, given.workers, search, work, {**size, "n_runs": len(files)}))
     if given.added:
