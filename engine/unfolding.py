@@ -1,7 +1,7 @@
 """Limits of the expanded content of files, for all readers.
 
-A small untrusted file may refer to a long text a million times, decompress to gigabytes, or compute its columns. Readers count the expanded
-content, and a file is rejected if this exceeds a fixed amount plus a multiple of the file's size on disk.
+A small untrusted file may refer to a long text a million times, decompress to gigabytes, or be a database that computes its columns.
+Readers count the expanded content, and a file is rejected if this exceeds a fixed amount plus a multiple of the file's size on disk.
 """
 
 from collections import Counter

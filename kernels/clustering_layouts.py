@@ -417,7 +417,7 @@ def window_pairs(ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def named_by_smallest(roots: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the smallest item in the cluster of each item, (n,); `roots` gives, for each item, any item that identifies its cluster."""
+    """Return the smallest item of each item's cluster, (n,); `roots` has one representative per cluster, the same for all its items."""
     n = len(roots)
     smallest = np.zeros(n, np.int64)
     smallest[roots[::-1]] = np.arange(n)[::-1]  # with repeated indices, NumPy keeps the last value: the smallest here

@@ -41,7 +41,7 @@ class Enzyme:
     not_before : str
         Residues before which the agent does not cut, although they follow a residue in `after`.
     before : str
-        Residues before which the agent cuts after any residue.
+        Residues before which the agent cuts, whatever the preceding residue.
     synonyms : tuple of str
         Other names in use.
     """

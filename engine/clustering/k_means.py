@@ -175,7 +175,7 @@ class _Data(Protocol):
 
     @property
     def can_move(self) -> bool:
-        """True if any item may be assigned to any centroid."""
+        """True if every item may be assigned to every centroid."""
 
     @property
     def goes_to_one_gpu(self) -> bool:

@@ -87,7 +87,7 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
         "--search",
         choices=searches.EXPERIMENT_KINDS,
         default=search.kind,
-        help="search of all runs, whose options are listed here (default: identify)",
+        help="search to use for all runs; this help lists its options (default: identify)",
     )
     for search_input in search.inputs:
         if search_input.option:
@@ -97,7 +97,7 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
         "--processes",
         type=_process_count,
         metavar="N",
-        help="number of runs to search at the same time, each in a process with its share of the threads (default: one for two threads;"
+        help="number of runs to search at the same time, each in a process with its share of the threads (default: one for two CPU threads;"
         " 1 with a named GPU or with --workers)",
     )
     run.add_argument(

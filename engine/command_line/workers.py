@@ -23,7 +23,7 @@ docs/cluster.md describes each step.
 def add_workers(commands: Any) -> None:
     """Add the sub-command ``workers`` to argparse's sub-parsers `commands`."""
     parser = commands.add_parser("workers", help="compute on other machines: make certificates, run a scheduler or workers", epilog=_EPILOG)
-    subcommands = parser.add_subparsers(title="what", metavar="WHAT", required=True)
+    subcommands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     certificates = subcommands.add_parser(
         "certificates", help="make certificates with which scheduler, workers and runs recognise each other"
     )
@@ -37,13 +37,18 @@ def add_workers(commands: Any) -> None:
     scheduler.add_argument("--certificates", metavar="DIR", help="folder of the certificates")
     scheduler.set_defaults(command=_run_scheduler)
     start = subcommands.add_parser(
-        "start", help="run workers on this machine until they are interrupted: one for each GPU, or one without GPUs"
+        "start", help="run workers on this machine until they are interrupted: one for each GPU, or a single one if the machine has no GPU"
     )
     start.add_argument("address", metavar=_ADDRESS, help="address of the scheduler")
     start.add_argument(
         "--certificates", metavar="DIR", help="folder of the certificates; - reads the certificates of a run from standard input"
     )
-    start.add_argument("--count", type=thread_count, metavar="N", help="number of workers (default: one for each GPU, or one without GPUs)")
+    start.add_argument(
+        "--count",
+        type=thread_count,
+        metavar="N",
+        help="number of workers (default: one for each GPU, or a single one if the machine has no GPU)",
+    )
     start.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads for all workers together (default: all)")
     start.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="device of the workers (default: %(default)s)")
     start.set_defaults(command=_start_workers)

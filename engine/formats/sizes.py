@@ -60,7 +60,7 @@ class InputSize(NamedTuple):
 
     @property
     def held_bytes(self) -> float:
-        """Estimated memory for the peaks of spectrum files in bytes; large columns are on disk and processed in blocks."""
+        """Estimated memory for the peaks of spectrum files in bytes; it is limited, since large columns are stored on disk."""
         return min(_MEMORY_OF_BYTE * self.unpacked, _MAXIMUM_MEMORY)
 
     @property

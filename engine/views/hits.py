@@ -135,7 +135,7 @@ class QueryBars:
 
 
 def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
-    """Return the query with an index, and its best hits that satisfy all conditions; `source` is any open table of the run."""
+    """Return the query at `index`, and its best hits that satisfy all conditions; `source` is any open table of the run."""
     query, length = _query(source, index)
     where, parameters = where_clause([*select_query_hits(index), *conditions])
     rows = source.query(

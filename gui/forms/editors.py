@@ -298,7 +298,7 @@ class TextEditor(Editor):
         return self._line.text().strip()
 
     def set_value(self, value: Any) -> None:
-        """Show a text, from its beginning if it is longer than the field."""
+        """Show a text; if it does not fit into the field, scroll to its beginning."""
         self._line.setText(str(value))
         self._line.setCursorPosition(0)
 
@@ -317,7 +317,7 @@ class ListEditor(Editor):
         return tuple(split_list(self._line.text()))
 
     def set_value(self, value: Any) -> None:
-        """Show the values, from the first one if they are longer than the field."""
+        """Show the values; if they do not fit into the field, scroll to the first one."""
         self._line.setText(list_text(value))
         self._line.setCursorPosition(0)
 

@@ -145,7 +145,7 @@ class ClusterView(RunView):
             self._show_numbers(True)
 
     def _show_numbers(self, are_shown: bool) -> None:
-        """Show or hide the column of cluster numbers, unless the user has selected columns."""
+        """Show or hide the column of cluster numbers, unless the user has chosen which columns are shown."""
         if self.members.hidden_columns() is None:
             hidden = [column.name for column in self.members.model.columns if not column.is_shown]
             self.members.view.hide_columns(hidden if are_shown else [*hidden, "cluster"])

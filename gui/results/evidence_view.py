@@ -419,4 +419,4 @@ class EvidenceView(WithStructures, RunView):
             self.message.emit("The protein has no other similar chain.")
 
     def _no_rows_text(self, panel: Any) -> str:
-        return f"No {panel.plural} of {QLocale().toString(panel.total)} contain this text. Reset the filter to see them."
+        return f"None of the {QLocale().toString(panel.total)} {panel.plural} contains this text. Reset the filter to see all."

@@ -64,7 +64,7 @@ THRESHOLDS = (
     Threshold(
         "tm_score_query",
         "T&M-score ≥",
-        "Minimum TM-score by the query's length",
+        "Minimum TM-score normalised by the query's length",
         "Hide hits with a lower TM-score; above 0.5 the fold is mostly the same",
         0.05,
         0.5,

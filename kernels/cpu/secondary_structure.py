@@ -311,8 +311,8 @@ def _fits(distances, wanted, tolerance):
 def states_by_distances(position):
     """Return the secondary structure of each residue of one chain, from Cα distances.
 
-    A residue is helix or strand if all six distances between it and two residues on either side agree with those of a helix within 2.1 Å,
-    or of a strand within 1.42 Å.
+    A residue is helix or strand if six distances within the five residues around it (1-3, 2-4, 3-5, 1-4, 2-5 and 1-5) agree with those of a
+    helix within 2.1 Å, or of a strand within 1.42 Å.
 
     Parameters
     ----------

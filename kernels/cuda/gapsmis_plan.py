@@ -188,7 +188,7 @@ def _columns(gaps: int, mode: int, traces: bool) -> tuple[int, ...]:
 
 
 def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
-    """Yield all feasible plans."""
+    """Yield the shapes of launches that fit into the registers and the shared memory of the GPU."""
     for columns in _columns(task.gaps, task.mode, task.traces):
         for lanes in _LANES:
             yield GapsMisShape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)

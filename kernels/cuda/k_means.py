@@ -453,7 +453,7 @@ class PointMeans:
         )
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Yield groups of points on the device: all if they are already there, otherwise as many as fit."""
+        """Yield groups of points on the device: all groups if they fit together, otherwise one after the other."""
         if self._bring(first, last):
             yield from (group for group in self._residents if group.first < last and first < group.last)
             return

@@ -372,7 +372,7 @@ class VectorClustering:
 
 
 class _OnGpu:
-    """Vectors on a device, with their squared lengths and the parent of each in the trees that become clusters, at first itself."""
+    """Vectors on a GPU, their squared lengths, and trees that become clusters; each vector is initially its own parent."""
 
     def __init__(self, gpu: Gpu, stream: Any, arrays: VectorArrays, ends: NDArray[np.int64], table: _Table) -> None:
         self.gpu, self.stream, self.arrays, self.ends, self.table, self.n = gpu, stream, arrays, ends, table, len(ends)

@@ -29,7 +29,7 @@ def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[s
     device : str
         Value of ``--device``.
     count : int or None
-        Number of workers; by default one for each GPU, or one without GPUs.
+        Number of workers; by default one for each GPU, or a single one if the machine has no GPU.
 
     Returns
     -------
