@@ -82,7 +82,7 @@ def test_faster_device_detects_no_gpu_when_none_can_start_in_time(monkeypatch):
 
 
 @pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])
-def test_faster_device_depends_on_step_time_if_work_is_not_counted(monkeypatch, seconds, name):
+def test_faster_device_uses_step_times_without_workloads(monkeypatch, seconds, name):
     uncounted = SimpleNamespace(workload_estimator=lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0), keeps=())
     monkeypatch.setitem(ESTIMATED_SEARCHES, "identify", uncounted)
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 1))

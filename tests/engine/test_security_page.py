@@ -251,7 +251,7 @@ def test_each_sentence_of_security_page_has_a_test():
 
 
 @pytest.mark.parametrize("test", sorted({test for tests in HELD.values() for test in tests}))
-def test_tests_of_security_page_exist(test):
+def test_each_test_named_on_the_security_page_exists(test):
     module, name = test.split("::")
     assert name in defined_in(REPOSITORY / "tests" / module)
 

@@ -117,7 +117,7 @@ def test_structure_search_scores_only_requested_chains(device):
 
 
 @on_each
-def test_structure_alignment_score_of_a_chain_with_itself_ignores_longer_chains(device):
+def test_self_alignment_score_is_unaffected_by_longer_chains(device):
     rng = np.random.default_rng(7)
     chains, rewards = random_structures(rng, [10, 11, 200]), random_rewards(rng)
     single = chains.chain(0)

@@ -78,7 +78,7 @@ def inputs(seed: int, n: int, width: float, **options: object) -> tuple[VectorAr
         Linkage, st.sampled_from(METHODS), st.sampled_from([0.05, 0.3, 0.5, 0.8, 1.0]), st.sampled_from([1, 2, 3, 6]), st.just(100)
     ),
 )
-def test_vector_clusters_equal_definitions_with_equal_similarities(device, seed, n, width, coarse, linkage):
+def test_vector_clusters_equal_brute_force_with_ties(device, seed, n, width, coarse, linkage):
     options = {"coarse": True, "bins": 12, "elements": 3} if coarse else {}
     vectors, ends = inputs(seed, n, width, **options)
     assert labels_on(device(), vectors, ends, linkage) == expected(vectors, ends, linkage)

@@ -106,7 +106,7 @@ def test_unimod_modification_texts_round_trip(text: str, expected: tuple[object,
     assert parse_modification(str(result)) == result
 
 
-def test_parse_modification_reads_residues_with_not_c_term() -> None:
+def test_parse_modification_accepts_not_c_term_after_residues() -> None:
     result = parse_modification("gg (k NOT c term)")
     assert (str(result), result.residues, result.position, result.place) == ("GG (K not C-term)", "K", "anywhere", -1)
     assert parse_modification(str(result)) == result != parse_modification("GG (K)")

@@ -423,7 +423,7 @@ def test_second_pass_has_predicted_intensities(plain, database, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "is_searched_again"), [("specific", False), ("isotope error", False), ("semi-specific", True)])
-def test_second_pass_also_searches_spectra_accepted_in_later_classes(plain, database, tmp_path, monkeypatch, name, is_searched_again):
+def test_second_pass_searches_spectra_of_classes_after_isotope_error(plain, database, tmp_path, monkeypatch, name, is_searched_again):
     """Matches that are accepted in a class after isotope errors compete with those of the second pass."""
     monkeypatch.setattr(report, "classify_matches", lambda psms, *_, **__: np.full(len(psms), CLASSES.index(name)))
     _, path = plain

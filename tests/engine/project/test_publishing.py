@@ -31,7 +31,7 @@ def shown(folder: Path) -> tuple[str, dict[str, str]]:
     return record["run"], {path.name: path.read_text() for path in (folder / "exports").iterdir()}
 
 
-def test_exports_folder_has_last_run_and_files_of_the_user(tmp_path):
+def test_exports_folder_holds_last_run_and_retains_user_files(tmp_path):
     project = Project.create_or_open(tmp_path / "p")
     do_run(project, "first", ("psms.tsv", "clusters.tsv"))
     (tmp_path / "p" / "exports" / "notes.txt").write_text("mine")

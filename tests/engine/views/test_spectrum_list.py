@@ -95,7 +95,7 @@ def by_definition(project: Project) -> list[dict]:
 
 
 @pytest.mark.parametrize("maximum_in_memory", [N, 0])
-def test_spectrum_list_equals_the_definition(project: Project, maximum_in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spectrum_list_equals_brute_force(project: Project, maximum_in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test the list in memory and read from the file."""
     monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MAXIMUM_CACHED", maximum_in_memory)
     expected = by_definition(project)
