@@ -162,7 +162,7 @@ def test_preset_is_found_by_name_and_path(tmp_path):
 
 
 def test_error_on_missing_preset_lists_existing_presets():
-    with pytest.raises(ParameterError, match=r"no preset 'phosho'.*phospho, tmt, ubiquitin, or give a .toml file"):
+    with pytest.raises(ParameterError, match=r"no preset 'phosho'.*phospho, tmt, ubiquitin or a .toml file"):
         read_preset("identify", "phosho")
 
 

@@ -198,7 +198,7 @@ def test_dependent_samples_run_after_identification(bench: Path, capsys: pytest.
 
 def test_demo_rejects_settings_that_change_its_usual_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--out", str(tmp_path / "bench"), "--set", "matrix=BLOSUM45"]) == 2
-    assert "its usual parameters" in capsys.readouterr().err
+    assert "its default parameters" in capsys.readouterr().err
     assert main(["demo", "evidence", "--out", str(tmp_path / "bench"), "--set", "run=x"]) == 2
     assert "runs identify and then modified and then evidence" in capsys.readouterr().err
 

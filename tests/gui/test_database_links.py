@@ -23,7 +23,7 @@ from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.search_projects import random_protein, relative, write_fasta
 from tests.gui.result_views import SharedView, cut_off, settle, shown
-from tests.gui.x_events import Hand, at_hand, why_no_hand
+from tests.gui.x_events import Hand, move_onto_screen, why_no_hand
 from tests.searching import align
 
 HOSTILE = "x|P02769|<b>y</b>"
@@ -168,7 +168,7 @@ UNIPROT, ALPHAFOLD = "https://www.uniprot.org/uniprotkb/P02769/entry", "https://
 def pointer(view: HitsView, qtbot: QtBot) -> Iterator[Hand]:
     if why_no_hand():
         pytest.skip(why_no_hand())
-    at_hand(view, qtbot)
+    move_onto_screen(view, qtbot)
     made = Hand(qtbot)
     yield made
     made.close()
@@ -246,7 +246,7 @@ def test_coverage_map_opens_database_link_by_x_events(browser: Browser, qtbot: Q
     qtbot.addWidget(plot)
     plot.show_coverage(cover("sp|P02769|ALBU_BOVIN", "PEPTIDEK", []))
     plot.show()
-    at_hand(plot, qtbot)
+    move_onto_screen(plot, qtbot)
     pointer = Hand(qtbot)
     in_menu = partial(open_menu, pointer=pointer, browser=browser, qtbot=qtbot)
     plot.setFocus()

@@ -197,4 +197,4 @@ def test_each_preparation_step_builds_at_most_one_spectrum_view(window: MainWind
         before = len(made)
         assert pages.prepare()
         steps.append(made[before:])
-    assert steps == [["SpectrumView"], ["MirrorView"], []]
+    assert [step for step in steps if step] == [["SpectrumView"], ["MirrorView"]]

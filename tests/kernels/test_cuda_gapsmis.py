@@ -157,7 +157,7 @@ def test_cuda_read_alignment_traces_long_references_in_little_memory():
         gpu = ShimGpu()
         check([text, *short], [*patterns, *rows], GapRules(DNA, 5, 2, 2, mode), pairs, gpu=gpu, direction_bytes=500_000)
         assert gpu.launched.count("trace_reads") > 1
-    with pytest.raises(DeviceMemoryError, match="directions"):
+    with pytest.raises(DeviceMemoryError, match="trace-back"):
         check([text], patterns[:1], GapRules(DNA, 5, 2, 2, WITHIN), ([0], [0]), tracing=(True,), direction_bytes=1000)
 
 

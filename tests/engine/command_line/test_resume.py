@@ -93,7 +93,7 @@ def test_runs_delete_removes_results_and_checkpoint(project: Path, stopped: str,
     assert main(["runs", str(project), "--delete", stopped]) == 0
     assert Project.open(project).runs() == [] and not list((project / "results").iterdir()) and not list_checkpoints()
     assert "has no run that can be resumed" in refusal(capsys, "resume", project)
-    assert "holds no run 'align-0001'" in refusal(capsys, "resume", project, "--run", stopped)
+    assert "has no run 'align-0001'" in refusal(capsys, "resume", project, "--run", stopped)
     assert "holds no run 'align-0001'" in refusal(capsys, "runs", project, "--delete", stopped)
 
 

@@ -346,7 +346,10 @@ def test_protein_pages_match_tables_and_contain_no_scripts(project: Path, run: s
     wanted = sum(row["accession"] == "RELATIVE" for row in rows(project, run, PEPTIDE_PLACES))
     tips = [title.text or "" for title in drawn.iter("{http://www.w3.org/2000/svg}title")]
     assert sum("PSMs:" in tip for tip in tips) == wanted
-    assert "Smith-Waterman" in page and "No structure" in next(path for path in pages if path.name.endswith("_NOWHERE.html")).read_text()
+    assert (
+        "Smith-Waterman" in page
+        and "No chain of the database" in next(path for path in pages if path.name.endswith("_NOWHERE.html")).read_text()
+    )
     assert not re.search(r"<script|javascript:|https?://(?!www\.w3\.org/2000/svg)", page)
 
 

@@ -119,7 +119,7 @@ def test_exposure_is_unknown_for_chains_of_alpha_carbons(albumin_project: Albumi
     assert {row["exposure"] for row in albumin_project.mapped(done).values()} == {None}
     sites = rows(albumin_project.project, str(done.run_id), SITES)
     assert sites and {site["place"] for site in sites} == {"unknown"}
-    assert any(f"0 on the surface, 0 buried, {len(sites)} where the file lacks the atoms" in line for line in done.lines())
+    assert any(f"0 on the surface, 0 buried, {len(sites)} unknown because the file lacks atoms" in line for line in done.lines())
     (page, *_) = write_pages(Project.open(albumin_project.project), str(done.run_id), tmp_path, Progress())
     assert ">unknown<" in page.read_text() and ">surface<" not in page.read_text()
 

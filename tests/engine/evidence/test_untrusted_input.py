@@ -226,7 +226,7 @@ def test_unrelated_structure_does_not_change_sequence_evidence(hostile_run: tupl
     with pytest.raises(InputError, match=f"{done.run_id} has no structure similar to a protein"):
         export_structures(project, done.run_id, tmp_path / "structures")
     pages = EVIDENCE.write_pages(project, done.run_id, tmp_path / "pages", Progress())
-    assert "No structure" in pages[0].read_text()
+    assert "No chain of the database" in pages[0].read_text()
 
 
 @pytest.fixture(scope="module")

@@ -260,7 +260,7 @@ def test_insert_size_can_be_set_and_is_assumed_for_few_pairs(genome, tmp_path):
 def test_unpaired_mates_are_reported_by_record(genome, tmp_path):
     texts, first = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", [genome[:100]] * 3, ["a/1", "b/1", "c/1"])
     second = fastq(tmp_path / "2.fq", [genome[:100]] * 2, ["a/2", "b/2"])
-    with pytest.raises(InputError, match=r"1\.fq: holds 3 reads, and 2\.fq 2: c/1 \(record 3\) has no mate"):
+    with pytest.raises(InputError, match=r"1\.fq: holds 3 reads, but 2\.fq 2: c/1 \(record 3\) has no mate"):
         align_reads(texts, first, None, WITHIN, mates=second, device="cpu")
     with pytest.raises(InputError, match=r"1\.fq: holds 3 reads"):
         align_reads(texts, second, None, WITHIN, mates=first, device="cpu")

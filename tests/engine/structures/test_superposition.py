@@ -149,7 +149,7 @@ def test_superposition_rejects_invalid_pairs(pairs):
 def test_superposition_rejects_non_finite_coordinates():
     target = walk(8)
     target[3] = np.nan
-    with pytest.raises(ValueError, match="no numbers"):
+    with pytest.raises(ValueError, match="not numbers"):
         superpose_many(walk(9), target, np.array([0, 8]), NONE, np.zeros(2, np.int64))
 
 

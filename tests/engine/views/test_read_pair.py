@@ -118,5 +118,5 @@ def test_read_pair_rejects_inconsistent_cigar_and_md(changed: dict[str, object])
 
 @pytest.mark.parametrize("qualities", ["IIIII", "IIII\u00b5IIIII"])
 def test_read_pair_rejects_invalid_qualities(qualities: str) -> None:
-    with pytest.raises(ProteoscopeError, match="its alignment cannot be drawn, since its columns are inconsistent"):
+    with pytest.raises(ProteoscopeError, match="its alignment cannot be drawn, since its parts do not fit"):
         pair_of(qualities=qualities)

@@ -102,7 +102,7 @@ def test_open_subjects_rejects_changed_or_missing_database(tmp_path: Path, own_c
         with pytest.raises(InputError, match="is no longer the file that was searched"):
             open_subjects(run, Progress())
         path.unlink()
-        with pytest.raises(InputError, match="no longer exists, so that whole sequences cannot be shown"):
+        with pytest.raises(InputError, match="is no longer there, so that whole sequences cannot be shown"):
             open_subjects(run, Progress())
 
 

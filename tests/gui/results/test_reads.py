@@ -147,7 +147,7 @@ def test_reads_without_an_alignment_are_listed_and_counted(within: Project, qtbo
     n_patterns = len({row["pattern"] for row in rows})
     assert view.header.text == f"{len(rows) - n_none} alignments of {n_patterns} reads with 3 references, {n_none} without an alignment"
     choose(view, {"rows": "none"}, qtbot)
-    assert view.alignment.plot.pair is None and view.alignment.plot._text.endswith("within the gap limit.")
+    assert view.alignment.plot.pair is None and view.alignment.plot._text.endswith("with so few gaps.")
     assert view.coverage.marked is None and view.coverage.shown is not None and view.coverage.shown.n_alignments == 0
     assert view.gaps.histogram is None and view.gaps.text == "No alignments pass the filter."
     view.filters.reset()
@@ -258,7 +258,7 @@ def test_reads_view_without_stored_reads_shows_table_and_reason(project: Project
 
 def test_reads_view_reports_tables_that_do_not_match(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(without_reads(project, tmp_path / "odd", patterns=True), qtbot)
-    assert view.alignment.plot.pair is None and "rows that patterns has not. Run the search again" in view.text
+    assert view.alignment.plot.pair is None and "rows that patterns does not have. Run the search again" in view.text
     view.clear()
 
 

@@ -61,5 +61,5 @@ def test_unpack_rejects_pickle_in_an_array() -> None:
 def test_unpack_rejects_unknown_extension_type() -> None:
     import msgpack
 
-    with pytest.raises(ValueError, match="kind 77"):
+    with pytest.raises(ValueError, match="code 77"):
         unpack(msgpack.packb(msgpack.ExtType(77, b"")))

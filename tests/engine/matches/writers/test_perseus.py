@@ -75,6 +75,6 @@ def test_perseus_writes_only_accepted_sites_on_request(run, tmp_path):
 
 def test_perseus_export_rejects_runs_without_sites(tmp_path):
     tables = IdentificationTables.from_folder(identification(20).write(tmp_path))
-    with pytest.raises(ParameterError, match="no sites of modifications"):
+    with pytest.raises(ParameterError, match="localised no modification"):
         write_perseus(MatchesSource(tables), tmp_path / "sites.txt", Progress())
     assert not (tmp_path / "sites.txt").exists()
