@@ -23,7 +23,7 @@ from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.search_projects import random_protein, relative, write_fasta
 from tests.gui.result_views import SharedView, cut_off, settle, shown
-from tests.gui.x_events import Hand, move_onto_screen, why_no_hand
+from tests.gui.x_events import Hand, move_onto_screen, x_events_problem
 from tests.searching import align
 
 HOSTILE = "x|P02769|<b>y</b>"
@@ -166,8 +166,8 @@ UNIPROT, ALPHAFOLD = "https://www.uniprot.org/uniprotkb/P02769/entry", "https://
 
 @pytest.fixture
 def pointer(view: HitsView, qtbot: QtBot) -> Iterator[Hand]:
-    if why_no_hand():
-        pytest.skip(why_no_hand())
+    if x_events_problem():
+        pytest.skip(x_events_problem())
     move_onto_screen(view, qtbot)
     made = Hand(qtbot)
     yield made
@@ -185,7 +185,7 @@ def open_menu(
         then(pointer.menu(), pointer, qtbot)
         done.append(True)
 
-    pointer.when(lambda: isinstance(QApplication.activePopupWidget(), QMenu), act)
+    pointer.do_when(lambda: isinstance(QApplication.activePopupWidget(), QMenu), act)
     opens()
     qtbot.waitUntil(lambda: bool(done) and QApplication.activePopupWidget() is None)
     qtbot.wait(50)
@@ -240,8 +240,8 @@ def link_of(menu: QMenu, title: str) -> QAction:
 
 
 def test_coverage_map_opens_database_link_by_x_events(browser: Browser, qtbot: QtBot) -> None:
-    if why_no_hand():
-        pytest.skip(why_no_hand())
+    if x_events_problem():
+        pytest.skip(x_events_problem())
     plot = CoverageMap()
     qtbot.addWidget(plot)
     plot.show_coverage(cover("sp|P02769|ALBU_BOVIN", "PEPTIDEK", []))
