@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from proteoscope.engine.entry import Search, SearchRequest
-from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.estimates import Estimate, estimate
 from proteoscope.engine.estimates import keep_memory as keep_request_memory
 from proteoscope.engine.execution.devices import processor
@@ -115,19 +115,23 @@ def keep_memory(
     ParameterError
         If the limit is too low.
     InputError
-        If a file cannot be used.
+        If there is a limit, and a file cannot be used.
     """
     tried = [processes] if processes else list(range(usual_processes(request), 0, -1))
     if all(status == "done" for status in experiment_status(project, rows).values()):
         return request, tried[0]
     for number in tried:
         # Without a limit, one process is always allowed.
-        most = limit or (0 if processes or number == 1 else round(processor().memory_bytes * _DEFAULT_SHARE / 1e6))
+        most = limit or (0 if processes or number == 1 else max(1, round(processor().memory_bytes * _DEFAULT_SHARE / 1e6)))
         try:
             return _within(search, request, most, rows, project, number), number
         except ParameterError:
             if number == tried[-1]:
                 raise
+        except InputError:
+            if limit:
+                raise
+            return request, number  # the run of this file fails alone
     raise AssertionError("the last number of processes returns or raises")
 
 

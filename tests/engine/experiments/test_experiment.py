@@ -19,7 +19,9 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
-from proteoscope.engine.errors import InputError
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.experiments import estimating
+from proteoscope.engine.experiments.estimating import estimate_experiment, keep_memory
 from proteoscope.engine.experiments.running import run_experiment
 from proteoscope.engine.experiments.table import read_experiment
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
@@ -349,6 +351,36 @@ def test_runs_searched_in_processes_have_the_same_tables(files: list[str], tmp_p
     in_processes, alone = (Project.open(tmp_path / folder).record("copy_1")["messages"] for folder in ("x", "whole"))
     assert in_processes == alone
     assert "give one of the two" in refusal(capsys, "run", tmp_path / "x", *SEARCH, "--processes", "2", "--workers", "local:2")
+
+
+def test_number_of_processes_depends_on_threads_device_and_memory(
+    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad.mzML").write_text("junk")
+    folder, search = tmp_path / "x", search_of_kind("identify")
+
+    def processes(limit: int = 0, given: int | None = None, **request: Any) -> int:
+        opened = Project.open(folder)
+        requested = search_request("identify", {"spectra": files, "database": [DATABASE]}, project=folder, **{"threads": 8, **request})
+        return keep_memory(search, requested, limit, read_experiment(opened), opened, given)[1]
+
+    assert main(["experiment", "create", str(folder), *files, "--quiet"]) == 0
+    assert processes() == 4 and processes(threads=1) == 1 and processes(given=3) == 3
+    assert processes(device="cuda") == 1 and processes(workers="local:2") == 1
+    opened = Project.open(folder)
+    request = search_request("identify", {"spectra": files, "database": [DATABASE]}, project=folder, threads=8)
+    single, double = (estimate_experiment(search, request, read_experiment(opened), opened, n).memory_bytes / 1e6 for n in (1, 2))
+    assert double == 2 * single
+    limit = round(1.5 * 1.3 * single)  # 1.3 times the estimate is needed
+    assert processes(limit) == 1
+    with pytest.raises(ParameterError, match=f"memory limit of {limit} MB is too low"):
+        processes(limit, given=2)
+    monkeypatch.setattr(estimating, "_DEFAULT_SHARE", 1e-9)
+    assert processes() == 1
+    assert main(["experiment", "add", str(folder), str(tmp_path / "bad.mzML"), "--quiet"]) == 0
+    assert processes() == 4  # only the run of this file fails
+    with pytest.raises(InputError, match=r"bad\.mzML"):
+        processes(limit)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills processes")
