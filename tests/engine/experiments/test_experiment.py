@@ -388,10 +388,12 @@ def test_project_stays_locked_until_the_processes_of_a_killed_search_have_ended(
     project = tmp_path / "x"
     assert main(["experiment", "create", str(project), *files, "--quiet"]) == 0
     command = [sys.executable, "-m", "proteoscope", "experiment", "run", str(project), *SEARCH, "--processes", "2"]
+    opened = Project.open(project)  # opening it again and again could keep the search from locking it
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        while not (Project.open(project).runs() and any(run.status == "running" for run in Project.open(project).runs())):
+        while not any(run.status == "running" for run in opened.runs()):
             assert process.poll() is None
+            time.sleep(0.01)
         first = next(pid for thread in children.parent.parent.iterdir() for pid in (thread / "children").read_text().split())
         os.kill(int(first), signal.SIGSTOP)  # it cannot notice that its parent is killed
         process.kill()
