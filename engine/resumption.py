@@ -158,7 +158,7 @@ class StoppedRun:
             lost, reason = requested, "the project has been moved"
         else:
             out = self._record["out"]
-            lost, reason = [] if out is None or self._writes_out else [out], "its folder is gone"
+            lost, reason = [] if out is None or self._writes_out else [out], "its folder no longer exists"
         if not lost:
             return ""
         return f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not written, since {reason}; proteoscope export writes the results"

@@ -193,7 +193,7 @@ def run_experiment(
 
 
 def _paths(request: SearchRequest, rows: Sequence[ExperimentRow]) -> list[str]:
-    """Return the paths of all input files."""
+    """Return the paths of all input files of an experiment."""
     return [*(row.file for row in rows), *(str(path) for given in request.inputs.values() for path in given)]
 
 

@@ -291,7 +291,9 @@ class _readable:  # noqa: N801 - reads as a statement
         if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.InterruptException):
             reason = str(error).splitlines()[0]
             if not self._path.exists():
-                raise InputError(self._path, "is gone", remedy="The project was moved or deleted. Open it in its new folder") from error
+                raise InputError(
+                    self._path, "no longer exists", remedy="The project was moved or deleted. Open it in its new folder"
+                ) from error
             if is_out_of_memory(reason):
                 raise ProteoscopeError(f"{self._path}: there is not enough memory to read the table. Close other programs.") from error
             raise InputError(self._path, f"cannot be read as a table ({reason})", remedy="Run the search again") from error

@@ -93,6 +93,6 @@ def test_damaged_table_error_names_the_file(psms: pa.Table, tmp_path: Path, dama
 def test_missing_table_error_is_a_plain_sentence(psms: pa.Table, tmp_path: Path) -> None:
     for source in opened(psms, tmp_path):
         next(tmp_path.iterdir()).unlink()
-        with pytest.raises(InputError, match="is gone") as error:
+        with pytest.raises(InputError, match="no longer exists") as error:
             source.rows(order=[("score", True)])
         assert "IO Error" not in str(error.value) and "moved or deleted" in str(error.value)
