@@ -1,4 +1,4 @@
-"""Alignment of two sequences by columns."""
+"""Alignment of two sequences, with its columns, residue numbers and text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

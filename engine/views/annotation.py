@@ -239,7 +239,7 @@ class AnnotatedSpectrum:
 
 
 def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
-    """Return the settings of the ions in a spectrum search; None if its parameters do not define ions."""
+    """Return the ion settings of a spectrum search from its parameters; None if the parameters do not define ions."""
     try:
         return IonSettings(
             Tolerance.parse(str(parameters["fragment_tolerance"])),
@@ -253,7 +253,7 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
 
 
 def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
-    """Return the settings of the ions in a spectrum search, with neutral losses and the precursor added.
+    """Return the ion settings of a spectrum search from its parameters, with neutral losses and the precursor added.
 
     Raises
     ------
@@ -444,7 +444,7 @@ class AnnotationChoice(BaseModel):
             return cls()
 
     def settings(self, requested: IonSettings) -> IonSettings:
-        """Return the ion settings of a run: the settings of the search, `requested`, changed by this choice."""
+        """Return the ion settings `requested` (those of the search), changed by this choice."""
         return replace(
             requested,
             tolerance=self.tolerance or requested.tolerance,

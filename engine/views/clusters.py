@@ -42,7 +42,7 @@ class ClusterFilter:
 def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
     """Return the conditions of a filter on the table ``clusters`` or ``members``.
 
-    A cluster matches a text if its label or any of its spectra matches it.
+    A text selects the clusters whose label contains it, and the clusters with a spectrum that contains it.
     """
     conditions = given(
         ("n_members", ">=", chosen.minimum_spectra if chosen.minimum_spectra > 1 else None),
@@ -98,7 +98,7 @@ class ComparedMember:
 
 
 def compared_member(source: TableSource, row: int, run: FinishedRun) -> ComparedMember:
-    """Mirror the spectrum in a row of the table of members with the consensus spectrum of its cluster.
+    """Return a spectrum and the consensus spectrum of its cluster as a mirror plot; `row` is the row in the table of members.
 
     Raises
     ------

@@ -133,9 +133,10 @@ def draw_overlaps(
     height: float = OVERLAPS_SIZE[1],
     font_size: float = _FONT,
 ) -> Drawing:
-    """Draw an UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983): a bar per set of runs that accept the same items.
+    """Draw an UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983).
 
-    A click on a bar or its dots selects the indices of these runs.
+    Each bar is the number of items that are accepted by exactly one set of runs. A click on a bar or its dots selects the indices of these
+    runs.
     """
     result = comparison.intersections(level.name, threshold)
     shown, n_more = result[:_MAXIMUM_SETS], max(0, len(result) - _MAXIMUM_SETS)

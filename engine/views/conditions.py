@@ -126,7 +126,10 @@ def among(column: str, selected: Selected) -> Condition:
 
 
 def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
-    """Require that a list contains any of the wanted values; the wanted values are given, or come from lists in another table."""
+    """Require that the list in a column contains at least one of the wanted values.
+
+    A `Selected` takes the wanted values from the lists in a column of another table.
+    """
     name = identifier(column)
     if isinstance(wanted, Selected):
         where, values = where_clause(wanted.conditions)

@@ -114,7 +114,7 @@ class CoverageSheet(Sheet):
         return Region(left, self.tops[row] + down, self._x(last) + self.cell - left, height)
 
     def _shades(self) -> dict[int, Ink]:
-        """Return the colour of each peptide by its quantity and row in the table; empty if quantities are hidden."""
+        """Return the colour for the quantity of each peptide, by row in the table of peptides; empty if quantities are hidden."""
         if self.quantities is None or QUANTITY not in self.shown:
             return {}
         values = [self.quantities.value(self.coverage, peptide) for peptide in self.coverage.peptides]

@@ -453,7 +453,7 @@ def svg(drawing: Drawing) -> bytes:
 
 
 def _render_shape(shape: Shape, font_size: float, name: str) -> str:
-    """Return a shape as an SVG element with the given name."""
+    """Return a shape as an SVG element; `name` is unique in the drawing and becomes the identifier of a clip path."""
     match shape:
         case Stroke(x1, y1, x2, y2, ink, width, is_dashed):
             line = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'

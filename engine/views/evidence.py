@@ -106,7 +106,7 @@ class ProteinEvidence:
     accession
         Name of the protein.
     coverage
-        Peptides at their positions, with rows of the table of peptide positions.
+        Peptides along the protein; the `row` of a peptide is its row in the table of peptide positions.
     n_psms
         Number of PSMs that cover each residue, shape (r,).
     is_modified
@@ -513,31 +513,31 @@ def _middle(query: str, subject: str) -> str:
 
 
 def refers_to_protein(row: ProteinRow) -> list[Condition]:
-    """Return the condition on rows of other tables that refer to the protein in a row."""
+    """Return the condition that selects the rows of other tables that refer to a protein, given by its row in the table of proteins."""
     return [compares("protein", "=", row)]
 
 
 def over_residue(row: ProteinRow, position: int) -> list[Condition]:
-    """Return the conditions on peptide positions that cover a residue (from 0) of a protein."""
+    """Return the conditions that select the peptide positions that cover a residue (from 0) of a protein."""
     return [*refers_to_protein(row), compares("first", "<=", position + 1), compares("last", ">=", position + 1)]
 
 
 def protein_conditions(text: str) -> list[Condition]:
-    """Return the conditions on proteins that have a text in their accession, description or nearest chain."""
+    """Return the conditions that select the proteins with a text in the accession, description or nearest chain."""
     text = text.strip()
     return contains_in(("accession", "description", "chain"), text) if text else []
 
 
 def refer_to_proteins(text: str) -> list[Condition]:
-    """Return the conditions on rows of other tables that refer to a protein found by a text (see `protein_conditions`)."""
+    """Return the conditions that select the rows of other tables that refer to a protein found by a text (see `protein_conditions`)."""
     conditions = protein_conditions(text)
     return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
 def find_peptide_position(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
-    """Return the protein and the row of the first position of a ProForma peptide, or None.
+    """Return the first position of a ProForma peptide: its protein, and its row in the table of peptide positions.
 
-    If this peptidoform has no position, another peptidoform with the same residues is used.
+    If this peptidoform has no position, another peptidoform with the same residues is used; if this has none either, return None.
     """
     try:
         sequence = parse(peptide).sequence

@@ -1,4 +1,4 @@
-"""Figures of the quality of the runs of an experiment, drawn over the runs in the order of the experiment, and their HTML page."""
+"""Figures of the quality of the runs of an experiment, with one value per run in the order of the experiment, and their HTML page."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def draw_protein_heat(
 
 
 def cluster_proteins(counts: ProteinCounts) -> HeatMap | None:
-    """Return the heat map of the counts, with the number of protein groups from which the shown groups were selected."""
+    """Return the clustered heat map of the counts, or None if there are too few runs or groups to cluster."""
     heat = cluster_quantities(counts.log2)
     return None if heat is None else HeatMap(heat.rows, heat.columns, heat.values, heat.row_tree, heat.column_tree, counts.n_eligible)
 
@@ -193,7 +193,10 @@ def _values(quality: pa.Table, name: str) -> NDArray[np.float64]:
 
 
 def _runs(quality: pa.Table) -> Samples:
-    """Return the runs for the names below a figure; conditions are marked unless this needs too many bars."""
+    """Return the runs as samples without quantities, to draw their names below a figure.
+
+    Conditions are '' if marking them needs more than `_MAXIMUM_SEGMENTS` bars.
+    """
     names, conditions = (tuple(quality[name].to_pylist()) for name in ("run", "condition"))
     n_segments = 1 + sum(before != after for before, after in pairwise(conditions))
     marked = conditions if n_segments <= _MAXIMUM_SEGMENTS else ("",) * len(names)

@@ -87,7 +87,7 @@ class FinishedRun:
 
     @property
     def ions(self) -> IonSettings | None:
-        """Settings of the ions in a spectrum search; None if its parameters do not define ions."""
+        """Ion settings of a spectrum search; None if its parameters do not define ions."""
         return ions_looked_for(self.parameters)
 
     @property
@@ -110,7 +110,10 @@ class FinishedRun:
         return self.project.record(self.run.id).get("has_decoys") is not False
 
     def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:
-        """Return an object that reads the peaks of a table of spectra, of this or another run of the project, in one thread only."""
+        """Return a reader of the peaks in a table of spectra, for use in one thread.
+
+        The table belongs to the run `run_id` of the project, or to this run if `run_id` is ''.
+        """
         key = run_id or self.run.id, table
         if key not in self._peaks:
             # If two threads run concurrently, both get the object that was stored first.

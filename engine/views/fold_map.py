@@ -186,7 +186,10 @@ def _strip(folds: FoldMap, x: float, upper: float, width: float, step: float) ->
 
 
 def _legend(width: float, font_size: float) -> tuple[list[Shape], float]:
-    """Return the scale of TM-scores and the colour of pairs that were not superposed, and the height of a second line, if it is needed."""
+    """Draw the legend: the scale of TM-scores and the colour of pairs that were not superposed.
+
+    Returns the shapes, and the height of the second line of the legend, 0 if one line suffices.
+    """
     y, steps, low = font_size * 3.5, 9, f"TM-score {_LEAST_SHOWN:g}"
     x = 8 + 1.1 * text_width(low, font_size) + 4
     shapes: list[Shape] = [Label(8, y, low)]

@@ -121,8 +121,8 @@ def tree_shapes(
 ) -> list[Shape]:
     """Return the lines of a tree, from merges as in `scipy.cluster.hierarchy.linkage`.
 
-    `position` converts the position of a node among the leaves, and its distance as a fraction of the largest, to a point of the page.
-    `step` is the distance of adjacent leaves, which limits the line width.
+    `position` returns the point of the page for a node, given its position among the leaves and its height in the tree (0 for leaves, 1 for
+    the root). `step` is the distance of adjacent leaves on the page, which limits the line width.
     """
     if not len(merges):
         return []

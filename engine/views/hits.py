@@ -200,7 +200,7 @@ def aligned_pair(source: TableSource, row: int) -> AlignedPair:
 
 
 def score_histogram(source: TableSource, index: int) -> Histogram:
-    """Return the histogram of the scores of all subjects with the query with index `index`.
+    """Return the histogram of the alignment scores of all subjects with the query at `index`.
 
     The curve is the number of subjects expected by chance, from the statistics of the search; the mark is the minimum score of a hit.
 

@@ -91,7 +91,7 @@ class MirroredSpectra:
 
     @cached_property
     def shown(self) -> tuple[ShownPeaks, ...]:
-        """Peaks of each spectrum with their kinds; a shared peak has the kind of its ion in either spectrum."""
+        """Peaks of each spectrum with their kinds; a shared peak without an ion has the kind of its counterpart."""
         kinds = []
         for at, half in enumerate(self.halves):
             of_half = np.full(len(half.peaks.mz), UNMATCHED, dtype="<U8")

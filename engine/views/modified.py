@@ -239,7 +239,9 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return modifications as values of an identification parameter, and the names of modifications that the parameter does not support.
+    """Return modifications as values of the parameter `variable_modifications` of an identification.
+
+    The second result contains the names of the modifications that the parameter does not support.
 
     Sites with less than a tenth of the PSMs of a modification are omitted, since they may be random.
 

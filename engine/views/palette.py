@@ -37,7 +37,7 @@ Rgb = tuple[int, int, int]
 
 
 class Shade(NamedTuple):
-    """Mixed colour: `part` is -1 for the colour of the first series, 0 for the background, 1 for the colour of the second series."""
+    """Mixed colour: `part` runs from -1 (colour of the first series) over 0 (background) to 1 (colour of the second series)."""
 
     part: float
 

@@ -106,7 +106,7 @@ class SpectraReader:
 
 
 class PeaksOfRun:
-    """Peaks of a table of spectra by row; the file is opened on first use, and only one thread may use the object.
+    """Reader of the peaks in a table of spectra, by row; the file is opened on first use, and only one thread may use the reader.
 
     Attributes
     ----------
@@ -148,7 +148,10 @@ class PeaksOfRun:
 
 
 def open_peaks(project: Project, run_id: str, table: str) -> PeaksOfRun:
-    """Return an object that reads the peaks in a table of a run; the file is not read as a whole, since each section has a checksum."""
+    """Return a reader of the peaks in a table of a run.
+
+    The digest of the file is not checked, since this would read the whole file; each of its sections has a checksum.
+    """
     try:
         return PeaksOfRun(str(project.table(table, run_id, verify=False)), "")
     except InputError:

@@ -226,7 +226,7 @@ def _show_equal(
     last: int,
     bases: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.uint8]],
 ) -> None:
-    """Set the bases of `reference` at operations with equal bases, from the reads."""
+    """Set the bases of `reference` at the CIGAR operations `equal`, where read and reference are equal, to the bases of the reads."""
     equal = equal[np.argsort(position[equal], kind="stable")]
     low, high = np.maximum(position[equal], first), np.minimum(position[equal] + length[equal], last + 1)
     # Skip positions that earlier operations have set.
@@ -237,7 +237,7 @@ def _show_equal(
 
 
 def _show_different(reference: NDArray[np.uint8], columns: pa.Table, reads: Texts, first: int, last: int) -> None:
-    """Set the other covered bases of `reference`, at which all reads differ, using the MD fields of the reads."""
+    """Set the bases of `reference` at covered positions where all reads differ from it, using the MD fields of the reads."""
     start, end = (columns[name].to_numpy().astype(np.int64) for name in ("text_start", "text_end"))
     depth = np.zeros(last - first + 2, np.int64)
     np.add.at(depth, np.clip(start, first, last + 1) - first, 1)

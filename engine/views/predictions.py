@@ -17,9 +17,10 @@ _COLUMNS = "size", "predicted s", "measured s", "error", "predicted share", "mea
 
 
 def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, width: float = 360.0, height: float = 240.0) -> Drawing:
-    """Draw the seconds of a problem, or the fraction of transfers, by problem size: measured as dots, predicted as lines.
+    """Draw the times of a benchmark problem by problem size: measured times as dots, predicted times as lines.
 
-    Times without transfers, which models that ignore transfers would predict, are drawn too.
+    Times without transfers, which models that ignore transfers would predict, are drawn too. With `shares`, the fraction of the time that
+    is spent on transfers is drawn instead.
     """
     n = np.array([prediction.n for prediction in every], np.float64)
     if shares:

@@ -387,7 +387,7 @@ class QuantityOverview:
 
 
 def put_sites(run: FinishedRun, sites: Sites, comparison: str | None) -> None:
-    """Replace the table `SITES_BY_SAMPLE` of a run by that with the fold changes of a comparison; its rows remain the same sites."""
+    """Replace the table `SITES_BY_SAMPLE` of a run by one with the fold changes of `comparison`, and with the same rows."""
     run.tables.put(SITES_BY_SAMPLE.name, PROTEINS.name, sites.compared(comparison))
 
 
@@ -455,7 +455,11 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
 
 
 def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
-    """Return the table by sample that the window shows."""
+    """Return the long table (a row per item and sample) with one row per protein or peptide.
+
+    The quantities of a row in all samples are a list in the column ``by_sample``. `name` selects `PEPTIDES_BY_SAMPLE` or
+    `PROTEINS_BY_SAMPLE`.
+    """
     n_samples = samples.log2.shape[1]
     first = np.arange(0, len(long), n_samples)
     columns: dict[str, Any] = {
@@ -484,7 +488,7 @@ def _heat(logs: NDArray[np.float64]) -> pa.Array:
 
 
 def _summaries(logs: NDArray[np.float64]) -> dict[str, Any]:
-    """Return the columns of tables by sample that summarise log2 quantities, (n, samples)."""
+    """Return columns for log2 quantities, (n, samples): the quantities by sample, mean, range and number of missing quantities."""
     has = ~np.isnan(logs)
     count = has.sum(axis=1)
     highest = np.where(has, logs, -np.inf).max(axis=1, initial=-np.inf)

@@ -110,7 +110,7 @@ def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
 
 
 def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
-    """Return the spectrum files of finished identifications (by default of the newest), without files of equal content.
+    """Return the spectrum files of finished identifications (by default of the newest); files of equal content are listed once.
 
     Raises
     ------
@@ -293,8 +293,8 @@ def compared_conditions(
 ) -> ComparedConditions | DesignIssue:
     """Return the compared conditions of a design, or the reason why they cannot be compared.
 
-    If neither groups nor blocks were requested, conditions that cannot be compared only cause a note, since plexes that are derived from
-    the files do not prevent quantification.
+    If the user gave neither groups nor a block column, the reason becomes a note of a result without conditions: the proteins can be
+    quantified without a comparison.
 
     Parameters
     ----------

@@ -209,7 +209,7 @@ class RunComparison:
         return TableSource(self._connection.cursor(), level, {level.name: folder for level in LEVELS})
 
     def spectrum_of(self, level: str, row: int) -> int:
-        """Return the row in ``spectra`` for the PSM of an item; for peptides, for the best PSM in the first run that has one.
+        """Return the row in ``spectra`` of the spectrum of an item; for a peptide, of its best PSM in the first run that has one.
 
         Raises
         ------

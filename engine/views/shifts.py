@@ -89,7 +89,7 @@ class Shifts:
     def from_columns(
         cls, shift: NDArray[np.float64], is_explained: NDArray[np.bool_], modification: NDArray[np.int64], names: Sequence[str]
     ) -> Shifts:
-        """Return the shifts given as columns (n,) in any order."""
+        """Sort the PSMs by shift; the arrays, shape (n,), may be in any order."""
         order = np.argsort(shift, kind="stable")
         return cls(shift[order], is_explained[order], modification[order], names)
 

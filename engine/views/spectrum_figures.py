@@ -161,7 +161,10 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
 
 
 def _site_marks(shown: ShownPeaks, site: SiteIons | None, *, is_alone: bool = False) -> tuple[Mark, ...]:
-    """Return the marks on the peaks that distinguish a site, and their explanation; a mirrored spectrum names only its own site."""
+    """Return the dots on the peaks that distinguish a site, and their explanation in a corner.
+
+    The explanation names the alternative site only if `is_alone`, when the spectrum is not mirrored.
+    """
     if site is None:
         return ()
     which = site.text if is_alone else f"only with {site.site}"
