@@ -43,7 +43,7 @@ class Entry(NamedTuple):
     accession, description : str
         Accession and description, as in a FASTA header.
     sequence : bytes
-        Residues in ASCII capitals; empty if the entry only contains the counts below.
+        Residues in ASCII capitals; empty for a record that only reports `n_unread` and `n_untranslated`.
     features : sequence of FeatureRow
         Features of the sequence.
     line : int

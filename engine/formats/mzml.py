@@ -493,7 +493,7 @@ def collect_level(
 def _check_numbers(path: Path, n_numbers: int, arrays: str, values_name: str, n_bytes: int, identifiers: list[str]) -> None:
     """Raise an `InputError` if the arrays of a block unpack to more numbers than real data contain.
 
-    `n_numbers` is the number of values in the arrays (two per peak); `things` is the word for these values in the message.
+    `n_numbers` is the number of values in the arrays (two per peak); `values_name` is the word for these values in the message.
     """
     if n_numbers > MAXIMUM_NUMBERS:
         limit = MAXIMUM_NUMBERS // 2 if values_name == "peaks" else MAXIMUM_NUMBERS

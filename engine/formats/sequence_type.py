@@ -146,9 +146,9 @@ def are_nucleotides_suspicious(n_nucleotides: int, n_sequences: int, *, is_any_s
     ----------
     n_nucleotides, n_sequences : int
         Number of sequences that look like nucleotides, and number of all sequences.
-    is_each_meant : bool
-        True if the user selected each sequence, as for queries; False for a database, in which some proteins look like nucleotides by
-        chance.
+    is_any_suspicious : bool
+        True if a single such sequence is enough, as for queries, which the user selected one by one; False for a database, in which some
+        proteins look like nucleotides by chance.
     """
     return n_nucleotides > 0 and (is_any_suspicious or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
 

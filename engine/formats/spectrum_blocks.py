@@ -251,7 +251,7 @@ class SpectrumTable:
     isolation_width : ndarray of float64, shape (n,)
         Widths of the isolation windows in thomson, NaN if unknown.
     is_ms1 : ndarray of bool, shape (n,)
-        True for MS1 spectra in formats of fragment spectra.
+        True for MS1 spectra in peak lists, which normally contain only fragment spectra; they are skipped without an issue.
     other_precursors : list of (int, float, int)
         Spectrum, m/z and charge bits of each precursor after the first.
     remarks : dict of RemarkCode to dict of int to int
@@ -697,7 +697,7 @@ def _is_negative_or_nan(values: NDArray[np.floating]) -> NDArray[np.bool_]:
 
 
 def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
-    """Count ignored peaks from the spectrum index of each peak."""
+    """Count ignored peaks and their spectra; `owner` is the index of the spectrum of each ignored peak."""
     if not len(owner):
         return IgnoredPeaks()
     spectra = np.unique(owner)

@@ -162,7 +162,7 @@ def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
 
 @cache
 def _codons(genetic_code: int) -> NDArray[np.uint8]:
-    """Return the residue of each triplet of base sets, numbered as in `proteoscope.kernels.cpu.translation`, (4096,).
+    """Return the residue of each codon of three IUPAC base symbols, numbered as in `proteoscope.kernels.cpu.translation`, (4096,).
 
     X means an invalid codon, or a codon with several possible residues. A codon that may be a stop or a residue (codes 27, 28 and 31) is
     read as the residue, as in Biopython.

@@ -16,13 +16,14 @@ own decoys
     The main class (number 0, the ordinary matches of the search) at any size, a class that is the whole list, or the only class with 100
     targets.
 
-No rate is lower than the rate estimated from the decoys of the class itself. In a modification search (which has `class_leads`), all
-classes with at least 20 targets are rated by their own decoys only.
+No rate is lower than the rate estimated from the decoys of the class itself. In a modification search (which passes `advantages` to
+`class_rates`), all classes with at least 20 targets are rated by their own decoys only.
 
 The observed decoys are increased by up to one expected decoy, which is estimated from the tail of the decoy score distribution
 (`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail use the tail of all classes, scaled so that it
 starts at the number of decoys in the class plus one. Some classes have higher scores than others because they give the scoring more
-freedom, as mass shifts do; candidates at lower ranks show this. The start of the tail is raised by this score advantage (`class_leads`).
+freedom, as mass shifts do; candidates at lower ranks show this. The start of the tail is raised by this score advantage
+(`class_advantages`).
 
 Replicate spectra of a peptide that is not in the database match the same false peptide repeatedly. False matches are then not independent,
 and the first decoy reveals little about the targets that score higher. Error rates are therefore the larger of two estimates, except for
@@ -134,8 +135,8 @@ def class_rates(
         each), times the mean number of rows per decoy peptide (per peptide if there are no decoys), and the error rate of every class
         except the main class is the larger of two: the rate of all matches, and the rate of the best match of each peptide in its class.
         Without `peptide`, rows are considered independent.
-    leads : ndarray of float64, shape (classes,), optional
-        Score advantage of each class (see `class_leads`). If given, each class is rated by its own decoys, and the main class also by
+    advantages : ndarray of float64, shape (classes,), optional
+        Score advantage of each class (see `class_advantages`). If given, each class is rated by its own decoys, and the main class also by
         distinct peptides; requires `peptide`.
 
     Returns
@@ -176,7 +177,8 @@ class _Level(NamedTuple):
     ) -> tuple[NDArray[np.float64], dict[int, float]]:
         """Return the expected number of decoys at or above each score, and the mean number of rows per decoy peptide.
 
-        Numbers of decoys are an array (2, n): among all matches, and within the class. Mean numbers are by class; key -1 means all matches.
+        The first result, shape (2, n), contains the expected decoys among all matches and within the class of each match. The second result
+        is a dictionary by class; its key -1 stands for all matches.
         """
         of_all, at_once = self._decoys(np.ones(len(self.score), np.bool_), unit)
         tail = DecoyTail.fit(of_all, scale)
@@ -202,7 +204,7 @@ class _Level(NamedTuple):
         return self.score[best], len(counted) / len(np.unique(unit[counted]))
 
     def q_values(self, expected: NDArray[np.float64], events: dict[int, float]) -> NDArray[np.float64]:
-        """Return the q-value of each match, NaN for classes without a rate; see `expected` for the arguments."""
+        """Return the q-value of each match, NaN for classes without a rate; the arguments are the results of the method `expected`."""
         q_value = np.full(len(self.score), np.nan)
         added = np.ones(len(self.score)) if self.plus_one else np.minimum(expected[0], events.get(-1, 1.0))
         for number, method in self.methods.items():

@@ -1,4 +1,4 @@
-"""Workload type of scoring spectra with an index of the fragment ions of peptidoforms."""
+"""Workload type that scores spectra with an index of the fragment ions of peptidoforms."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def create_workload(
     bytes_of_form: float,
     threads: int,
 ) -> Workload:
-    """Return the workload of searching queries in an index of the fragment ions of peptidoforms.
+    """Return a workload that searches queries in an index of the fragment ions of peptidoforms.
 
     The state of a round contains the best candidates found so far (`BestArrays`), score histograms, candidate counts, and the ``cost`` of
     each query.

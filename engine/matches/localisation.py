@@ -114,7 +114,7 @@ class LocalisedSpectra:
 
 
 class LocalisedPass(NamedTuple):
-    """A search pass: variable and fixed modifications, and the spectra of each set of ion series."""
+    """Modifications and spectra of a search pass; spectra with the same set of ion series are in one `LocalisedSpectra`."""
 
     variable: tuple[SearchModification, ...]
     fixed: tuple[SearchModification, ...]
@@ -275,7 +275,10 @@ def localise_matches(
 
 
 class _Localisation:
-    """Localisation of the modifications `chosen` in the matches of one pass and one set of ion series; the result uses `names`."""
+    """Localisation of the modifications `chosen` in the matches of one pass and one set of ion series.
+
+    Results contain modifications as indices in `names`.
+    """
 
     def __init__(
         self,
@@ -305,7 +308,10 @@ class _Localisation:
         return tuple(self._first_number + number for t in self._types if t.is_localised for number in t.members)
 
     def sites(self, rows: NDArray[np.int64], counted: NDArray[np.int64]) -> ModificationSites:
-        """Return the possible sites of the localised modifications of the matches `rows`; ions are counted in the matches `counted`."""
+        """Return the possible sites of the localised modifications of the matches `rows`.
+
+        The frequencies of matched ions are estimated from the matches `counted`.
+        """
         evidence = self._evidence(counted)
         of_row = np.repeat(np.arange(len(self._psms)), np.diff(self._psms.modification_offsets))
         carries = row_mask(len(self._psms), of_row[np.isin(self._psms.modification, self._localised)])
@@ -327,7 +333,7 @@ class _Localisation:
         run_on_threads(work, parts, threads, self._resources.progress, steps=lambda _: 0, stop=stop)
 
     def _evidence(self, rows: NDArray[np.int64]) -> IonEvidence:
-        """Return the evidence of ions from the counts of the given matches."""
+        """Count the matched and missing ions of the given matches, and return the evidence of ions (see `ion_evidence`)."""
         matches = self._movable(rows)
         spectra, settings, stop = self._spectra.index.arrays, self._spectra.settings, stop_flag()
         counted = list[IonCounts]()

@@ -250,7 +250,11 @@ def tiers_of_shifts(shifts: ShiftPositions, fixed: tuple[SearchModification, ...
 
 
 class _Fit(NamedTuple):
-    """Name that matches a shift; the name with the smallest `order` is preferred: by `preference` (preference), `error` (Da) and `age`."""
+    """Name that matches the shift of a row.
+
+    The preferred name of a row has the smallest `preference`. Among names of equal preference, it has the smallest `error` (Da), and among
+    names of equal error the smallest `age`.
+    """
 
     row: int
     preference: int

@@ -1,4 +1,4 @@
-"""Workload type of scoring each spectrum against every candidate in the peptide index."""
+"""Workload type that scores each spectrum against every candidate in the peptide index."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def create_workload(
     slots: int,
     histogram_width: float,
 ) -> Workload:
-    """Return the workload of scoring queries against peptides.
+    """Return a workload that scores queries against peptides.
 
     A first round with the state ``{"phase": "count"}`` counts candidates. A second round with ``"search"`` and the ``cost`` of each query
     scores the candidates.

@@ -145,7 +145,10 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
 
 
 def _used_sets(attributes: list[Attribute], sets: dict[str, list[Attribute]]) -> list[list[Attribute]]:
-    """Return the distinct sets to which the attributes refer, then the set ``all``: the first attribute of a term takes precedence."""
+    """Return the distinct sets to which the attributes refer, followed by the set ``all``.
+
+    The set ``all`` is last because the first attribute of a term takes precedence.
+    """
     names = dict.fromkeys([*(attribute.value for attribute in attributes if attribute.term == _SET_NAME), "all"])
     return [sets[name] for name in names if name in sets]
 

@@ -170,7 +170,7 @@ class MzSpecLibWriter:
         return "\n".join(lines).encode()
 
     def text(self, entries: LibraryEntries) -> list[Any]:
-        """Return the number of consecutive entries and the text of each, without the entry numbers."""
+        """Return a list for `written`: the number of entries, followed by the text of each entry without its number."""
         peptide = peptide_ions(entries, entries.peptidoforms())
         origin, aggregation = _ORIGINS[entries.origin]
         mz = number_texts(entries.precursor_mz, _MASS_DECIMALS)

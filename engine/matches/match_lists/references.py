@@ -48,7 +48,7 @@ class FoundSpectra(NamedTuple):
     way : ndarray of int64, shape (n,)
         Method as an index into `WAYS`, or -1.
     ignores_files : bool
-        True if the results name a spectrum file other than the only given file, which is used nevertheless.
+        True if the only given spectrum file was used although the results name another file.
     """
 
     spectrum: NDArray[np.int64]

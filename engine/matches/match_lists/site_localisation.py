@@ -75,7 +75,11 @@ class _Settings(SpectrumSearchParameters):
 
 
 class _Modifications(NamedTuple):
-    """Modifications to localise (`variable`, with all their sites), modifications that stay in place, and their new indices."""
+    """Modifications to localise and modifications that stay in place.
+
+    `variable` contains the former, once for each of their sites; `others` contains the latter. `number` is the index of each listed
+    modification in `variable` followed by `others`.
+    """
 
     variable: tuple[SearchModification, ...]
     others: tuple[SearchModification, ...]
@@ -142,7 +146,7 @@ def localise_list(
 
 
 def _modifications(peptides: ListedPeptides) -> _Modifications:
-    """Return the modifications to localise, the modifications that stay in place, and the index of each listed modification among both."""
+    """Divide the modifications of the peptides into modifications to localise and modifications that stay in place."""
     listed = peptides.modifications
     owner = np.repeat(np.arange(len(peptides.sequences)), np.diff(peptides.offsets))
     inside = (peptides.sites > 0) & (peptides.sites <= np.diff(peptides.residue_offsets)[owner])

@@ -182,9 +182,10 @@ class SearchDescription:
         return [(f"{name} ({search_pass.name} pass)", text) for search_pass, text in zip(self.done, texts, strict=True)]
 
     def paths(self, files: Sequence[str]) -> dict[str, str]:
-        """Return the path of each spectrum file that the tables name; a relative path matches the end of a known path.
+        """Return, by name, the full path of each spectrum file named in the tables.
 
-        The longest names are matched first, and each known path is used once.
+        A name is replaced by the path in `spectrum_files` that ends with it. If no path does, or several do, the name itself is returned.
+        Long names are replaced first, and each path is used for one name only.
         """
         result: dict[str, str] = {}
         free = {str(path): _inner_parts(path) for path in dict.fromkeys(self.spectrum_files)}
