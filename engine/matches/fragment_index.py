@@ -252,7 +252,7 @@ class FragmentIndexSearch:
         return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
 
     def _list_forms(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return masses (Da) and numbers (identifiers) of the peptidoforms in those buckets of `low:high` that precursor windows overlap."""
+        """Return masses (Da) and numbers (identifiers) of the peptidoforms in the buckets of `low:high` that precursor windows overlap."""
         counted = self._count_forms()
         self._progress.stage(title)
 
