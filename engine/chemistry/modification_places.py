@@ -71,7 +71,7 @@ def locate_modification(
 
 
 def move_to_terminal_residues(peptide: NotedPeptide) -> NotedPeptide:
-    """Return a peptide whose modifications at a terminus are moved to the terminal residue if they are bound to this residue."""
+    """Return a peptide in which modifications of a terminus are moved to the terminal residue if they are bound to it (`_is_bound`)."""
     length = len(peptide.sequence)
 
     def moved(noted: NotedModification) -> NotedModification:
@@ -116,7 +116,10 @@ def terminal_position(position: int, sequence: str, unimod_id: int | None) -> in
 
 
 def _is_bound(entry: Modification, residue: str, *, is_front: bool) -> bool:
-    """Return True if Unimod lists a modification for a residue only at this terminus, and not for the terminus of any residue."""
+    """Return True if a modification is bound to the terminal residue, not to the terminus.
+
+    Unimod then lists it for this residue only at this terminus, and does not list it for the terminus of any residue.
+    """
     end = "N-term" if is_front else "C-term"
     at_residue = [site.position for site in entry.sites if site.residue == residue]
     is_on_any = any(not site.residue and site.position.endswith(end) for site in entry.sites)

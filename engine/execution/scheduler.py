@@ -115,7 +115,7 @@ class Worker:
     account
         Cost and seconds of its results.
     is_processor
-        True for the CPU, which takes fractions of the smallest partition; other workers take the whole largest partition.
+        True for the CPU. It gets some items of the smallest waiting partition; other workers get the largest waiting partition as a whole.
     speed
         Cost per second known before the round; None if unknown.
     """
@@ -138,7 +138,7 @@ class Losses:
     in_a_row
         Number of workers lost since the last result with rows.
     n_workers
-        Maximum number of workers at the start of the round or of one of its continuations.
+        Number of workers at the start of the round; the maximum if the round was started several times to continue it.
     """
 
     items: list[tuple[int, int]] = field(default_factory=list)
@@ -217,7 +217,7 @@ class Scheduler:
     round_
         Items to compute.
     parts_of_worker
-                Number of partitions per worker; 0 for partitions of decreasing size.
+        Number of partitions per worker; 0 for the default number and sizes (see `planned`).
     previous_items
         Items that each worker computed in the previous round, by worker name.
     parts
@@ -390,7 +390,8 @@ class Scheduler:
     def _taken(self, pace: _Pace) -> Partition:
         """Take a partition for a worker.
 
-        A GPU gets the largest partition. The CPU gets half of the items that match its speed, from the smallest partition.
+        A GPU gets the largest waiting partition. The CPU gets items of the smallest waiting partition: half of its share of the waiting
+        items, in proportion to the speeds, or fewer items while speeds are unknown.
         """
         if not pace.worker.is_processor or len(self._paces) == 1:
             return self._waiting.pop(0)
@@ -487,9 +488,11 @@ class Scheduler:
 def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -> list[Partition]:
     """Return partitions of all items for the given workers, in order of decreasing size.
 
-    If all speeds are known, the partitions are proportional to them, with the last items for the GPUs and the first for the CPU. Otherwise
-    the sizes decrease step by step; with `parts_of_worker`, there are this many equal partitions per worker, and if the number is large,
-    the last partitions are subdivided.
+    If all speeds are known, each worker has a share of the cost in proportion to its speed. The CPU has the first items, as one partition;
+    the GPUs have the last items, each in `parts_of_worker` partitions (0: `_PARTS_OF_CARD`).
+
+    If a speed is unknown, the sizes decrease step by step. With `parts_of_worker`, there are this many equal partitions per worker instead;
+    if the number is large, the last partition of each worker is divided.
     """
     if len(costs) == 0:
         return []

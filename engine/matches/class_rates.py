@@ -26,8 +26,8 @@ freedom, as mass shifts do; candidates at lower ranks show this. The start of th
 (`class_advantages`).
 
 Replicate spectra of a peptide that is not in the database match the same false peptide repeatedly. False matches are then not independent,
-and the first decoy reveals little about the targets that score higher. Error rates are therefore the larger of two estimates, except for
-the main class of an identification: one from all matches, and one from the best match of each distinct peptide in its class.
+and the first decoy reveals little about the targets that score higher. Except for the main class of an identification, error rates are
+therefore the larger of two estimates: one from all matches, and one from the best match of each distinct peptide in its class.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ def class_rates(
     scale : ScoreScale or None
         Prior parameters of the score's decoy tail, used if all classes have few decoys; None for a trained score.
     peptide : ndarray of int64, shape (n,), optional
-        Number shared by all peptidoforms of a peptide and its decoy partner. The tails are then fitted to decoy peptides (the best score of
-        each), times the mean number of rows per decoy peptide (per peptide if there are no decoys), and the error rate of every class
-        except the main class is the larger of two: the rate of all matches, and the rate of the best match of each peptide in its class.
-        Without `peptide`, rows are considered independent.
+        Number shared by all peptidoforms of a peptide and its decoy partner; None if the rows are independent. If it is given, the decoy
+        tails are fitted to the best score of each decoy peptide, and multiplied by the mean number of rows per decoy peptide (per peptide
+        if there are no decoys). The error rate of every class except the main class is then the larger of two: the rate of all matches,
+        and the rate of the best match of each peptide in its class.
     advantages : ndarray of float64, shape (classes,), optional
         Score advantage of each class (see `class_advantages`). If given, each class is rated by its own decoys, and the main class also by
         distinct peptides; requires `peptide`.
@@ -178,7 +178,7 @@ class _Level(NamedTuple):
         """Return the expected number of decoys at or above each score, and the mean number of rows per decoy peptide.
 
         The first result, shape (2, n), contains the expected decoys among all matches and within the class of each match. The second result
-        is a dictionary by class; its key -1 stands for all matches.
+        is a dictionary by class; its key -1 means all matches.
         """
         of_all, at_once = self._decoys(np.ones(len(self.score), np.bool_), unit)
         tail = DecoyTail.fit(of_all, scale)

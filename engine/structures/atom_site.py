@@ -35,8 +35,8 @@ def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
     Returns
     -------
     (bytes, str) or None
-        Text without these rows, and a message about the rows; None if all rows have the right number of values, or rows are not single
-        lines.
+        Text without these rows, and a message about the rows. None if all rows have the right number of values, or if most lines have a
+        wrong number, as when rows span several lines.
     """
     header = _ATOM_SITE.search(text)
     if header is None:
@@ -132,7 +132,10 @@ _METALS = frozenset(
 
 
 def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
-    """Add missing columns that follow from other columns; return the names of missing columns that are needed to read the atoms."""
+    """Add missing columns whose values can be derived from other columns.
+
+    Returns the names of columns that are needed to read the atoms, but are missing and cannot be derived.
+    """
     table = block.find_mmcif_category(_PREFIX)
     if table.loop is None:
         return []
@@ -254,9 +257,10 @@ def split_chains(block: gemmi.cif.Block) -> list[str]:
 
 
 def _rename(columns: _Columns, renamed: dict[tuple[str, str], list[tuple[int, str]]]) -> None:
-    """Rename chains from the given rows on, within the same model and chain, including the atoms of a residue before its Cα.
+    """Give each molecule of a chain its new chain name.
 
-    `renamed` contains (row of the first Cα, new name) of each molecule, by (model, chain).
+    `renamed` contains (row of the first Cα, new name) of each molecule, by (model, chain). A molecule begins with the first atom of the
+    residue of this Cα, and ends before the next molecule of the same model and chain.
     """
     import gemmi  # slow to import: only structures need it
 

@@ -183,7 +183,10 @@ def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", ba
 
 
 def _groups_to_write(chains: Chains, groups: list[tuple[str, NDArray[np.integer]]]) -> list[tuple[str, NDArray[np.integer]]]:
-    """Return all groups, but of the first group only residues with insertion codes, which ranges of other groups may include."""
+    """Return the groups of residues that need commands after the whole chain has got the colour of the first group.
+
+    The first group is reduced to residues with insertion codes, since ranges of other groups may include them.
+    """
     first = [(colour, rows[chains.insertion[rows] != 0]) for colour, rows in groups[:1]]
     return first + groups[1:]
 

@@ -409,7 +409,7 @@ def _unshifted(psms: pa.Table) -> pa.Table:
 
 
 def _numbers(column: pa.ChunkedArray, *, has_missing: bool = False) -> NDArray[np.float64]:
-    """Return the numbers of a column, without missing values unless `has_missing`."""
+    """Return the numbers of a column; missing values are omitted, or are NaN if `has_missing`."""
     values: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
     return values if has_missing else values[np.isfinite(values)]
 

@@ -55,7 +55,8 @@ class HeatMap:
 def cluster_quantities(log2: NDArray[np.float64], most: int = MAXIMUM_ROWS) -> HeatMap | None:
     """Return the heat map of at most `most` rows with the largest standard deviations.
 
-    `log2` has shape (n, s). The function returns None unless there are two samples and two rows with two quantities.
+    `log2` has shape (n, s). The function returns None if there are fewer than two samples, or fewer than two rows with at
+    least two quantities.
     """
     n_values = np.isfinite(log2).sum(axis=1)
     eligible = np.flatnonzero(n_values >= 2)

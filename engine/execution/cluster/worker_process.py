@@ -204,13 +204,13 @@ class RemoteWorkload:
         first, last : int
             Range of the round's items to compute (`last` exclusive).
         is_new : bool
-            True to begin with the partition and drop the previous partition; False to continue with it.
+            True to begin this partition, and give up an unfinished partition; False to continue this partition.
 
         Returns
         -------
         dict
-            ``results``: for each partial result the end, the cost after the end, and rows or None. ``is_done``: True if the partition is
-            complete.
+            ``results``: a list ``[end, beyond, rows]`` for each partial result (see `PartialResult`). ``is_done``: True if the partition
+            is complete.
 
         Raises
         ------

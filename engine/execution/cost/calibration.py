@@ -1,4 +1,4 @@
-"""Measurement of a device: transfers, launches, memory, rates of inner operations, and each workload type on samples of a few sizes.
+"""Measurement of a device: transfers, launches, memory, rates of basic operations, and each workload type on samples of a few sizes.
 
 A measurement takes a few seconds; kernels that are not compiled yet need additional time.
 """
@@ -30,13 +30,13 @@ _SIZES_OF_TRANSFERS = *(1 << power for power in (10, 15, 17, 18, 19, 20, 21, 22,
 _REPEATS = 3  # repetitions; the minimum counts, since interference only lengthens a run
 _STEPS = 1 << 12  # steps of the measured loops
 _WORDS = {True: 1 << 22, False: 1 << 24}  # words of vectors that are larger than the caches of the CPU (True) or of a GPU (False)
-_ADDITIONS = 16  # repetitions
+_ADDITIONS = 16  # repetitions of vector additions and launches on a GPU
 _FEWEST_TURNS, _MOST_TURNS = 2, 5  # number of turns in which the samples are measured
 _SECONDS = 4.4  # seconds; no turn starts that would end later
 _CORES = 128
 _BLOCKS = 4  # number of blocks of an array that are sent in turn
 _SMALL, _REPEATS_OF_SMALL = 2 << 20, 9  # bytes of transfers that are shorter than typical interference
-_LEAST_START = 0.3  # seconds
+_LEAST_START = 0.3  # seconds; minimum of the time to open a GPU, which this process may have opened before
 
 
 def calibrate_gpu(number: int, description: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
@@ -141,7 +141,7 @@ def _more(seconds: Callable[[int], float], repeats: int) -> float:
 
 
 def _rate(analyses: Any, name: str) -> float:
-    """Return the rate of an inner operation per second, without the time of the launch."""
+    """Return the number of basic operations of a kind (such as ``integer``) per second, without the time of the launch."""
     count, _ = analyses.rate(name, _STEPS)
     return float(count / (_STEPS * _more(lambda steps: analyses.rate(name, steps)[1], _STEPS)))
 

@@ -24,7 +24,7 @@ _SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
 SECONDS_OF_KIND = 0.15
 """Time of a type's samples, s, after which larger samples are measured only until the minimum number of sizes is reached."""
 _LONG = 0.045  # seconds: samples do not grow beyond this
-_AWAKE = 0.005  # seconds
+_AWAKE = 0.005  # seconds of computation after which the clock of a GPU is high
 _FEWEST_SIZES = 3
 _LONG_RUN_SECONDS = 0.005  # seconds: the overhead of profiling is negligible compared with these
 _MAXIMUM_HOST_RATIO = 2.0  # limit of the ratio of host time to the line through all samples, and of its inverse
@@ -104,13 +104,19 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
 
 
 def raise_clock(sample: Sample, device: Device, seconds: float = 0.0) -> None:
-    """Run a sample on a GPU until the GPU was busy for a few seconds (including `seconds`), since an idle GPU lowers its clock."""
+    """Run a sample on a GPU until the runs have taken 5 ms, since an idle GPU lowers its clock.
+
+    `seconds` is the time for which the GPU has computed before; it is included.
+    """
     while not device.is_processor and seconds < _AWAKE:
         seconds += run_sample(sample, device, is_noted=False).seconds
 
 
 def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
-    """Return a run with recording and, unless it is long, a run without (the second is faster, since memory is already allocated)."""
+    """Run a sample with recording and, on a GPU, again without recording if the first run is short; return the runs.
+
+    The second run is faster, since memory is already allocated.
+    """
     runs = [run_sample(sample, device)]
     if not device.is_processor and runs[0].seconds <= _LONG_RUN_SECONDS:
         runs.append(run_sample(sample, device, is_noted=False))
@@ -118,7 +124,7 @@ def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
 
 
 def minimum_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
-    """Return the minimum over several runs of a sample of each component of the time, since disturbances only lengthen runs.
+    """Return the minimum of each component of the time over several runs of a sample, since disturbances only lengthen runs.
 
     Only runs without recording are used, or runs that are so long that recording makes no difference.
     """

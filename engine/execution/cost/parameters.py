@@ -1,4 +1,4 @@
-"""Measured properties of a device: parameters of the ATGPU model, rates of inner operations, and costs of each workload type."""
+"""Measured properties of a device: parameters of the ATGPU model, rates of basic operations, and costs of each workload type."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class DeviceParameters(_Measured):
     memory_bandwidth
         Memory bandwidth of kernels that read and write, bytes per second.
     rates
-        Number of inner operations per second, by name of the operation.
+        Number of basic operations per second, by name of the operation, such as ``integer`` (arithmetic) or ``cached`` (reading).
     start
         Seconds to open a GPU.
     kinds
@@ -186,7 +186,7 @@ class DeviceParameters(_Measured):
         return None if self.is_processor else GpuShape(self.multiprocessors, self.shared_bytes, self.capability)
 
     def machine(self, rate: str = "integer") -> Machine:
-        """Return the parameters of ATGPU(b, k', M, G) for an inner operation with the given rate.
+        """Return the parameters of ATGPU(b, k', M, G) for the basic operation `rate`, a key of `rates`.
 
         The blocks of a multiprocessor share the rate; gamma is the rate per block when each multiprocessor holds its maximum number of
         blocks.

@@ -105,7 +105,11 @@ class _Run(BaseModel):
         return (sum(self.measured.values()) + _SMALL) / (sum(self.predicted.values()) + _SMALL)
 
     def without_load(self, best: float) -> "_Run":
-        """Return the run with its seconds converted to the largest CPU share on this machine, `best`, if its own share is much smaller."""
+        """Return the run without the delay by other programs, if these slowed it down much.
+
+        The run was slowed down if its `cpu_share` is below half of `best`, the largest share of all runs. Its measured seconds are then
+        multiplied by `cpu_share` / `best`.
+        """
         if self.cpu_share >= _LOADED * best:
             return self
         return self.model_copy(update={"measured": {step: seconds * self.cpu_share / best for step, seconds in self.measured.items()}})

@@ -29,7 +29,7 @@ from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["ListedTables", "RankedMatches", "count_ions", "counted_ions", "listed_tables", "row_order"]
 
-_BATCH = 1 << 14  # matches
+_BATCH = 1 << 14  # matches per batch
 
 
 def count_ions(
