@@ -206,7 +206,10 @@ class FragmentIndexSearch:
         return self._counted
 
     def _windows(self, buckets: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the bucket ranges of each query's e precursor windows, extended by one bucket on either side, (q, e, 2)."""
+        """Return the range of buckets that each of the e precursor windows of a query overlaps, (q, e, 2).
+
+        `buckets` are the lower edges of the buckets, Da. The range is empty if the query is too light for the isotope error of the window.
+        """
         windows = precursor_windows(buckets, self._index.queries, self._settings, 0, len(self._index.queries.mass))
         is_tried = self._index.queries.mass[:, None] >= self._settings.isotope_minimum_mass[None, :]
         windows[..., 0] = np.where(is_tried, np.maximum(windows[..., 0] - 1, 0), 0)

@@ -317,7 +317,7 @@ def _protein_table(
 
 
 def _windows(residue: NDArray[np.int64], proteins: ProteinIndex) -> list[str]:
-    """Return the residues around positions in the residues of all proteins."""
+    """Return the residues around each position in the residues of all proteins, as text with ``_`` beyond the ends of the protein."""
     offsets, residues = np.asarray(proteins.proteins.offsets), np.asarray(proteins.proteins.residues)
     protein, around = proteins.protein_of(residue), residue[:, None] + np.arange(-WINDOW_REACH, WINDOW_REACH + 1)
     is_outside = (around < offsets[protein][:, None]) | (around >= offsets[protein + 1][:, None])

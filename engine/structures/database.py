@@ -280,7 +280,7 @@ def open_collection(folder: Path) -> Collection:
 
 
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:
-    """Raise an error unless residue and state codes, coordinates and pLDDT are within their bounds."""
+    """Raise an error if a residue code, state, coordinate, insertion code or pLDDT is invalid."""
 
     def residue_error(first: int) -> str:
         """Return the first error in a batch of residues, or ''."""

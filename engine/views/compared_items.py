@@ -291,9 +291,10 @@ def _make_spectra(connection: duckdb.DuckDBPyConnection, symbols: str) -> None:
 def _pivot(
     connection: duckdb.DuckDBPyConnection, name: str, rows: str, key: str, described: str, symbols: str, more: Sequence[str] = ()
 ) -> None:
-    """Create a table with one row per value of the column `key`, best rows first.
+    """Create a table with one row per value of the column `key` in the SQL result `rows`.
 
-    A row contains the `described` values of the first run that has the key, then the columns of each run and the columns `more`.
+    A row contains the `described` values of the first run that has the key, then the columns of each run and the columns `more`. Rows that
+    more runs have come first, and among these, rows that are accepted at smaller thresholds.
     """
     shown = [f"first({column} ORDER BY run, q_value NULLS LAST, {column}) AS {column}" for column in described.split(", ")]
     each = [

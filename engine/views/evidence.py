@@ -493,7 +493,7 @@ def _pair(protein: ProteinEvidence, near: MappedChain, chain: ChainInFile | None
 
 
 def _certainty(values: Mapping[str, Any]) -> str:
-    """Return the kind of similarity of a chain, with the scores of the match, as text."""
+    """Return the scores that show the similarity of a chain to the protein, as text: TM-score, or E-value and bit score."""
     if values["tm_score"] is not None:
         return f"found by the similarity to the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
     facts = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []

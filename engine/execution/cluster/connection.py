@@ -71,7 +71,7 @@ def configure() -> None:
 
 
 def _is_unrelated(record: logging.LogRecord) -> bool:
-    """Return False for log records about a connection of `distributed` that ended."""
+    """Return False for log records about an exception of `distributed`, such as the end of a connection."""
     error = record.exc_info[1] if record.exc_info else None
     return not type(error).__module__.startswith("distributed")
 

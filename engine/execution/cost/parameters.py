@@ -28,7 +28,7 @@ class _Measured(BaseModel):
 
 
 def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
-    """Interpolate linearly between logarithms; extrapolate the last segment."""
+    """Return the y at `at`, interpolated linearly between logarithms; beyond the last point, y grows as between the last two points."""
     if at <= 0.0 or not x:
         return 0.0
     if len(x) == 1:
@@ -120,7 +120,7 @@ class KindCosts(_Measured):
         return self
 
     def kernel_seconds(self, operations: float) -> float:
-        """Return kernel seconds by interpolation of logarithms between samples; beyond the largest sample, use its rate."""
+        """Return kernel seconds by interpolation of logarithms between samples; beyond the largest, by the rate between the largest two."""
         return _line(self.operations, self.kernel, operations)
 
     def transfer_seconds(self, n_bytes: float) -> float:
