@@ -639,7 +639,7 @@ def annotated_modification(note: str, residue: str) -> SearchModification | None
 
 @cache
 def names_digest() -> str:
-    """Return the SHA-256 of all names with their modifications, for cache keys."""
+    """Return the SHA-256 of UniProt's names with their modifications (see `annotated_names`), for cache keys."""
     digest = hashlib.sha256()
     for (name, residue), modification in sorted(annotated_names().items()):
         digest.update(f"{name}\t{residue}\t{modification.mass!r}\t{modification.position}\t{modification.residues}\n".encode())

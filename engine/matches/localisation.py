@@ -175,7 +175,7 @@ _COLUMNS = tuple(field.name for field in fields(ModificationSites) if field.name
 
 
 class SiteRates(NamedTuple):
-    """Collapsed sites (s) with error rates.
+    """Error rates of s collapsed sites; a collapsed site combines the rows of one site, such as rows of several spectra.
 
     Attributes
     ----------

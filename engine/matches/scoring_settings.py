@@ -28,7 +28,7 @@ _MOST_MODIFICATIONS = 255  # values of a byte, except the value for no modificat
 
 
 class IonSettings(Protocol):
-    """Settings other than the ion series that determine which ions match, named as in the parameters of every search."""
+    """Settings, other than the ion series, that determine which ions match; named as in the parameters of every search."""
 
     precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]
@@ -48,7 +48,7 @@ class FormSettings(Protocol):
 
 
 class MatchSettings(IonSettings, FormSettings, Protocol):
-    """All settings of scoring spectra against peptides."""
+    """All settings for scoring spectra against peptides."""
 
     score: ScoreName
     hits_per_spectrum: int

@@ -202,7 +202,7 @@ class _Columns:
 
 
 def _elements(atoms: list[str], residues: list[str]) -> list[str]:
-    """Return the element of each atom: the whole atom name for selenium and for ions named like their residues, else the first character."""
+    """Return the element of each atom: the whole atom name for selenium and ions named like their residues, else the first character."""
     result: dict[tuple[str, str], str] = {}
     for key in set(zip(atoms, residues, strict=True)):
         atom = "".join(symbol for symbol in key[0] if symbol.isalpha()).upper()

@@ -36,7 +36,7 @@ ANGLE_UNITS = (ANGLE_STEPS - 1) / np.pi
 
 @dataclass(frozen=True)
 class Alphabets:
-    """Bounds of the classes of conformation, neighbour, separation and burial (see `proteoscope.kernels.cpu.structure_descriptors`).
+    """Classes of conformation, neighbour, separation and burial (see `proteoscope.kernels.cpu.structure_descriptors`).
 
     Attributes
     ----------

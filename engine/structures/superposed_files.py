@@ -39,7 +39,7 @@ class SuperposedFiles:
         return tuple(f"{file.path}: {text}" for file in (self.query, self.target) for text in file.messages)
 
     def write(self, folder: Path) -> list[Path]:
-        """Write table, coordinates, alignment and scripts into a folder, and return the files; see `write_superposition`."""
+        """Write table, coordinates, alignment and scripts into a folder, and return their paths; see `write_superposition`."""
         check_outputs([folder, *(folder / name for name in SUPERPOSITION_FILES)], [self.query.path, self.target.path])
         atoms, moved = (read_atoms(file.path, file.chain_names[0]) for file in (self.query, self.target))
         return write_superposition(folder, self.aligned, atoms, moved)

@@ -219,7 +219,7 @@ def _side(line: Values, position: Values) -> Values:
 
 
 def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Values) -> NDArray[np.bool_]:
-    """Return True for the boxes (n,) of a label that cover the line of another peak, or whose leader line crosses such a line."""
+    """Return True for each candidate box of a label, (n,), that covers the line of another peak, or whose leader line crosses one."""
     foot, tip_x, tip_y = leaders[:, 0], leaders[0, 2], leaders[0, 3]
     lines = slice(*np.searchsorted(lines_x, [tip_x, np.nextafter(tip_x, np.inf)]))
     retained = lines_y[lines].copy()

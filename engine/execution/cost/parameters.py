@@ -69,7 +69,7 @@ class TransferCosts(_Measured):
         return self.seconds(0.0, is_inward)
 
     def beta(self, is_inward: bool) -> float:
-        """Return the seconds per byte, up to the second largest measured transfer; the largest uses new memory pages."""
+        """Return the seconds per byte, between the smallest and the second largest measured transfer; the largest uses new memory pages."""
         seconds = self.seconds_in if is_inward else self.seconds_out
         return (seconds[-2] - seconds[0]) / (self.sizes[-2] - self.sizes[0]) if len(self.sizes) > 2 else 0.0
 

@@ -183,7 +183,7 @@ def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParam
 
 
 def row_order(ranked: RankedMatches) -> Integers:
-    """Return the match of each row of the table of PSMs, (n,) int64."""
+    """Return the index of the match in each row of the table of PSMs, (n,) int64."""
     return np.lexsort((-np.where(np.isnan(ranked.score), -np.inf, ranked.score), ranked.rank))
 
 
