@@ -45,6 +45,6 @@ def settle_heap() -> None:
 
 
 def release_heap() -> None:
-    """Return freed pages of the heap to the system; do nothing without glibc."""
+    """Give freed pages of the heap back to the system; do nothing without glibc."""
     if library := _library():
         library.malloc_trim(0)

@@ -388,7 +388,7 @@ class Scheduler:
         return None
 
     def _taken(self, pace: _Pace) -> Partition:
-        """Take a partition for a worker.
+        """Remove a partition, or some of its items, from the waiting partitions for a worker, and return it.
 
         A GPU gets the largest waiting partition. The CPU gets items of the smallest waiting partition: half of its share of the waiting
         items, in proportion to the speeds, or fewer items while speeds are unknown.

@@ -248,7 +248,7 @@ def count_sequences(
 
 
 def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[], bool]) -> SequenceCount | None:
-    """Count the reads of a FASTQ file with its reader (see `count_sequences`)."""
+    """Count the reads of a FASTQ file with its reader; return None if counting was stopped (see `count_sequences`)."""
     lengths, bases, characters, n_bytes, is_whole = [], [], np.zeros(256, np.int64), 0, True
     for block in read_blocks(source, Progress(), _BLOCK):
         if not is_wanted():

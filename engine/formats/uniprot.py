@@ -127,7 +127,7 @@ def _without_broken_features(entry: str) -> tuple[str, int]:
 
 
 def _entry_lines(text: bytes) -> list[int]:
-    """Return the first line of each entry, from 1."""
+    """Return the number of the first line of each entry, from 1."""
     lines, at, line = [], 0, 1
     for match in _ENTRY_START.finditer(text):
         line += text.count(b"\n", at, match.start())

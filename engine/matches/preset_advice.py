@@ -192,7 +192,7 @@ def _find_conflicts(content: SpectraContent, settings: _Settings) -> list[_Confl
 
 
 def _series_conflict(content: SpectraContent, settings: _Settings) -> _Conflict | None:
-    """Return a reason if the ion series do not suit the activation methods that the file names."""
+    """Return a reason if the ion series do not suit the activation methods that the file names, otherwise None."""
     wanted = {symbol for name in content.fragmentation for symbol in named_activation_series(name)}
     if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
         return None

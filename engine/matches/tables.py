@@ -384,7 +384,7 @@ def count_classes(scored: ScoredMatches, settings: ReportSettings) -> tuple[Clas
 def _intensities(
     psms: Psms, matches: MatchColumns, settings: StatisticsSettings, series: Sequence[str], resources: Resources
 ) -> tuple[IntensityModel | None, str]:
-    """Return the intensity model, and a sentence on the fit or on the reason for no predictions ('' if not requested)."""
+    """Return the intensity model, and a sentence on the fit; without predictions, None and the reason ('' if not requested)."""
     if not settings.predicted_intensities:
         return None, ""
     why = unpredicted_reason(settings, series, psms.modifications)

@@ -422,7 +422,7 @@ def write_database(
     *,
     drops: frozenset[str] = frozenset(),
 ) -> StructureDatabase:
-    """Replace the content of a database by the retained chains of collections.
+    """Replace the content of a database by the retained chains of collections, and return the open database.
 
     Parameters
     ----------

@@ -407,7 +407,7 @@ def _read_binary_cif(path: Path, data: bytes, models: Models) -> tuple[gemmi.Str
 
 
 def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes: list[str]) -> tuple[gemmi.Structure, _Facts]:
-    """Read the first block with atoms; messages for the user are added to `notes`."""
+    """Return the structure and the metadata in the first block with atoms; messages for the user are added to `notes`."""
     import gemmi  # slow to import: only structures need it
 
     blocks = [block for block in document if block.find_mmcif_category("_atom_site.")]

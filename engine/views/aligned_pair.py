@@ -93,7 +93,7 @@ class AlignedPair:
         return ends[0], ends[1]
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return the residue numbers of `numbers` as texts for display."""
+        """Return the residue numbers that `numbers` returns, as texts for display."""
         (a, b), (c, d) = self.numbers(first, last)
         return (str(a), str(b)), (str(c), str(d))
 

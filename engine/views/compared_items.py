@@ -90,7 +90,7 @@ def strip_extensions(name: str) -> str:
 
 
 def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
-    """Give files with the same name the same number, unless a run has two files with the name."""
+    """Give files with the same name the same number, unless a run has two files with the name; return the new numbers."""
     of_stem: dict[str, list[tuple[int, str]]] = {}
     for run, number in enumerate(numbers):
         for name in number:

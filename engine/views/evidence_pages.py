@@ -346,7 +346,7 @@ def _sequence_rows(n: int) -> list[tuple[int, int]]:
 
 
 def _grouped(text: str, kinds: Sequence[int]) -> tuple[str, list[int]]:
-    """Return the residues as HTML with a space after each group."""
+    """Return residues with a space between groups of ten, and the kind of each character, 0 for spaces."""
     positions = [
         k for first in range(0, len(text), _GROUP) for k in (*([-1] if first else []), *range(first, min(first + _GROUP, len(text))))
     ]

@@ -177,7 +177,7 @@ def _site_text(site: SiteIons | None, peak: int, between: str) -> str:
 
 
 def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, height: float) -> Picked | None:
-    """Return the peak near a point; among peaks that are close to each other, high peaks are preferred.
+    """Return the peak near a point, or None; among peaks that are close to each other, high peaks are preferred.
 
     `width` and `height` are the size of a pixel in axis values.
     """

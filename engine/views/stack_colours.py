@@ -152,7 +152,7 @@ class ColouredStack:
 
     @classmethod
     def from_stack(cls, stack: Stack, scheme: str, *, has_insertions: bool = True) -> ColouredStack:
-        """Colour a stack by the name of a scheme in `SCHEMES`."""
+        """Return a stack with the colours of a scheme, given by its name in `SCHEMES`."""
         colours, grade = stack_colours(stack, scheme), conservation(stack.symbols)
         if has_insertions:
             return cls(stack, np.arange(stack.n_columns), colours, grade, StackLogo.from_symbols(stack.symbols, colours))

@@ -57,7 +57,7 @@ class Cluster:
         return [*self.connection.devices()]
 
     def wait(self, progress: Progress, exclude: Collection[str] = ()) -> bool:
-        """Wait until a worker that is not named in `exclude` is available; return False if this takes too long."""
+        """Wait until a worker that is not named in `exclude` is available; return True, or False if this takes too long."""
         return self.connection.wait(1, _WAIT_SECONDS, progress, exclude=exclude)
 
     @contextmanager

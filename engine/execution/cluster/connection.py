@@ -198,7 +198,9 @@ class Connection:
             return self._result(device, lambda: self._client.submit(RemoteWorkload, **options), check)
 
     def call(self, device: RemoteDevice, actor: Any, name: str, *arguments: Any, check: Callable[[], None]) -> Any:
-        """Call a function of a `RemoteWorkload` (see `proteoscope.engine.execution.cluster.worker_process.FUNCTIONS`).
+        """Call a function of a `RemoteWorkload` and return its result.
+
+        The functions are those in `proteoscope.engine.execution.cluster.worker_process.FUNCTIONS`.
 
         Raises
         ------
@@ -226,7 +228,7 @@ class Connection:
             self._changed.notify_all()
 
     def _result(self, device: RemoteDevice, begin: Callable[[], Awaitable[Any]], check: Callable[[], None]) -> Any:
-        """Wait for a result of `distributed`; raise an error if the worker is lost."""
+        """Wait for a result of `distributed` and return it; raise an error if the worker is lost."""
         self._require(device)
         pending = self._start(_result_of(begin))
         try:
@@ -245,7 +247,7 @@ class Connection:
             raise WorkerLostError(text) from None
 
     def _start(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Run a coroutine in the event loop of the client."""
+        """Start a coroutine in the event loop of the client, and return its future."""
         try:
             return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
         except RuntimeError:  # the loop is closed

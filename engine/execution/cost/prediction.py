@@ -151,7 +151,7 @@ class StepHistory:
         return _corrected(self._runs, predicted, self.finds_index), len(_recent(self._runs, predicted))
 
     def typical_error(self, predicted: Mapping[str, float]) -> float | None:
-        """Return the median relative error of the predictions for recent runs of similar size, each made from the runs before it.
+        """Return the median relative error of predictions: each recent run of similar size is predicted from the runs before it.
 
         Return None if there are fewer than two such predictions.
         """

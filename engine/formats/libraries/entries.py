@@ -221,7 +221,7 @@ class LibraryCollector:
         return escaped
 
     def _joined_proteins(self, entry: Entry) -> str | None:
-        """Return the accessions of an entry in the form of `SpectralLibrary.proteins`, truncated after the last accession that fits."""
+        """Return the accessions of an entry as one text (see `SpectralLibrary.proteins`), as many as fit; None if it has none."""
         joined = PROTEIN_SEPARATOR.join(map(self._escape, entry.proteins))
         if len(joined) > _MAXIMUM_TEXT:
             self._remark("it lists too many proteins, and only the first are used", entry.line)

@@ -75,7 +75,7 @@ class IdentificationTables:
 
     @classmethod
     def from_folder(cls, folder: str | Path) -> IdentificationTables:
-        """Use the tables ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet`` of a folder.
+        """Return the tables ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet`` of a folder.
 
         Raises
         ------
