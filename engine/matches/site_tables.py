@@ -80,7 +80,13 @@ def site_tables(sites: ModificationSites, scored: ScoredMatches, proteins: Prote
 
 
 def write_site_tables(run: Run, sites: SiteTables | None, progress: Progress) -> list[dict[str, Any]]:
-    """Write the tables of sites to a run, and report on the modifications with the most matches; return the record of all modifications."""
+    """Write the tables of sites to a run, and report on the modifications with the most matches.
+
+    Returns
+    -------
+    records
+        Records of the modifications that have matches.
+    """
     if sites is None:
         return []
     for name, table in sites.tables.items():

@@ -13,7 +13,7 @@ __all__ = ["Comparison", "compared", "measured_problem", "predicted_problem"]
 
 _SEED = 1
 _LOADS_OF_STEP = 1.25  # number of loads from shared memory in a step of the matrix product
-_SETS = 3  # arrays of numbers
+_SETS = 3  # data sets, used in turn
 
 
 class Comparison(NamedTuple):

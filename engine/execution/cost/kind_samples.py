@@ -126,7 +126,8 @@ def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
 def minimum_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
     """Return the minimum of each component of the time over several runs of a sample, since disturbances only lengthen runs.
 
-    Only runs without recording are used, or runs that are so long that recording makes no difference.
+    The total time is from runs without recording, or so long that recording makes no difference; kernel and transfer times are from
+    recorded runs.
     """
     noted = [run for run in runs if run.is_noted]
     plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _LONG_RUN_SECONDS] or noted
@@ -161,7 +162,7 @@ class KindSamples:
         self._runs: list[list[Run]] = []
 
     def grow(self, seconds: float, check: Callable[[], None]) -> None:
-        """Run samples, each four times as large as the previous one, until a run takes long or the time `seconds` is over.
+        """Run at least three samples, each four times as large as the previous one, until a run takes long or the time `seconds` is over.
 
         Raises
         ------

@@ -98,7 +98,7 @@ class KindCosts(_Measured):
     host_fixed, host_item, host_byte
         Host seconds outside kernels and transfers: for opening and closing, per row, and per transferred byte.
     host_over_line
-        Additional host seconds at the sizes `moved`, beyond the sum of the three components.
+        Host seconds at the sizes `moved`, divided by the sum of the three components.
     """
 
     operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)
