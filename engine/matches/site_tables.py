@@ -84,7 +84,7 @@ def write_site_tables(run: Run, sites: SiteTables | None, progress: Progress) ->
 
     Returns
     -------
-    records
+    list of dict
         Records of the modifications that have matches.
     """
     if sites is None:
