@@ -22,18 +22,18 @@ __all__ = ["LinkedQuantities", "PeptideQuantities"]
 
 @dataclass(frozen=True, eq=False)
 class PeptideQuantities:
-    """Quantities of a quantification, one number per peptide sequence.
+    """Quantities of a quantification, one value per peptide sequence.
 
     Attributes
     ----------
     run
         Identifier of the quantification.
     title
-        Short description of the numbers.
+        Short description of the values.
     is_change
         True for log2 differences between two conditions, False for log2 means over all samples.
     values
-        Numbers by sequence; I is replaced by L, since their masses are equal.
+        Values by sequence; I is replaced by L, since their masses are equal.
     """
 
     run: str
@@ -42,11 +42,11 @@ class PeptideQuantities:
     values: Mapping[str, float]
 
     def value(self, coverage: Coverage, peptide: PlacedPeptide) -> float | None:
-        """Return the number of a peptide in the coverage of a protein, or None."""
+        """Return the value of a peptide in the coverage of a protein, or None."""
         return self.values.get(_alike(coverage.sequence[peptide.start : peptide.end]))
 
     def mean_by_residue(self, coverage: Coverage) -> NDArray[np.float64]:
-        """Return the mean number of the peptides that cover each residue of a protein, NaN without peptides, (r,)."""
+        """Return the mean of the values of the peptides that cover each residue of a protein, NaN without values, (r,)."""
         total, count = np.zeros(len(coverage.sequence)), np.zeros(len(coverage.sequence))
         for start, end in {(peptide.start, peptide.end) for peptide in coverage.peptides}:
             value = self.values.get(_alike(coverage.sequence[start:end]))
@@ -69,7 +69,7 @@ class PeptideQuantities:
 class LinkedQuantities:
     """Quantities of the newest quantification of a run; reloaded after a newer quantification or a manual correction.
 
-    The numbers are the changes of the first comparison, or the means over all samples if there is no comparison.
+    The values are the changes of the first comparison, or the means over all samples if there is no comparison.
     """
 
     def __init__(self, project: Project, run: str) -> None:
