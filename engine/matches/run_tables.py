@@ -84,7 +84,7 @@ class RunTables:
     def counts(self) -> dict[str, int]:
         """Numbers of accepted target ``psms``, ``peptides``, ``sequences`` and ``proteins``.
 
-        Without decoys and q-values, all rows are counted.
+        Without decoys and q-values, all rows are counted; of the PSMs, only those of rank 1.
         """
         tables, counted = self._tables, self._tables.counted
         if self._parameters.decoys == "none" and not tables.psms["q_value"].is_valid().to_numpy().any():

@@ -400,8 +400,9 @@ def _expectation(
     """Return log10 of the number of the query's candidates that are expected to reach `score` by chance.
 
     The logarithm of the number of candidates that reach a score decreases linearly for high scores (Fenyö & Beavis 2003) or, for a
-    long-tailed score, linearly in the score to the power of `exponent`. The line is fitted to all candidates of the query except the best.
-    With few candidates, its slope is shrunk towards the common slope, which is fitted to one query per spectrum (the rows with `is_first`).
+    long-tailed score, linearly in the score to the power of `exponent`. The line is fitted to the third of the query's candidates with the
+    highest scores, without the best candidate. With few candidates, its slope is shrunk towards the common slope, which is fitted to one
+    query per spectrum (the rows with `is_first`).
     """
     n_bins = hits.histogram.shape[1]
     x = (np.arange(n_bins) * hits.histogram_width) ** exponent

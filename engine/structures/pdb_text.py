@@ -260,7 +260,7 @@ class _Rewriting:
         return numbers
 
     def _split_chains(self, atoms: PdbAtoms, numbers: NDArray[np.int64]) -> None:
-        """Rename the second and further molecules with the same chain name and residue numbers."""
+        """Continue residue numbers that restart after 9999, and rename further molecules with the same chain name and residue numbers."""
         used = {atoms.chain_text(chain) for chain in np.unique(atoms.chain).tolist()}
         codes = free_codes(used)
         breaks = np.cumsum(self._is_ter | self._is_end)[atoms.lines] + (atoms.part << 32)

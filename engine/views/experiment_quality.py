@@ -301,9 +301,10 @@ class ProteinCounts:
 
 
 def protein_counts(project: Project, most: int, progress: Progress, *, stores: bool = True) -> ProteinCounts:
-    """Return and store the PSM counts of the most variable protein groups, among groups in at least a quarter of the runs.
+    """Return the PSM counts of the most variable protein groups, and store them unless `stores` is false.
 
-    The groups have the largest standard deviations of the log2 counts. Memory: 12 bytes for each protein group of each run.
+    Among the groups in at least two runs and a quarter of the runs, the groups with the largest standard deviations of the log2 counts
+    are chosen. Memory: 12 bytes for each protein group of each run.
 
     Parameters
     ----------

@@ -140,12 +140,12 @@ class Connection:
     def wait(
         self, n: int, seconds: float, progress: Progress, checks: Sequence[Callable[[], None]] = (), *, exclude: Collection[str] = ()
     ) -> bool:
-        """Wait until `n` workers are usable, and until all workers that the scheduler then knows are examined.
+        """Wait until a worker is usable, and until `n` workers, and all workers that the scheduler knows, are examined.
 
         Parameters
         ----------
         n : int
-            Number of workers.
+            Minimum number of examined workers, usable or not.
         seconds : float
             Maximum waiting time, s.
         progress : Progress
@@ -153,12 +153,12 @@ class Connection:
         checks : sequence of callable
             Functions that are called repeatedly; an exception that they raise ends the wait.
         exclude : collection of str
-            Names of workers that are not counted.
+            Names of workers that do not count as usable.
 
         Returns
         -------
         bool
-            True if `n` workers are usable.
+            True if at least one worker is usable.
 
         Raises
         ------

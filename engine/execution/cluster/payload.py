@@ -55,7 +55,7 @@ def pack(value: Any, named: Callable[[NDArray[Any]], Mapping[str, Any] | None] =
 
 
 def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray[Any]] | None = None) -> Any:
-    """Convert the result of `pack` back to data; arrays are read-only, and named tuples become plain tuples.
+    """Convert the result of `pack` back to data; read-only arrays remain read-only, and named tuples become plain tuples.
 
     Parameters
     ----------
