@@ -300,7 +300,10 @@ _last_sweep: tuple[Path | None, float] = (None, 0.0)
 
 
 def _sweep_if_due(folder: Path) -> None:
-    """Call `remove_leftovers`, unless this was done recently for the same folder, since many files may be written into a large folder."""
+    """Call `remove_leftovers`, unless this was done recently for the same folder.
+
+    Listing a large folder for each of many files would be slow.
+    """
     global _last_sweep
     swept, swept_at = _last_sweep
     if swept != folder or time.monotonic() - swept_at > _SECONDS_BETWEEN_SWEEPS:

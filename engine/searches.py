@@ -259,7 +259,7 @@ def check_threads(threads: object) -> None:
 
 
 def paths_of(name: str, given: object) -> list[Path]:
-    """Return the paths of an argument `name`, which is a path or several.
+    """Return the paths in the argument called `name`: one path or several.
 
     Raises
     ------

@@ -75,7 +75,7 @@ class VectorParameters(SearchParameters):
         0.5,
         ge=0,
         le=20,
-        title="Precursor removal",
+        title="Precursor removal distance",
         unit="Th",
         group=_VECTORS,
         advanced=True,
@@ -313,7 +313,7 @@ class ExplanationParameters(VectorParameters):
         0.1,
         ge=0,
         le=1,
-        title="Precursor weight",
+        title="Mass error penalty",
         group=_PRECURSOR,
         advanced=True,
         help="Amount subtracted from the cosine if the mass error equals the precursor tolerance; smaller errors subtract less."

@@ -353,6 +353,6 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
 
 
 def _charge_bits(charge: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Return charges with their sign (0 if unknown) as masks of charges, see `Spectra`."""
+    """Return the charge mask (see `Spectra`) of each signed charge; an unknown charge (0) gives mask 0."""
     bits = np.uint32(1) << np.abs(charge).astype(np.uint32)
     return np.where(charge == 0, np.uint32(0), np.where(charge < 0, bits | np.uint32(NEGATIVE), bits))

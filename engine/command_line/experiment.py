@@ -76,7 +76,8 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
         action="append",
         default=[],
         metavar="COLUMN=VALUE",
-        help="value, in all rows, of a column that the program cannot fill, such as 'organism=homo sapiens'; may be given several times",
+        help="set a column that the program cannot fill to one value in all rows, such as 'organism=homo sapiens'; may be given several"
+        " times",
     )
     export.set_defaults(command=_export)
 

@@ -82,7 +82,7 @@ def add_export(commands: Any) -> None:
     parser.add_argument(
         "--accepted-only",
         action="store_true",
-        help="in tsv of identifications: only targets that are accepted at the false discovery rate of the run",
+        help="for --format tsv of an identification: write only targets accepted at the false discovery rate of the run",
     )
     parser.add_argument(
         "--structures",
@@ -90,12 +90,17 @@ def add_export(commands: Any) -> None:
         type=Path,
         default=[],
         metavar="PATH",
-        help="for evidence as structures: structure files to read, or their folders; no other files outside the project are read",
+        help="when exporting evidence to structure files: structure files, or their folders, that may be read from outside the project",
     )
     add_figure_options(parser)
-    parser.add_argument("--q-value", type=float, metavar="Q", help="in figures: maximum q-value of a change (default: that of the run)")
     parser.add_argument(
-        "--fold-change", type=float, metavar="X", help="in figures: minimum absolute log2 fold change of a change (default: 0)"
+        "--q-value",
+        type=float,
+        metavar="Q",
+        help="for figures: maximum q-value of a change (default: the false discovery rate of the run)",
+    )
+    parser.add_argument(
+        "--fold-change", type=float, metavar="X", help="for figures: minimum absolute log2 fold change of a change (default: 0)"
     )
     parser.set_defaults(command=_export)
 

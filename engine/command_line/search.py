@@ -102,7 +102,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     existing.add_argument(
         "--skip-existing",
         action="store_true",
-        help="do nothing if the results exist: a run of this name with the same parameters and files, and the file given with --out",
+        help="do nothing if a run of this name with the same parameters and files exists, and also the file given with --out",
     )
     parser.add_argument(
         "--if-busy",

@@ -151,7 +151,7 @@ def read_standard_input(options: argparse.Namespace, *names: str) -> Iterator[ar
 
 
 def listed(value: Any) -> list[Any]:
-    """Return the value of an option that may be given several times as a list."""
+    """Return the value of a repeatable option as a list; a single value becomes a list of one."""
     return value if isinstance(value, list) else [value]
 
 
@@ -192,7 +192,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--progress",
         choices=("text", "json"),
-        help="progress on standard error: as text (default), or as JSON lines for scripts, also with --json",
+        help="progress on standard error: as text (default), or as JSON lines for scripts (may be combined with --json)",
     )
 
 

@@ -130,8 +130,8 @@ class IdentificationParameters(SpectrumSearchParameters):
         False,
         title="Second pass",
         group=SECOND_PASS,
-        help="Search unidentified spectra, and spectra identified in less likely classes such as variants, a second time: only against"
-        " the identified proteins, with the second-pass modifications and specificity.",
+        help="Search the unidentified spectra again, only against the identified proteins, with the second-pass modifications and"
+        " specificity. Spectra identified only as rare kinds of match, such as variants, are searched again too.",
     )
     second_pass_modifications: tuple[str, ...] = parameter(
         ("Oxidation (M)", "Deamidated (NQ)", "Gln->pyro-Glu (N-term Q)", "Acetyl (Protein N-term)"),

@@ -178,7 +178,7 @@ def plan_pass(
     resources: Resources,
     n_found_proteins: int | None = None,
 ) -> PassPlan:
-    """Return a pass whose scoring is planned: the candidates of each query are counted.
+    """Plan a pass: count the candidates of each query.
 
     Parameters
     ----------

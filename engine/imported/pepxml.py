@@ -87,7 +87,10 @@ class _Queries(PepXML):  # type: ignore[misc] # Pyteomics has no types
         return info
 
     def _correct_numbers(self, name: str, element: Any) -> None:
-        """Replace decimal commas by points, and unreadable numbers that Pyteomics converts by 0, with an error for their hit."""
+        """Correct the attributes of an element that Pyteomics converts to numbers.
+
+        Decimal commas become points. An unreadable number becomes 0, and an error is recorded for its hit.
+        """
         for attribute in _NUMBERS.get(name, ()):
             if name != "mod_aminoacid_mass" and not element.get(attribute, "").strip():
                 element.attrib.pop(attribute, None)

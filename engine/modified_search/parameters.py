@@ -89,7 +89,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         3.0,
         ge=0,
         le=50,
-        title="Minimum score advantage of isotope errors",
+        title="Minimum score gain by an isotope error",
         group=SCORING,
         advanced=True,
         help="A mass shift with an isotope error is reported only if its score is at least this much above the score of the same"

@@ -299,7 +299,7 @@ def _score_statistics(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[
 
 
 def _usual_theta(placed: PlacedArrays) -> float:
-    """Return the median of theta over all queries; 1 if there are none."""
+    """Return the median decay constant theta (see module) of all queries with enough candidates; 1 if there are none."""
     parts = [
         _score_statistics(_select_rows(placed, slice(first, first + _QUERIES_AT_ONCE)))
         for first in range(0, len(placed.plain), _QUERIES_AT_ONCE)

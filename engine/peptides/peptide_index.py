@@ -380,15 +380,17 @@ class _Digest:
         sizes = np.diff(segment_offsets).tolist()
 
         def merge(run: int) -> dict[str, NDArray[Any]]:
-            return _merged(self._residues, self._first_decoy, self._counting(entries.part(segment_offsets[run], segment_offsets[run + 1])))
+            return _merged(
+                self._residues, self._first_decoy, self._without_unchanged(entries.part(segment_offsets[run], segment_offsets[run + 1]))
+            )
 
         # Batches reuse the memory of the previous batch, which is faster than new memory from the system.
         for first in range(0, n_runs, _CONCURRENT_RUNS * self._threads):
             batch = range(first, min(n_runs, first + _CONCURRENT_RUNS * self._threads))
             yield from run_on_threads(merge, batch, self._threads, self._progress, steps=lambda run: sizes[run])
 
-    def _counting(self, entries: PeptideEntries) -> PeptideEntries:
-        """Return all entries except the peptides of a variant that the variant does not change."""
+    def _without_unchanged(self, entries: PeptideEntries) -> PeptideEntries:
+        """Return the entries without the peptides of variant proteins that do not contain the changed residue."""
         if self._peptide_bounds is None:
             return entries
         protein = np.searchsorted(self._offsets, entries.position, side="right") - 1

@@ -166,7 +166,7 @@ def write_separated(
     spreadsheet_safe
         True to write an apostrophe before texts that a spreadsheet would execute as formulas.
     threads
-        Number of formatting threads; the memory holds a few chunks of `rows` rows.
+        Number of formatting threads; a few chunks of `rows` rows are in memory.
 
     Raises
     ------

@@ -71,7 +71,11 @@ def warn_of_unusual_input(
 
 
 def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progress, *, is_any_suspicious: bool) -> None:
-    """Warn about nucleotides, empty sequences and repeated names; `is_any_suspicious` is True if the user selected each sequence."""
+    """Warn about nucleotides, empty sequences and repeated names.
+
+    If `is_any_suspicious`, a single sequence that looks like nucleotides causes the warning, as for queries. Otherwise many sequences must
+    look like nucleotides, as for databases.
+    """
     if are_nucleotides_suspicious(sequences.n_nucleotides, len(sequences), is_any_suspicious=is_any_suspicious):
         n = sequences.n_nucleotides
         which = name if n == len(sequences) else f"{n:,} of {len(sequences):,} {name.removeprefix('The ')}"

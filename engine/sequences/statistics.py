@@ -198,7 +198,11 @@ class ScoreStatistics:
         return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
 
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``ln(A(y) exp(-lambda y))``, where A is the expected product of the remaining lengths, treated as normal variables."""
+        """Return ``ln(A(y) exp(-lambda y))`` for scores `y`, query lengths `m` and subject lengths `n`.
+
+        A(y) is the expected product of the two lengths, each minus the length of an alignment with score y. Lengths of alignments are
+        modelled as normal variables.
+        """
         if self.alpha == 0.0:  # the lengths of alignments are unknown
             return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
         taken = self.a * y + self.b

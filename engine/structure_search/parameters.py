@@ -28,10 +28,10 @@ class StructureSearchParameters(SearchParameters):
         0.2,
         ge=0,
         le=1,
-        title="Qualification threshold",
+        title="Minimum secondary structure score",
         group=_SCORING,
-        help="Minimum secondary structure score of an aligned chain, as a fraction of the score of the query with itself. Higher"
-        " values are faster and less sensitive; 0 aligns all chains.",
+        help="Chains whose secondary structure scores less are not aligned. The score is a fraction of the score of the query with"
+        " itself. Higher values are faster and less sensitive; 0 aligns all chains.",
     )
     weights: tuple[float, ...] = parameter(
         (1.0, 1.0, 1.0, 1.0),
@@ -63,7 +63,7 @@ class StructureSearchParameters(SearchParameters):
         0.5,
         ge=0,
         le=_MAXIMUM_COST,
-        title="Element gap opening",
+        title="Secondary structure gap opening",
         group=_SCORING,
         advanced=True,
         help="Cost of the first secondary structure element of a gap. Two equal elements score 1.",
@@ -72,7 +72,7 @@ class StructureSearchParameters(SearchParameters):
         0.25,
         ge=0,
         le=_MAXIMUM_COST,
-        title="Element gap extension",
+        title="Secondary structure gap extension",
         group=_SCORING,
         advanced=True,
         help="Cost of each further secondary structure element of a gap.",
