@@ -92,7 +92,7 @@ class KMeansCheckpoint:
 
 
 def _columns(stored: Mapping[str, NDArray[Any]], name: str, is_sparse: bool) -> Any:
-    """Return the stored centroids of this name in their original form."""
+    """Return the centroids stored under `name`: VectorSums if `is_sparse`, otherwise an array."""
     columns = (stored[f"{name}_{number}"] for number in range(len(VectorSums._fields) if is_sparse else 1))
     return VectorSums(*columns) if is_sparse else next(columns)
 

@@ -75,7 +75,11 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
 def compared_with_labels(
     cluster: NDArray[np.int64], labels: list[str]
 ) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
-    """Return the agreement of clusters with labels ('' if unknown), and the names of labels with the result of `majority_labels`."""
+    """Return the agreement of clusters with labels ('' if unknown), and the most frequent label of each cluster.
+
+    The second value contains the distinct labels, followed by the two arrays of `majority_labels`, whose numbers are indices of these
+    labels.
+    """
     names, numbers = np.unique(labels, return_inverse=True)
     if not names[0]:
         names, numbers = names[1:], numbers - 1

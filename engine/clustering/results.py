@@ -87,7 +87,17 @@ class SpectrumClusters:
 
 @dataclass(frozen=True)
 class ConsensusSpectra:
-    """Consensus spectra of clusters: start of the peaks of each in `mz` and `intensity`, float64 m/z (Th) and intensities."""
+    """Consensus spectra of c clusters.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (c + 1,)
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
+    mz : ndarray of float64, shape (peaks,)
+        m/z, Th.
+    intensity : ndarray of float64, shape (peaks,)
+        Intensities.
+    """
 
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]

@@ -115,7 +115,7 @@ CONSENSUS = Table.from_columns(
 """Table of the consensus spectra of clusters of at least two spectra."""
 
 CLUSTER_TABLES = (CLUSTERS, MEMBERS)
-"""Shown tables, from clusters to spectra; ``consensus`` and ``spectrum`` are rows of the tables with these names."""
+"""Shown tables, from clusters to spectra; their columns ``consensus`` and ``spectrum`` are row numbers of other tables."""
 CLUSTER_STORED = (CONSENSUS, SPECTRA)
 
 EXPLAINED = Table.from_columns(

@@ -200,7 +200,7 @@ def _process_count(text: str) -> int:
 
 
 def _requested(options: argparse.Namespace) -> tuple[Search, SearchRequest, list[ExperimentRow], Project, int]:
-    """Return the search of ``experiment run``, the request for all files, the rows of the experiment, its project, and the processes."""
+    """Return search, request for all files, rows of the experiment, project, and number of processes of ``experiment run``."""
     project, search = project_package.Project.open(options.project), searches.search_of_kind(options.search)
     rows = experiments.table.read_experiment(project)
     if not rows:

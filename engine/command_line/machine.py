@@ -138,7 +138,7 @@ Write the whole command after `estimate`: a search or `experiment run`. --out ma
 sizes and the beginnings of files are read. `proteoscope devices --calibrate` measures the devices of this machine for the estimates.
 """
 _NOWHERE = "not-written"
-"""Output of a search that is only estimated, if none is given."""
+"""Name of the output of an estimated search if the user gives none; it is not written."""
 
 
 def add_estimate(commands: Any, parse: Callable[[list[str]], argparse.Namespace]) -> None:

@@ -171,7 +171,7 @@ _COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
 def printable(text: str) -> str:
-    r"""Return a text on one line for a terminal, with control characters, which names may contain, escaped (``\x1b``)."""
+    r"""Return a text on one line for a terminal; control characters, which names may contain, are escaped (``\x1b``)."""
     if text.isprintable():
         return text
     return "".join(

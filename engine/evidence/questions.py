@@ -101,7 +101,7 @@ class UncoveredRanges:
     exposure : ndarray of float64, shape (n,)
         Mean known exposure of these residues, or NaN.
     enzyme : ndarray of int64, shape (n, k)
-        Indices in `enzymes` of the enzymes whose completely digested peptides would cover most residues of the range, best first.
+        Indices in `enzymes` of the enzymes whose completely digested peptides would cover the largest part of the range, best first.
     n_seen : ndarray of int64, shape (n, k)
         Number of residues that the peptides of each of these enzymes would cover, or 0.
     enzymes : tuple of str
@@ -298,7 +298,7 @@ def uncovered_ranges(
     progress: Progress,
     n_enzymes: int = 3,
 ) -> UncoveredRanges:
-    """Return residue ranges without peptides, each with `n_enzymes` enzymes: their peptides would cover most of the range."""
+    """Return residue ranges without peptides, each with the `n_enzymes` enzymes whose peptides would cover the largest part of it."""
     is_missed = residues.n_peptides == 0
     is_end = row_mask(len(is_missed) + 1, residues.offsets)
     first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))

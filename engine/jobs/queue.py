@@ -167,7 +167,10 @@ class JobQueue:
         return job
 
     def move(self, job: Job, before: Job | None) -> None:
-        """Move a queued job before another queued job of its lane, or to the end for None; ignored if either is no longer queued."""
+        """Move a queued job before another queued job of its lane, or to the end without `before`.
+
+        Nothing is moved if one of the jobs is no longer queued.
+        """
         with self._changed:
             waiting = self._waiting[job.lane]
             if job in waiting and job is not before and (before is None or before in waiting):

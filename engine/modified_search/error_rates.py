@@ -175,7 +175,11 @@ def _groups(is_shifted: NDArray[np.bool_], tier: NDArray[np.int64]) -> NDArray[n
 def _likelihoods(
     psms: Psms, matches: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance in dalton from the nearest name in this tier."""
+    """Return the tier of each shift, and its distance in dalton from the nearest name in this tier.
+
+    A tier is a class of names, such as common modifications (see `proteoscope.engine.matches.shift_names.TIERS`). It is `TIERS` - 1
+    without a shift or without a name.
+    """
     rows = np.flatnonzero(matches.is_shifted)
     tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
     positions = _shift_positions(psms, matches, rows, mass, indexes, parameters)
@@ -186,7 +190,8 @@ def _likelihoods(
 def _log_fractions(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return log10 of the fraction of candidates that are at least as likely before their spectra are considered.
 
-    The frequency of tiers by chance is counted among decoys, each peptide once; without decoys, among candidates that are not rank 1.
+    The frequency of each tier (see `_likelihoods`) by chance is counted among decoys, each peptide once. Without decoys, it is counted
+    among candidates that are not rank 1.
     """
     is_chance = matches.is_shifted & (psms.is_decoy if psms.is_decoy.any() else ~first)
     distinct = np.unique(np.column_stack((psms.peptide_family, tier))[is_chance], axis=0)

@@ -51,7 +51,7 @@ def plan_search(index: SpectrumIndex, indexes: Indexes, parameters: ModifiedSear
 
 
 def score_search(plans: Sequence[SeriesPlan], parameters: ModifiedSearchParameters, resources: Resources) -> ShiftedMatches:
-    """Return the best forms of each spectrum; if all scores decide the ranking, these are more forms than are reported."""
+    """Return the best forms of each spectrum; unless the match count is the score, these may be more forms than are reported."""
     return joined_shifts([_score_series(plan, parameters, resources) for plan in plans])
 
 

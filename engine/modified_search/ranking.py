@@ -264,7 +264,7 @@ def _ranked_forms(
 def _candidate_counts(
     mass: NDArray[np.float64], peptides: PeptideArrays, settings: ScoringSettings, shifts: ShiftSettings
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each precursor mass the number of peptides of that mass (with any isotope error), and of those within the shift range."""
+    """Return, for each precursor mass, the number of peptides of this mass (with any isotope error), and of peptides in the shift range."""
     plain = np.zeros(len(mass), np.int64)
     for isotope, least in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
         centre = mass - isotope * settings.isotope_spacing
@@ -278,7 +278,7 @@ def _candidate_counts(
 def _count_at_least_as_close(
     masses: NDArray[np.float64], peptides: PeptideArrays, candidate: NDArray[np.int64], n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the number of peptides at least as close to the precursor mass as each candidate, (q, k), on either side."""
+    """Return, for each candidate, the number of lighter and heavier peptides at least as close to the precursor mass, (q, k)."""
     mass = masses[:, None]
     distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidate])
     above, below = np.searchsorted(peptides.mass, mass + distance, side="right"), np.searchsorted(peptides.mass, mass - distance)
@@ -287,7 +287,7 @@ def _count_at_least_as_close(
 
 
 def _score_statistics(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the number of scores, their median, and theta of each query as arrays; theta (see above) is 0 for few scores."""
+    """Return the number of scores, their median, and theta of each query as arrays; theta (see module) is 0 for few scores."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
     count, rows = is_known.sum(axis=1), np.arange(len(score))
@@ -309,7 +309,10 @@ def _usual_theta(placed: PlacedArrays) -> float:
 
 
 def nearness_bonus(fraction: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the score bonus in the choice between candidates for the fraction (log10) of candidates that are at least as close."""
+    """Return the score bonus of a candidate for its proximity to the precursor mass.
+
+    `fraction` is log10 of the fraction of candidates that are at least as close.
+    """
     bonus: NDArray[np.float64] = np.minimum(-fraction * (theta * _LN_10), _MAXIMUM_NEARNESS)
     return bonus
 

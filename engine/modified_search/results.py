@@ -166,8 +166,8 @@ def _site_text(site: int, length: int, sequence: str) -> str:
 def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Table:
     """Return the table of modifications, most frequent first: one row per name, and per hundredth of a dalton for unnamed shifts.
 
-    Rank 1 targets at the false discovery rate are counted, and the decoys accepted with them. `sites` counts residues and termini;
-    `share_unmodified` is the fraction of the peptides that were also found without a shift.
+    Rank 1 targets at the false discovery rate are counted, and the decoys accepted with them. The column ``sites`` counts residues and
+    termini; ``share_unmodified`` is the fraction of the peptides that were also found without a shift.
     """
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]
     rows = psms.filter(_accepted(psms, fdr, has_decoys=has_decoys)).select(names).to_pylist()

@@ -400,7 +400,10 @@ def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.boo
 
 
 def _largest_share(protein: NDArray[np.int64], source: NDArray[np.int64]) -> float:
-    """Return the fraction of these proteins among all proteins or among the proteins of their source, whichever is larger."""
+    """Return the largest of three fractions: of the proteins `protein` among all, in the database, and among the contaminants.
+
+    `source` is 0 for each protein of the database, and 1 for each contaminant.
+    """
     counts, totals = (np.bincount(source, minlength=2) for source in (source[protein], source))
     return float(max(len(protein) / len(source), *(counts / np.maximum(totals, 1))))
 

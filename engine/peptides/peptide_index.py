@@ -258,10 +258,15 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
 
 
 def _passes(buckets: NDArray[np.int64], limit: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
-    """Yield, for each pass over the digest, the index of the mass range of every mass bucket, -1 for buckets of other passes.
+    """Divide the mass buckets into passes over the digest, and the buckets of a pass into mass ranges.
 
-    A pass has at most `limit` peptides, unless a single bucket has more. It has at most about `n_runs` mass ranges with similar numbers of
-    peptides.
+    A pass has at most `limit` peptides, unless a single bucket has more. It has at most `n_runs` mass ranges with similar numbers of
+    peptides. `buckets` are the numbers of peptides.
+
+    Yields
+    ------
+    ndarray of int64, shape (buckets,)
+        For one pass, the index of the mass range of each bucket; -1 for buckets of other passes.
     """
     total = np.cumsum(buckets)
     n_runs = max(1, min(n_runs, int(total[-1]) // _PEPTIDES_OF_A_RUN))

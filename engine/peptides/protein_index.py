@@ -59,8 +59,7 @@ class ProteinIndex:
     features : Features, optional
         Features of the targets; None if the databases have none.
     peptide_bounds : ndarray of uint32, shape (proteins, 2), optional
-        For databases with variants (`proteoscope.engine.peptides.variants`): only peptides that begin before the second and end after the
-        first of these residues, from 0, are included.
+        For databases with variants, see `proteoscope.engine.peptides.variants.VariantEntries`.
     replaced : ndarray of uint32, shape (proteins, 3), optional
         For databases with variants: index of the protein, and range of its residues (from 0, end exclusive) that the entry replaces.
     known_modifications : KnownModifications, optional

@@ -36,8 +36,9 @@ class VariantEntries(NamedTuple):
         Number of variants that became entries, and number of others, which have no known change of residues, do not change the mass, or
         state original residues that differ from the sequence.
     peptide_bounds, reversed_peptide_bounds : ndarray of int64, shape (n, 2)
-        Two residues of each entry, from 0: only peptides that begin before the second and end after the first are included; for a
-        protein, these are all its peptides. The second array applies to reversed entries.
+        Range of each entry (residues from 0, end exclusive); only peptides that overlap it are included. An empty range, of missing
+        residues, is a bond, which peptides must span. The range of a protein includes all its residues. The second array applies to
+        reversed entries.
     replaced : ndarray of int64, shape (n, 3)
         Index of the protein, and range of its residues (from 0, end exclusive) that the entry replaces; for a protein, all its residues.
     """

@@ -716,7 +716,10 @@ class Project:
             lock.release()
 
     def let_parent_lock(self) -> None:
-        """Write runs without the lock, because the parent process holds it with `shared_with_children`, in which it also publishes."""
+        """Let this process write runs without the lock, which its parent process holds with `shared_with_children`.
+
+        The parent process also publishes the exports of these runs.
+        """
         self._is_shared = True
 
     def verify(self) -> list[str]:

@@ -124,7 +124,7 @@ class Changes:
     name : str
         Names of both conditions.
     log2_fold_change : ndarray of float64, shape (p,)
-        log2 of the ratio of the condition to the reference; NaN if it cannot be estimated, like all following columns.
+        log2 of the ratio of the condition to the reference; NaN if it cannot be estimated, like the limits and the statistics of the test.
     low, high : ndarray of float64, shape (p,)
         Limits of the 95 % confidence interval of the log2 fold change.
     t, p_value, q_value : ndarray of float64, shape (p,)
@@ -134,7 +134,7 @@ class Changes:
     n_first, n_second : ndarray of int64, shape (p,)
         Number of samples with a measured value, in the condition and in the reference condition.
     n_too_low, n_not_seen, n_imputed : ndarray of int64, shape (p,)
-        Number of samples, in both conditions, whose quantity is too low, not seen, or imputed.
+        Number of samples, in both conditions, whose quantity is too low or refused, not seen, or imputed.
     """
 
     name: str
@@ -279,7 +279,8 @@ def _imputed(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
     """Return the log2 quantities with imputed values, True for imputed values, and the error of each protein's imputed values.
 
-    If a protein has no value in one condition and at least two in the other, the imputed value of a sample is its first percentile.
+    Values are imputed for a protein without a value in one condition and with at least two in the other. The imputed value of a sample is
+    the first percentile of the sample's values.
     """
     result, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
     for lacking, other in ((i, 0), (0, i)):

@@ -51,7 +51,7 @@ class Sample(NamedTuple):
 
 
 class DesignRow(NamedTuple):
-    """File, or label channel of a file, that is assigned to a sample: indices of file, channel (-1 without a label) and sample."""
+    """File, or label channel of a file, that is assigned to a sample: indices of file, sample and channel (-1 without a label)."""
 
     file: int
     sample: int

@@ -37,7 +37,10 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
 
 
 def _with_experiment(request: SearchRequest, *, writes: bool = True) -> SearchRequest:
-    """Return the request; if it quantifies an experiment, with the runs and the design of the experiment, from a package above this one."""
+    """Return the request; if it has the option ``experiment``, add the runs and the design of the experiment to it.
+
+    A module of the views adds them, since experiments are in a package above this one.
+    """
     return engine.views.quantity_design.experiment_request(request, writes=writes) if request.options.get("experiment") else request
 
 

@@ -72,7 +72,7 @@ class Features:
         return order[offsets[first] : offsets[last]]
 
     def dense(self, rows: NDArray[np.int64], column: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
-        """Return the values `column` of the traces `rows` as a table of the ions `first:last` by files; NaN without a trace."""
+        """Return the values `column` of the traces `rows` as an array, (ions `first:last`, files); NaN without a trace."""
         result = np.full((last - first, self.n_files), np.nan)
         result[self.ion[rows] - first, self.file[rows]] = column
         return result

@@ -343,7 +343,7 @@ def _changed(file: SourceFile) -> InputError:
 def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool, has_ids: bool = True) -> Identified:
     """Return the peptidoforms of rank 1 target matches, with the accepted protein groups.
 
-    The runs are read one after the other; the memory holds numbers of each accepted match, and a row for each peptidoform.
+    The runs are read one after the other. Only numbers of each accepted match, and a row for each peptidoform, are in memory.
 
     Parameters
     ----------
@@ -568,7 +568,10 @@ class _Groups(NamedTuple):
     seen: set[str]
 
     def add(self, run: str, path: Path, maximum_q_value: float, of_matches: pa.Array) -> None:
-        """Add the groups of a run up to a q-value, or, if it has no q-values, those with an accepted match (lists of proteins)."""
+        """Add the groups of a run that have at most the given q-value.
+
+        If the groups have no q-values, add those with an accepted match; `of_matches` lists the proteins of each accepted match.
+        """
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
             table = source.read(_GROUPS)
             table = table.filter(pa.compute.invert(table["is_decoy"]))

@@ -173,7 +173,10 @@ def _sample_columns(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> di
 
 
 def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
-    """Return the FAIMS voltage of each trace, or NA, for the column of fragments; ions have one row per voltage."""
+    """Return the FAIMS voltage of each trace, or NA, as text.
+
+    It is written to MSstats' column of fragments, which distinguishes the rows of an ion at several voltages.
+    """
     return pa.array(["NA" if value is None else f"CV{value:g}" for value in voltage.to_pylist()], pa.string())
 
 

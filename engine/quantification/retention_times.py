@@ -78,11 +78,14 @@ class Alignments(NamedTuple):
 
 
 def aligned(ion: NDArray[np.integer], file: NDArray[np.integer], times: NDArray[np.float64], n_ions: int, n_files: int) -> Alignments:
-    """Align all files to the median of their aligned times, which is refined twice, starting with the times of the file with most ions.
+    """Align the retention times of all files to a consensus.
 
-    Work and memory grow with the number of measured times. The shift of each shared ion is replaced by the running median over
-    neighbouring times, and the curve is made monotone by isotonic regression. Ions that no other file measured are not used, and the
-    residuals of the remaining ions are corrected for the share of the file in the consensus.
+    At first, the consensus is the time of each ion in the file with most ions. It is then the median of the ion's aligned times, and is
+    refined twice. Work and memory grow with the number of measured times.
+
+    The shift of each shared ion is replaced by the running median over neighbouring times, and the curve is made monotone by isotonic
+    regression. Ions that no other file measured are not used, and the residuals of the remaining ions are corrected for the share of the
+    file in the consensus.
 
     Parameters
     ----------
@@ -114,7 +117,10 @@ def aligned(ion: NDArray[np.integer], file: NDArray[np.integer], times: NDArray[
 
 
 def _alignment(times: NDArray[np.float64], consensus: NDArray[np.float64], count: NDArray[np.int64]) -> Alignment | None:
-    """Return the alignment of a file by the times and consensus times of its ions and the number of files of each; None with too few."""
+    """Return the alignment of a file, or None if it has too few ions in common with other files.
+
+    `times`, `consensus` and `count` are the time in the file, the consensus time and the number of files of each of its ions.
+    """
     from scipy.ndimage import median_filter  # slow to import: loaded after the files are read
     from scipy.optimize import isotonic_regression  # slow to import: loaded after the files are read
 
@@ -138,9 +144,9 @@ def has_deviating_time(
     """Return True for measured ions whose time differs from that in most files, (ions, files).
 
     The time of an ion, after alignment, is the one that most files agree on; if there are several, the one nearest to the spectra that
-    identified the ion. With many files, only the times of `_CANDIDATES` files at equal steps of the ranking are tried, so that work grows
-    linearly with the number of files. A time counts as different if it differs from this time by more than the error of the alignments and
-    by more than a quarter of the narrower peak's width. Files with too few common ions are not compared.
+    identified the ion. With many files, only the times of `_CANDIDATES` files are tried, at equal steps of the sorted times, so that work
+    grows linearly with the number of files. A time counts as different if it differs from this time by more than the error of the
+    alignments and by more than a quarter of the narrower peak's width. Files with too few common ions are not compared.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ class QuantificationSummary(Summary):
     n_transferred : int
         Number of ions measured in files that did not identify them.
     n_random_time_transfers, n_decoy_transfers, n_decoy_random_time_transfers : int
-        Numbers of ions with at least the score of accepted transfers that were better at a random time, that belong to decoy peptides, and
-        that are both.
+        Numbers of ions that score at least as high as accepted transfers: ions of peptides that were better at a random time, ions of decoy
+        peptides, and ions of decoy peptides that were better at a random time.
     n_refused : int
         Number of traces or spectra without a quantity.
     n_tested, n_changed : int

@@ -38,10 +38,13 @@ __all__ = ["Donors", "Transfers", "random_times", "transfer_q_values", "transfer
 
 _REACH = 5.0  # search range, in standard deviations of the expected time
 _SMALLEST_STEP, _LARGEST_STEP = 5.0, 11.0
-"""Range of mass differences (Da) to the ion that provides the random time: it excludes isotopes of the ion, but times are similar."""
+"""Minimum and maximum mass difference (Da) to the ion that provides the random time.
+
+The minimum excludes isotopes of the ion. Ions of similar mass have similar times.
+"""
 _DRAWS = 30
 _WIDTHS = 2.0
-"""Minimum distance of a random time from the expected time: twice the search range, and this number of median peak widths."""
+"""Number of median peak widths that are added to twice the search range: the minimum distance of a random time from the expected time."""
 _LEAST_AREA_SPREAD = 0.1  # minimum standard deviation of ln(area)
 _AREA_TAIL, _MASS_TAIL = 3.0, 8.0
 """Degrees of freedom of two distributions: of areas, which change between samples, and of mass errors, which grow in overlapping peaks."""
@@ -233,7 +236,7 @@ class _Competition:
     ion : ndarray of int64, shape (t,)
         Ions of peptides that are better at their expected times.
     values : ndarray of float64, shape (t, N_VALUES)
-        Their traces.
+        Measured traces of the ions `ion`.
     score : ndarray of float64, shape (k,)
         Scores of all k ions with a trace, those of `ion` first.
     is_random, is_decoy : ndarray of bool, shape (k,)

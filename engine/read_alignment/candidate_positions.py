@@ -133,8 +133,8 @@ def best_positions(
 def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int) -> NDArray[np.int32]:
     """Return mapping qualities: -10 log10 of the probability of a wrong position, from 0 to 60.
 
-    The quality is the minimum of 60, of 10 per supporting minimiser, and of 20 per mismatch in the score advantage minus 10 log10 of the
-    number of other positions. Equally good positions give 0.
+    The quality is the smallest of 60, 10 times the number of supporting minimisers, and 20 times the score advantage as a number of
+    mismatches. If there are other positions, 10 log10 of their number is subtracted. Equally good positions give 0.
 
     Parameters
     ----------

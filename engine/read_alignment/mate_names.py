@@ -127,7 +127,7 @@ def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
 def _classify_tags(first: int, other: int) -> int:
     """Return the number of the pair of tags to which the common tags of both mates belong; -1 if they do not form a pair.
 
-    If the other file has no common tag, X_1 may be the first of several numbered reads.
+    Both files need a common tag: if only one file has one, a name such as X_1 may be the first of several numbered reads.
     """
     return first >> 1 if first >= 0 and first ^ 1 == other else _NO_TAG
 

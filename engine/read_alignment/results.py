@@ -183,7 +183,7 @@ def write_sequences(run: Run, references: NamedSequences, reads: NamedSequences)
 
 
 def _read_table(reads: NamedSequences, first: int, last: int) -> pa.Table:
-    """Return the rows `first:last` of the table ``reads``."""
+    """Return the rows `first:last` of the table ``patterns``."""
     codes, offsets = reads.sequences
     positions = offsets[first : last + 1]
     symbols = Texts(ALPHABET[codes[positions[0] : positions[-1]]], positions - positions[0])

@@ -128,7 +128,7 @@ class ReferencesAgainstReads(PredictableWorkloadType):
         return Sample(work, [{"text": pairs, "pattern": pairs, "traces": True}])
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the number of matrix cells of each pair in all layers."""
+        """Return the number of matrix cells of each pair, in the matrices for all numbers of gaps."""
         references, reads = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
         cells: NDArray[np.float64] = references[state["text"]] * reads[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells

@@ -19,7 +19,7 @@ class ReadAlignmentSummary(Summary):
     n_aligned : int
         Number of pairs that have an alignment within the maximum number of gaps.
     cells : int
-        Number of computed matrix cells in all layers.
+        Number of computed cells, in the matrices for all numbers of gaps.
     has_places : bool
         True if reads were mapped, so that each read has one row; otherwise each pair has a row.
     """

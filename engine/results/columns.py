@@ -113,7 +113,7 @@ class Column:
 
     @property
     def shown_unit(self) -> str:
-        """Unit of displayed values, which `in_unit` returns."""
+        """Unit of displayed values, to which `in_unit` converts."""
         return _SHOWN_UNITS.get(self.kind, self.unit)
 
     @property

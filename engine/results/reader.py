@@ -224,7 +224,7 @@ class TableFile:
                 raise self.damaged("is cut off: its parts have other numbers of rows than declared")
 
     def _rows_of_batch(self) -> int:
-        """Return the number of rows of a chunk that limits it to about `_BATCH_BYTES`."""
+        """Return the number of rows per chunk, so that a chunk takes at most about `_BATCH_BYTES`."""
         metadata = self._file.metadata
         # Use totals, since Arrow aborts the program on damaged metadata of single columns.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))

@@ -71,7 +71,10 @@ def hit_writers(
 
 @contextmanager
 def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter]:
-    """Open a writer of hits in a format; if there are no hits and the format does not support empty files, a message is written instead."""
+    """Open a writer of hits in a format.
+
+    If there are no hits and the format cannot represent an empty result, a warning is reported and no file is written.
+    """
     try:
         with hit_writer(path, format, progress) as writer:
 

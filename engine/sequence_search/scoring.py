@@ -145,7 +145,7 @@ class SequencesAgainstSequences(PredictableWorkloadType):
         return cells
 
     def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the number of operations (see `PredictableWorkloadType`): matrix cells on the CPU, cycles of the plan on a GPU."""
+        """Return the number of operations (see `PredictableWorkloadType`): matrix cells on the CPU, predicted clock cycles on a GPU."""
         if gpu is None:
             return float(self.costs(work, state).sum())
 

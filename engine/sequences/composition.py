@@ -153,7 +153,10 @@ class QueryAdjustment:
         self._is_masked = bool((self._query != query).any())
 
     def scales(self, subjects: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the factor of the score of each of the given subjects, and True for each subject whose pair has a masked residue."""
+        """Return the factors by which the scores of `subjects` are multiplied, and a mask of the subjects with a masked residue.
+
+        The mask is True for all subjects if the query has a masked residue.
+        """
         whole = self._whole
         lambdas, is_masked = np.empty(len(subjects)), np.zeros(len(subjects), np.bool_)
         for part in _parts(whole.database, subjects):

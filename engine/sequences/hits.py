@@ -64,7 +64,7 @@ __all__ = [
 
 
 class NothingToStackError(ParameterError):
-    """Error about a result without hits in a format that cannot represent an empty result."""
+    """A result has no hits, and the format of the file cannot represent an empty result."""
 
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]

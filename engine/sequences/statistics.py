@@ -248,7 +248,10 @@ def _complete(
     source: str,
     n_pairs: int,
 ) -> ScoreStatistics:
-    """Return the statistics; constants at score zero are derived from the rates with and without gaps (Park and others 2012)."""
+    """Return the statistics; the constants b, beta and tau are derived from the others as by Park and others (2012).
+
+    `rates` are a, alpha and sigma; `ungapped` are a and alpha without gaps.
+    """
     a, alpha, sigma = rates
     twice = 2.0 * scheme.first_residue_cost
     at_zero = (twice * (ungapped[0] - a), twice * (ungapped[1] - alpha), twice * (ungapped[1] - sigma))

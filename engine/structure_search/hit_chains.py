@@ -98,7 +98,7 @@ class HitChains:
         name, sequence : str
             Name and sequence of the chain.
         index : ChainRow
-            Row of the chain in a structure database, which is examined first.
+            Row of the chain if the files are a structure database; this row is examined first.
 
         Raises
         ------

@@ -149,7 +149,7 @@ def _query_hits(
 def _aligned_chains(
     comparison: Comparison, candidates: Candidates, aligned: Superpositions, order: NDArray[np.int64]
 ) -> Sequence[AlignedChains]:
-    """Return the superposition of each hit of a query; most searches use none of them."""
+    """Return the superposition of each hit of a query; they are created on first access, since most searches use none of them."""
     queries, chains, targets = comparison.queries.chains, comparison.database.chains, candidates.targets[order]
     return LazySequence(
         len(order),
@@ -201,7 +201,7 @@ class _Hits(NamedTuple):
         aligned: Sequence[Superpositions],
         orders: Sequence[NDArray[np.int64]],
     ) -> _Hits:
-        """Return the superposed candidates `orders` of each query."""
+        """Return the hits of several queries: the candidates of each query with the indices in its item of `orders`, best first."""
         has_phase1 = comparison.parameters.qualification_threshold > 0
         columns, n_candidates = list[tuple[NDArray[Any], ...]](), 0
         for some, both, order in zip(candidates, aligned, orders, strict=True):

@@ -181,7 +181,7 @@ class ChainInput:
 
     @property
     def paths(self) -> list[Path]:
-        """Paths of the files that the record of a run contains."""
+        """Paths of the input files: the database file of a structure database, or all structure files."""
         return [file.path for file in self.files] if self.folder is None else [self.folder / DATABASE_FILE]
 
 
