@@ -252,7 +252,10 @@ def row_mask(n: int, rows: NDArray[np.integer] | Sequence[int]) -> NDArray[np.bo
 
 
 def splitmix64(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the SplitMix64 hash of each state (Steele 2014, OOPSLA); callers spread states over 64 bits with its golden ratio."""
+    """Return the SplitMix64 hash of each state (Steele 2014, OOPSLA).
+
+    Callers first spread small numbers over 64 bits, by multiplying them with the golden-ratio constant of SplitMix64.
+    """
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))

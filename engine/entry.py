@@ -675,7 +675,10 @@ class Search:
             raise ParameterError(f"preset '{preset}': {error}") from None
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-        """Return the preset that suits the inputs and options, or '' if none does; `given` are the names of parameters set by the user."""
+        """Return the preset that suits the inputs and options, or the default preset if none does.
+
+        `given` are the names of parameters set by the user.
+        """
         suited = self.fitting().suited_preset(contents, options, given) if self.fitting is not None else ""
         return suited or self.preset
 

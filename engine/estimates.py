@@ -59,9 +59,10 @@ _WITHOUT_SECONDS = 0.02  # seconds of work on the host outside kernels, if it co
 
 
 class ExpectedWork(NamedTuple):
-    """Expected work of one type of workload: size on a GPU, size on the CPU (None if unknown), and bytes that a GPU holds at once.
+    """Expected work of the type of workload `kind`.
 
-    By default, a GPU holds all bytes that are transferred to and from it.
+    `size` takes the shape of a GPU, or None for the CPU, and returns the size of the work. `held_bytes` are the bytes that a GPU holds at
+    once; by default, it holds all bytes that are transferred to and from it.
     """
 
     kind: str

@@ -84,9 +84,10 @@ class RunSpec:
 
     @property
     def spool(self) -> Path | None:
-        """Folder for input that exceeds the memory.
+        """Folder for input that exceeds the memory; None without a project and output files.
 
-        The project folder, which may not exist yet, or else the folder of the first output file.
+        It is the project folder or, without a project, the folder of the first output file. If this folder does not exist yet, it is its
+        nearest existing parent.
         """
         if self.project is not None:
             return nearest_folder(self.project)
@@ -292,8 +293,8 @@ class SearchRun(Generic[Read]):
         exports
             Names of the export files that the project publishes.
         more
-            Further entries of the record. `certainty` is a warning of a search that accepts nothing at its false discovery rate; it
-            contains the number accepted at 5 %.
+            Further entries of the record. If the entry `certainty` shows that nothing is accepted at the false discovery rate, but
+            something at 5 %, a warning is reported.
         """
         certainty = more.get("certainty") or {}
         certainty_of_matches = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)

@@ -80,8 +80,8 @@ def _refuse_other(path: Path, status: os.stat_result) -> None:
 def pinned_folder(folder: Path) -> Iterator[Path]:
     """Yield a path to an existing folder that other users cannot redirect during the `with` block.
 
-    The given path is yielded unchanged if only this user can change its parent folders and replace files in it, or if the system has no
-        paths to open folders.
+    The given path is yielded unchanged if only this user can change its parent folders and replace files in it, or if the system does not
+    offer paths of open descriptors (``/proc/self/fd``).
 
     Raises
     ------

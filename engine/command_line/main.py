@@ -122,9 +122,10 @@ def _system_error(error: OSError) -> str:
 
 
 def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
-    """End the process without garbage collection, which takes a quarter of a second with the compiler and DuckDB loaded.
+    """Avoid the garbage collection at exit, which takes a quarter of a second with the compiler and DuckDB loaded.
 
-    `outcome` contains the exit code once `main` has finished; `is_program` is True if the process runs only this program.
+    If the process runs only this program (`is_program`), it ends here with the exit code in `outcome`, which is empty until `main` has
+    finished.
     """
     if outcome and is_program:
         for stream in (sys.stdout, sys.stderr):
@@ -223,7 +224,7 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
 
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every command has to a sub-command, or to the commands below it."""
+    """Add the common output options to a sub-command or, if it has sub-commands, to each of these."""
     below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     for command in below[0].choices.values() if below else ():
         _add_output_options(command)
@@ -232,7 +233,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
-    """Return, by the name of a sub-command, the function that adds it and related sub-commands to the parser, in the order of the help."""
+    """Map the name of each sub-command, in the order of the help, to the function that adds it and related sub-commands to the parser."""
     result: dict[str, Callable[[Any], None]] = {}
     for search in searches.SEARCHES:
         # Load parameter descriptions only for the requested command.

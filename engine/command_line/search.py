@@ -262,9 +262,10 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
 
 
 def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator[tuple[Search, Demo]]:
-    """Yield the searches, each with its demo, that the demo of `kind` with the sample data `data` runs, in order.
+    """Yield the searches to run for a demo, in order, each with its demo.
 
-    Nothing is yielded if the search has no such demo.
+    The last one is the search `kind` with the sample data `data`; before it are the searches whose results it uses. Nothing is yielded if
+    the search has no demo with these data.
     """
     search = by_kind[kind]
     demo = search.demo_with(data)

@@ -76,7 +76,10 @@ def check_printed(options: argparse.Namespace) -> None:
 
 @contextmanager
 def output_files(options: argparse.Namespace, written: Mapping[str, str]) -> Iterator[argparse.Namespace]:
-    """Yield the options in which the output files `written`, by name of the option, are replaced by the paths of `output_file`."""
+    """Yield a copy of the options in which each output file is replaced by the path of `output_file` to write.
+
+    `written` contains the output files by name of the option.
+    """
     with ExitStack() as stack:
         yield argparse.Namespace(**{**vars(options), **{name: stack.enter_context(output_file(path)) for name, path in written.items()}})
 

@@ -287,7 +287,7 @@ def _painted(
 
 
 def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
-    """Yield the residues of a file, each with the value of the residue of `chain` at the same Cα position, or -1 if there is none."""
+    """Yield each residue in `atoms` with the value of the residue of `chain` at the same Cα position, or -1 if there is none."""
     value_at = {tuple(position): float(value) for position, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
         positions = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]

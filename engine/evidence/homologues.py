@@ -111,7 +111,7 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
 
 
 def _replace_unknown(codes: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return codes of residues; codes of other symbols are replaced by that of an unknown residue, as in `ProteinEntry`."""
+    """Return codes of residues in which ``*`` is replaced by X, as in the sequences of `ProteinEntry`."""
     return np.where(codes == SYMBOLS.index("*"), SYMBOLS.index("X"), codes).astype(np.int8)
 
 

@@ -25,7 +25,7 @@ __all__ = ["estimate_experiment", "keep_memory"]
 _DEFAULT_SHARE = 0.5
 """Share of the memory of the machine that the default number of processes may need."""
 _DISK_SHARE = 0.4
-"""Bytes of results per byte of an unpacked spectrum file, before a run is finished (benchmarks: results/experiments.jsonl)."""
+"""Bytes of results per byte of an unpacked spectrum file, assumed until a run is finished (benchmarks: results/experiments.jsonl)."""
 _GRID = 20.0
 """Files whose sizes differ by less than about 1/20 share one estimate."""
 _OF_ALL = frozenset(("residues", "peptides", "entries"))
@@ -149,7 +149,10 @@ def _within(
 
 
 def _in_processes(result: Estimate, first: Estimate, processes: int) -> Estimate:
-    """Return the estimate of runs that several processes search at the same time, after the run `first`."""
+    """Return the estimate of an experiment whose runs are divided among processes, except the first run, which is searched alone.
+
+    `result` is the estimate of all runs in one process, and `first` that of the first run.
+    """
     seconds = first.seconds + (result.seconds - first.seconds) / processes
     share = seconds / max(result.seconds, 1e-9)
     return replace(

@@ -1,8 +1,9 @@
 """Report of an experiment: error rates of PSMs within each run, and of peptides and protein groups over all runs.
 
 The report is a run of the project with the tables of `proteoscope.engine.experiments.report_tables`. Runs are read one after the other in
-the order of their names. The memory holds the matches of one run, and a record for each distinct peptidoform. The best matches of each run
-are stored in the report, so that the next report reads only runs that were added since; if a run was changed or removed, it reads all runs.
+the order of their names. Only the matches of one run, and a record for each distinct peptidoform, are in memory. The best matches of each
+run are stored in the report, so that the next report reads only runs that were added since; if a run was changed or removed, it reads all
+runs.
 """
 
 from __future__ import annotations

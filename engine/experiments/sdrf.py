@@ -128,13 +128,16 @@ def _term(text: str) -> str:
 
 
 def _channels() -> dict[str, str]:
-    """Return the SDRF name, such as ``TMT126``, of the channels of all isobaric labels."""
+    """Return a mapping from the channels of all isobaric labels to their names in SDRF, such as ``126`` to ``TMT126``."""
     kits: tuple[LabelName, ...] = get_args(LabelName)
     return {channel: f"{'TMT' if kit.startswith('tmt') else 'iTRAQ'}{channel}" for kit in kits for channel in label(kit).channels}
 
 
 def _channel(text: str) -> str:
-    """Return the channel of an isobaric label, '' without a label, and other labels as they are."""
+    """Return the channel that a label in SDRF names, such as ``126`` for ``TMT126``.
+
+    The result is '' for label-free samples; the names of other labels are returned unchanged.
+    """
     if text.lower() in (*_UNKNOWN, _LABEL_FREE):
         return ""
     return {name.lower(): channel for channel, name in _channels().items()}.get(text.lower(), text)

@@ -97,7 +97,10 @@ def read_table(path: Path, progress: Progress | None = None) -> list[ExperimentR
 
 
 def _converted_files(folder: Path, names: Iterable[str]) -> tuple[dict[str, str], int]:
-    """Return the path of each data file, or of the only spectrum file with its name but another ending, and the number of such files."""
+    """Return the path of each data file in a folder, by name, and the number of files that were replaced.
+
+    A missing file is replaced by the only spectrum file in the folder that has its name with another ending.
+    """
     by_stem: dict[str, list[Path]] = {}
     for file in entries(folder):
         if has_suffix(file.name, "spectra"):

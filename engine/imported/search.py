@@ -346,7 +346,10 @@ def _warn_of_database(matches: ListedMatches, database: Proteins | None, progres
 
 
 def _warn_of_masses(identifications: Identifications, matches: ListedMatches, progress: Progress) -> None:
-    """Warn about peptides whose mass differs in the results, and about precursors whose mass differs from that of their peptide."""
+    """Warn about peptides whose mass in the results is not that of their residues and modifications, and about unsuitable precursors.
+
+    Precursors are unsuitable if the masses of most differ from those of their peptides.
+    """
     difference = identifications.calculated_mass[matches.row] - matches.calculated_mass
     # Some files contain the mass of the singly protonated ion.
     apart = np.minimum(np.abs(difference), np.abs(identifications.calculated_mass[matches.row] - 1.007276 - matches.calculated_mass))

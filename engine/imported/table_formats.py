@@ -601,7 +601,10 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
 
 
 def _read_numbers(matched: pa.StructArray, name: str, missing: int = -1) -> NDArray[np.int64]:
-    """Return a group of a regular expression as integers, (n,) int64; `missing` without a match or for at least 16 digits."""
+    """Return the group `name` of n matches of a regular expression as integers, (n,) int64.
+
+    The value is `missing` if the expression or the group did not match, or if the group has 16 digits or more.
+    """
     texts = matched.field(name)
     texts = pa.compute.if_else(
         pa.compute.fill_null(pa.compute.and_(matched.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),

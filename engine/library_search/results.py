@@ -293,7 +293,7 @@ def _matched_spectra(references: References, entries: NDArray[np.int64], librari
 def _named_shifts(
     matches: RatedMatches, peptides: LibraryPeptides, spectra: Spectra, parameters: LibrarySearchParameters, progress: Progress
 ) -> NamedShifts:
-    """Return the names of the mass differences of matches whose mass differs from that of the library entry, in their order."""
+    """Return the names of mass differences, for those matches whose mass differs from that of the library entry."""
     rows = np.flatnonzero(matches.is_shifted)
     spectrum, count = matches.spectrum[rows], np.maximum(np.abs(matches.charge[rows]), 1)
     return name_differences(
@@ -443,7 +443,7 @@ def _proteins(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
     """Return the proteins of each match as offsets and indices, and their accessions.
 
-    Targets that the database contains have no protein here.
+    Proteins are taken from the library. Targets whose peptide is in the database have none, since the database gives their proteins.
     """
     texts = _texts(references, "proteins", references.entry[matches.reference]).to_pylist()
     is_placed = np.zeros(len(matches), np.bool_)

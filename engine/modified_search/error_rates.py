@@ -188,7 +188,7 @@ def _likelihoods(
 
 
 def _log_fractions(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return log10 of the fraction of candidates that are at least as likely before their spectra are considered.
+    """Return, for each match, log10 of the fraction of candidates that are at least as likely before spectra are considered.
 
     The frequency of each tier (see `_likelihoods`) by chance is counted among decoys, each peptide once. Without decoys, it is counted
     among candidates that are not rank 1.

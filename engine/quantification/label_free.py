@@ -114,7 +114,10 @@ class _FeatureTable:
         self._is_identified: list[NDArray[np.bool_]] = []
 
     def measure(self, voltage: float, at: tuple[int, int], ms1_spectra: Ms1Spectra, resources: Resources) -> None:
-        """Measure the ions that a file identified in its MS1 spectra of one voltage; `at` is its index in the design and among all."""
+        """Measure the ions that a file identified, in its MS1 spectra of one voltage.
+
+        `at` is the index of the file in the design, and its index among all files.
+        """
         number = next((k for k, other in enumerate(self._voltages) if other == voltage or np.isnan([other, voltage]).all()), None)
         if number is None:
             number = len(self._voltages)

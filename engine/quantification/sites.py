@@ -77,7 +77,7 @@ def localised_peptidoforms(sources: Sources, identified: Identified) -> tuple[pa
 
 
 def _read_sites(path: Path, psms: Path, number_of: dict[str, int], run: int) -> pa.Table:
-    """Return the sites of the matches of a run with the index of their peptidoform, or -1."""
+    """Return the sites of the matches of a run, with the columns ``form``, index of the peptidoform or -1, and ``run``."""
     with TableFile(psms, EXPORTED_PSMS, ("peptide",), remedy=_REMEDY) as source:
         peptides = source.read(("peptide",))["peptide"]
     with TableFile(path, PSM_SITES, _COLUMNS, n_rows_of={"psms": len(peptides)}, remedy=_REMEDY) as source:

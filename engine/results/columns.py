@@ -135,7 +135,7 @@ class Column:
 
     @property
     def saved_name(self) -> str:
-        """Header in an exported table: the name, followed by the unit if it differs from the stored unit."""
+        """Header in an exported table: the name, followed by ``_percent`` or ``_minutes`` for columns of these kinds."""
         return f"{self.name}_{self.kind}" if self.has_own_unit else self.name
 
     @property

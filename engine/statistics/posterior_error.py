@@ -160,7 +160,7 @@ def _isotonic_regression(value: Floats, weight: Floats) -> Floats:
 
 
 def _extrapolate(score: Floats, centre: Floats, logit: Floats) -> Floats:
-    """Return the curve at the given scores, interpolated between its points and extrapolated with its last slope."""
+    """Return the curve at the given scores, interpolated between its points; above the last point, it continues with the last slope."""
     value = np.interp(score, centre, logit)
     if len(centre) >= 3:
         slope = (logit[-1] - logit[-2]) / (centre[-1] - centre[-2])
