@@ -164,12 +164,12 @@ class Quantification(Result):
 
     @property
     def proteins(self) -> pa.Table:
-        """Quantities of protein groups, one row for each sample."""
+        """Quantities of protein groups, with one row for each protein group and sample."""
         return self.table("protein_quantities")
 
     @property
     def peptides(self) -> pa.Table:
-        """Quantities of peptides, one row for each sample."""
+        """Quantities of peptides, with one row for each peptide and sample."""
         return self.table("peptide_quantities")
 
     @property
@@ -259,7 +259,7 @@ def _check_row(name: str, row: object, n_rows: int) -> None:
 
 
 def new_project(path: Path | None) -> OpenProject:
-    """Return a project that may not exist yet, or a temporary one by default."""
+    """Return the project in the folder `path`, which may not exist yet; without a path, a temporary project."""
     if path is not None:
         return OpenProject(path)
     stack = ExitStack()

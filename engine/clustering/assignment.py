@@ -191,7 +191,7 @@ class _Kind(PredictableWorkloadType):
         self._costs: tuple[float, NDArray[np.float64]] | None = None
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the maximum operations of each item over all rounds; cached, since a round may take only a millisecond."""
+        """Return the maximum number of operations of each item over all rounds; cached, since a round may take only a millisecond."""
         factor = state["rounds"] * self._factor(state)
         if self._costs is None or self._costs[0] != factor:
             self._costs = factor, self._operations(workload) * factor

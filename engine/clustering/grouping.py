@@ -80,7 +80,7 @@ def sample_vectors(size: float, seed: int) -> Sample:
 
 
 def sample_groups(size: float, seed: int) -> Sample:
-    """Return vectors for complete linkage in islands of a thousand, in which each vector is compared with all following vectors."""
+    """Return vectors for complete linkage in islands of a thousand; each is compared with the next `_WINDOW` vectors of its island."""
     rng = np.random.default_rng(seed)
     n = max(50, round(_GROUPED * size))
     numbers = np.arange(n)

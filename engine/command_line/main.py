@@ -139,7 +139,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
 
 def _print_any_text() -> None:
-    """Make standard output and standard error escape characters that the encoding of the terminal cannot represent."""
+    """Make standard output escape characters that the encoding of the terminal cannot represent, as standard error does by default."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
 

@@ -26,13 +26,13 @@ FORM_COLUMNS = ("peptide", "sequence", "proteins", "calculated_mass", "is_decoy"
 
 
 def float_values(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Return a column of numbers; missing ones become NaN."""
+    """Return a column of numbers as an array; missing numbers become NaN."""
     result: NDArray[np.float64] = column.cast(pa.float64()).fill_null(float("nan")).to_numpy()
     return result
 
 
 def boolean_values(column: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Return a column of truths without missing values."""
+    """Return a column of booleans without missing values as an array."""
     result: NDArray[np.bool_] = column.to_numpy()
     return result
 

@@ -459,7 +459,7 @@ class _Collected:
 
 
 def _first_of_peptides(table: pa.Table) -> pa.Table:
-    """Return the row of each peptidoform that is the first by file and spectrum."""
+    """Return one row of each peptidoform: the first by file and spectrum."""
     table = table.combine_chunks()
     code = in_one(table["peptide"]).dictionary_encode().indices.to_numpy()
     order = np.lexsort((table["spectrum_index"].to_numpy(), table["file"].to_numpy(), code))

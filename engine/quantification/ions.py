@@ -81,7 +81,7 @@ class Ions:
         )
 
     def at_voltage(self, voltage: float) -> Ions:
-        """Return the ions that are traced at a FAIMS voltage."""
+        """Return the same ions, all traced at the given FAIMS voltage."""
         return replace(self, voltage=np.full(len(self), voltage))
 
 

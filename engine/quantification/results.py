@@ -304,7 +304,7 @@ def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_prote
 
 
 def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """Return the number of quantified peptidoforms, peptides and proteins of each sample, and its normalisation factor."""
+    """Return columns of each sample: numbers of quantified peptidoforms, peptides, proteins and transfers, and normalisation factor."""
     counts = {name: np.zeros(len(factor), np.int64) for name in ("n_peptidoforms", "n_peptides", "n_proteins", "n_transferred")}
     for name, level in zip(counts, levels, strict=False):
         for rows in row_blocks(level.value, level.state):

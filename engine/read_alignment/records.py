@@ -179,7 +179,7 @@ def _starts(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield tables of about ten thousand rows: fewer for long reads, more if one read has more rows."""
+    """Yield tables of about `_ROWS` rows, which do not split reads: fewer for long reads, more if one read has more rows."""
     for table in tables:
         starts, longest = np.append(_starts(table), len(table)), int(_numbers(table, "pattern_length").max(initial=1))
         rows = max(1, min(_ROWS, _BASES // max(1, longest)))

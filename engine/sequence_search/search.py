@@ -81,7 +81,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
 
 def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSpec:
-    """Return the files that a search reads and writes."""
+    """Return the specification of the run, with the files that it reads and writes."""
     matrix = [] if parameters.matrix in matrix_names() else [parameters.matrix]
     if (scores := request.path("all_scores")) is not None:
         refuse_packed(scores, "an array for NumPy")
