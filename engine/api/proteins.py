@@ -63,7 +63,7 @@ class ProteinList:
         return (self[number] for number in range(len(self)))
 
     def find(self, accession: str) -> Protein:
-        """Return the protein with an accession.
+        """Return the first protein with the given accession.
 
         Raises
         ------

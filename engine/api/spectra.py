@@ -133,7 +133,7 @@ class SpectrumList:
         return (self[number] for number in range(len(self)))
 
     def find(self, identifier: str) -> Spectrum:
-        """Return the spectrum with a name.
+        """Return the first spectrum with the given name.
 
         Raises
         ------

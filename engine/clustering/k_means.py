@@ -78,7 +78,7 @@ class KMeansCheckpoint:
             self._checkpoint.store(state)
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
-        """Return the items selected so far, and the squared distance of each item from the nearest selected item except the last.
+        """Return the stored items selected so far, and the squared distance of each item from the nearest of these except the last.
 
         Without a stored state, the arguments are returned.
         """

@@ -18,7 +18,7 @@ _MAXIMUM_BYTES = 1 << 30
 
 
 class Quality(NamedTuple):
-    """Agreement of clusters with known labels, as fractions of the labelled spectra.
+    """Agreement of clusters with known labels.
 
     Attributes
     ----------

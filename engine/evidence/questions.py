@@ -221,9 +221,10 @@ def near_pairs(
     separation: int,
     progress: Progress,
 ) -> Pairs:
-    """Return pairs of modified residues and lysines on the nearest chain of each protein with at most `distance` between their Cα.
+    """Return pairs of residues, each modified or a lysine, on the nearest chain of each protein, at most `distance` apart (Cα).
 
-    Pairs with a modified residue are first; pairs are then ordered by distance. Chains with too many residues are skipped and reported.
+    Pairs are ordered by protein, then by modification (pairs with a modified residue first), then by distance. If a chain has too many such
+    residues, only the first ones are used, and a message reports it.
 
     Parameters
     ----------

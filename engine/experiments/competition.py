@@ -4,8 +4,8 @@ Many runs mostly share their correct peptides, but each run has different false 
 contains a much larger fraction of false peptides. Error rates of an experiment are therefore estimated by one competition:
 
 1. Within each run, the score of each match becomes its posterior error (`proteoscope.engine.statistics.posterior_error`), a scale on which
-   runs of different quality can be compared. The logit is a straight line. It is fitted to the matches of the run in all classes, except
-   those of the same peptide or its decoy (five folds).
+   runs of different quality can be compared. Its logit is a linear function of the score, fitted to the matches of the run in all
+   classes, except those of the same peptide or its decoy (five folds).
 2. For each class of matches, a peptidoform has the lowest posterior error of its matches in all runs.
 3. A peptidoform and its decoy compete, and only the better remains ("double competition": Lin, Short, Noble & Keich 2022, J Proteome Res
    21:2412). A decoy has the residues of its target, modifications of the same total mass, the same class and the same protein.
@@ -17,7 +17,7 @@ but not the rate. If a match took part in its own fit, a false target with a hig
 many runs would belong to such targets. In simulated experiments at a reported rate of 1 %, the following percentages of the peptides were
 false:
 
-    runs and spectra    spline, all matches    straight, all matches    straight, five folds
+    runs and spectra    spline, all matches    linear, all matches      linear, five folds
     40 of 600           1.47                   1.07                     1.01
     100 of 60           4.23                   2.51                     0.96
 """

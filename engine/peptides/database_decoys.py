@@ -400,7 +400,7 @@ def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.boo
 
 
 def _largest_share(protein: NDArray[np.int64], source: NDArray[np.int64]) -> float:
-    """Return the largest of three fractions: of the proteins `protein` among all, in the database, and among the contaminants.
+    """Return the largest of three fractions: of the proteins `protein` among all proteins, the database's, and the contaminants.
 
     `source` is 0 for each protein of the database, and 1 for each contaminant.
     """

@@ -119,7 +119,7 @@ def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Path of each copy, and the path of the first file with the same content.
+        Path of the first file with the same content, by the path of each copy.
 
     Examples
     --------

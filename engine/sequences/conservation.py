@@ -51,9 +51,9 @@ def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return the Jensen-Shannon divergence of each column from the composition of proteins, 0 to 1.
 
     The method is that of Capra & Singh (2007, Bioinformatics 23:1875): sequences are weighted by position (Henikoff & Henikoff 1994, J.
-    Mol. Biol. 243:574), and the divergence is multiplied by the total weight of rows without a gap. Unlike in that
-    publication, neighbouring columns are not averaged, and the background is the composition of Robinson & Robinson (1991), as for
-    E-values, instead of BLOSUM62's. Characters other than the twenty amino acids count as gaps.
+    Mol. Biol. 243:574), and the divergence is multiplied by the total weight of rows without a gap. Unlike in that publication,
+    neighbouring columns are not averaged, and the background is the composition of Robinson & Robinson (1991), as for E-values, instead
+    of BLOSUM62's. Characters other than the twenty amino acids count as gaps.
 
     Parameters
     ----------

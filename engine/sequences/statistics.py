@@ -7,8 +7,7 @@ the finite-size correction of Park, Sheetlin, Ma, Madden and Spouge (2012, BMC R
 * If NCBI's tables contain the matrix and the gap costs, all constants are taken from them.
 * Otherwise lambda and K are fitted by maximum likelihood to scores of the search itself, or to scores of random sequences if the search
 has too few; the other constants are derived from lambda in the same way as in NCBI's tables. To exclude related pairs, the fit is
-truncated: only scores
-up to a limit that is hardly exceeded by chance are used, with their likelihood given this limit.
+truncated: only scores up to a limit that is hardly exceeded by chance are used, with their likelihood given this limit.
 """
 
 import csv

@@ -44,7 +44,7 @@ def posterior_error_probabilities(
     at : ndarray of float64, shape (m,), optional
         Finite scores of the returned probabilities; by default those of the matches, m = n.
     is_straight : bool
-        True for a straight logit, which has two parameters and varies less with few decoys.
+        True for a logit that is linear in the score, which has two parameters and varies less with few decoys.
 
     Returns
     -------
