@@ -163,7 +163,7 @@ def report_experiment(
     Raises
     ------
     InputError
-        If no run is finished, a run has no decoys, or a table is invalid.
+        If no run is finished, a run has no decoys, a table is invalid, or a run of another kind has the name `REPORT`.
     ParameterError
         If the runs have different parameters or databases, or the memory limit is too low.
     StorageError

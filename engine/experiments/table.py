@@ -175,7 +175,7 @@ def add_rows(
     Raises
     ------
     InputError
-        If a file is missing or has values that contradict others, or if there are too many files.
+        If a file is missing, has changed since it was added, or has values that contradict others, or if there are too many files.
     """
     files = list(dict.fromkeys(row.file for row in new))
     for file in files:

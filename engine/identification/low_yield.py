@@ -154,7 +154,7 @@ def describe_yield(run: LowYieldRun) -> str:
 
 
 def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Search a sample of the spectra in wide windows; return a sentence with the tolerances that the errors suggest, or ''.
+    """Search a sample of the spectra in wide windows; return a sentence about the errors, with the tolerances that they suggest.
 
     The size of the sample depends on the remaining time.
 
@@ -238,7 +238,7 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
 
 
 def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance, fragments: Tolerance, wide_fragments: Tolerance) -> str:
-    """Return a sentence that names the tolerances to change, given the mass errors of precursors and fragments (ppm); '' for none."""
+    """Return a sentence about the tolerances to change, if any, given the mass errors of precursors and fragments (ppm)."""
     advice = []
     if abs(cluster.median) + cluster.spread > _ppm(precursors, _USUAL_MASS):
         place = f"errors of precursors lie near {cluster.median:+.0f} ppm and scatter by {cluster.spread:.0f} ppm"

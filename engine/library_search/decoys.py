@@ -41,7 +41,7 @@ def decoys_per_peptide(n_peptides: int, n_entries: int) -> int:
     With d decoys per peptide, a list of n distinct peptides reaches a false discovery rate of 1 / (d n), so that 1 % needs 100 / d
     peptides: a fifth of a library of up to 50 peptides, ten peptides of a library of up to 2,000. More decoys are not created, since they
     would count rarer events: an unrelated peptide that resembles the spectrum although no shuffled one does beats 40 decoys nearly as often
-    as 4. Libraries of a million entries or more have one decoy per peptide.
+    as 4. Libraries of 20,000 peptides or more, or of more than 500,000 entries, have one decoy per peptide.
 
     Parameters
     ----------

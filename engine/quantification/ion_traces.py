@@ -187,9 +187,9 @@ def mass_errors(
 
 
 def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], ms1_spectra: Ms1Spectra) -> NDArray[np.bool_]:
-    """Return True for ions with less than the upper half of their peak above the detection limit, (n,).
+    """Return True for ions whose peak is lower than twice the detection limit, so that its area cannot be measured, (n,).
 
-    Their area cannot be measured. The detection limit of a run is the first percentile of its peak intensities.
+    The detection limit of a file is the first percentile of the peak intensities in a sample of its MS1 spectra.
 
     Parameters
     ----------

@@ -318,7 +318,7 @@ def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDAr
 def write_quantities(run: Run, tables: Mapping[str, TableParts], out: str | Path | None, progress: Progress) -> list[str]:
     """Write the tables of a run, also as text, and the protein table to `out` if given; return the names of the text files.
 
-    Tables of peptides in very many samples are not written as text with a row for each sample, but only with a column for each sample.
+    A table by sample with more than `_MOST_TEXT_ROWS` rows is written as text only with one column for each sample.
 
     Raises
     ------

@@ -435,7 +435,7 @@ def _are_taken(
     some = np.flatnonzero(np.isfinite(score))
     ion, traces, distance = identified
     ions = np.concatenate([ion, rows[some]]).astype(np.int64)
-    # The ion with the lowest number gets the trace: numbers ascend first over identified ions by distance, then over transfers by score.
+    # The ion with the lowest rank gets the trace: identified ions by ascending distance, followed by transfers by descending score.
     rank = np.concatenate([distance, distance.max(initial=0.0) + 1 + score.max(initial=0.0, where=np.isfinite(score)) - score[some]])
     of_others = traces_of_others(
         expected.ions.part(ions), expected.sequence[ions], np.concatenate([traces, values[some]]), rank, parameters

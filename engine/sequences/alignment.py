@@ -380,7 +380,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return groups of pairs with the same query, whose alignment ends are found in parallel lanes, with the largest groups first.
+    """Return groups of pairs with the same query, whose alignment ends are found in parallel lanes, the largest matrices first.
 
     Each group consists of the number of bits of a score and the indices of its pairs.
     """
