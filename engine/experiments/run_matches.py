@@ -152,7 +152,7 @@ def _with_cut_shifts(table: pa.Table) -> pa.Table:
 
 
 def common_search(project: Project, runs: Sequence[RunRecord]) -> RunMatches:
-    """Return the search of all runs.
+    """Return the settings of the matches of all runs, after checking that the same search produced the runs.
 
     Raises
     ------

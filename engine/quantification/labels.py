@@ -77,7 +77,7 @@ _LEAST_LABELLED = 0.5
 
 
 def labels_of_peptides(peptides: Sequence[str]) -> tuple[str, tuple[LabelName, ...], int] | None:
-    """Return the most frequent isobaric label of the peptidoforms, its kits, and the number of labelled peptidoforms; None without a label.
+    """Return the isobaric label of at least half of the peptidoforms, its kits, and the number of these peptidoforms; None without one.
 
     Examples
     --------
