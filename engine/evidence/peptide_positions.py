@@ -200,7 +200,7 @@ def find_modified_residues(
     protein, name = positions.protein[index], carried.name[rows]
     is_fixed = np.zeros((len(carried.names) + 1, 256), np.bool_)
     number = {name: k for k, name in enumerate(carried.names)}
-    ends = {N_END: 0, C_END: 1}  # not residues
+    ends = {N_END: 0, C_END: 1}  # codes that no residue has
     for text, where in fixed:
         is_fixed[number.get(text, len(carried.names)), ends[where] if where in ends else ord(where)] = True
     inside = start + carried.position[rows] - 1

@@ -84,7 +84,7 @@ def _pool_scores(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Fl
     order = np.argsort(score)
     ranked = score[order]
     new_score = np.append(True, np.diff(ranked) > _ROUNDING * (ranked[-1] - ranked[0]))
-    # A group begins at the first distinct score at or after each of 120 equal fractions of the rows.
+    # A group begins at the first distinct score at or after each of `_BINS` equal fractions of the rows.
     group = (np.flatnonzero(new_score) * min(_BINS, len(score))) // len(score)
     begin = np.flatnonzero(new_score)[is_group_start(group)]
     total = np.diff(begin, append=len(score)).astype(np.float64)
