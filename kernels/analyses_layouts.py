@@ -1,4 +1,4 @@
-"""Benchmark problems of the ATGPU model, their costs in terms of the model, and the inner operations whose rates are measured.
+"""Benchmark problems of the ATGPU model, their costs in terms of the model, and the basic operations whose rates are measured.
 
 The problems are those of Carroll's thesis (2018), section 4.4. Their cost is computed for the kernels of kernels/cuda/analyses.cu; tests
 compare it with counts of the running kernels.
@@ -26,9 +26,12 @@ __all__ = [
 BLOCK, TILE = 256, 16
 """Number of threads of a block; side of the tiles of a matrix product."""
 OPERATIONS = ("integer", "packed", "bytes", "float", "lookup", "atomic", "cached")
-"""Inner operations measured by `rate`, in the order of their numbers in analyses.cu: a maximum of integer sums, the same for two sums in a
-word (DPX from compute capability 9.0 on), a selection of bytes, a fused multiply-add, a read from shared memory, an addition in shared
-memory, and a read of a word of global memory that is in the cache of the whole device."""
+"""Basic operations whose rates `rate` measures, in the order of their numbers in analyses.cu.
+
+They are a maximum of integer sums, the same for two sums in a word (DPX from compute capability 9.0 on), a selection of bytes, a fused
+multiply-add, a read from shared memory, an addition in shared memory, and a read of a word of global memory that is in the cache of the
+whole device.
+"""
 TOGETHER = 8
 """Number of independent operations of a thread per step of its loop."""
 _WARP = 32
@@ -109,7 +112,7 @@ def reduction_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of a prefix scan of n words: first up, then down the levels of a reduction; a vector is transferred in and out."""
+    """Return the rounds of a prefix scan of n words: those of a reduction, then the same levels in reverse; a vector is sent in and out."""
     levels = scan_levels(n)
     up = [Round(-(-size // (2 * BLOCK)), 2 + 2 * _TREE, 2 * size / _WARP, 2 * BLOCK) for size in levels]
     down = [Round(-(-size // (2 * BLOCK)), 2, 2 * size / _WARP) for size in reversed(levels[:-1])]
@@ -125,4 +128,5 @@ PROBLEMS = {
     "reduction": ("reduce", reduction_rounds),
     "prefix scan": ("scan", scan_rounds),
 }
-"""Method of `Analyses` for each problem, and meaning of the size of the problem: length of a vector or side of a matrix."""
+"""Method of `Analyses`, and function that returns the rounds, of each problem; the size of a problem is the length of its vectors or the
+side of its matrices."""

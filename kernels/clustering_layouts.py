@@ -70,9 +70,9 @@ class VectorArrays(NamedTuple):
 NEVER, AT_THE_END, IN_PARTS = range(3)
 """Time at which an assignment reports sums: never, once for all items when it ends, or after each finished range of items."""
 POINTS_OF_RUN = 256
-"""Number of points per chunk; reports end with a chunk."""
+"""Number of points per chunk; a report ends at the end of a chunk."""
 LOW_BITS = 21
-"""Number of low bits of a sum when it is squared: sums are split as high * 2^21 + low, so that sums of products fit 64 bits."""
+"""Number of bits of the low part when a sum is squared in two parts, high * 2^21 + low, so that sums of products fit 64 bits."""
 
 _WEIGHT_BITS = 11  # bits for the weight in a combined key; a weight is at most UNIT_LENGTH
 
@@ -89,9 +89,9 @@ class PointSums(NamedTuple):
 
 
 class VectorTerms(NamedTuple):
-    """Terms of each centroid in the value ``dot(x, sum) * factor - square`` of a vector x.
+    """Terms of each centroid: the nearest centroid of a vector x has the largest value of ``dot(x, sum) * factor - square``.
 
-    `factor` is 2 / count, and `square` is the squared length of the centroid, both (k,) float64. Empty clusters have the value minus
+    `factor` is 2 / count, and `square` is the squared length of the centroid, both (k,) float64. For empty clusters, the value is minus
     infinity.
     """
 
@@ -132,7 +132,7 @@ class VectorSums(NamedTuple):
         return VectorTerms(np.where(self.counts > 0, 2.0 / n, 0.0), np.where(self.counts > 0, whole / n / n, np.inf))
 
     def of(self, clusters: NDArray[np.bool_]) -> VectorSums:
-        """Return the sums of the selected clusters, (k,) bool; other clusters are empty."""
+        """Return the sums of the clusters selected by the mask `clusters`, (k,) bool; all other clusters are empty in the result."""
         chosen = clusters[self.keys % len(self.counts)]
         return VectorSums(self.keys[chosen], self.sums[chosen], np.where(clusters, self.counts, 0))
 
@@ -284,19 +284,20 @@ def tally_through_host(
 def rounds_through_host(
     search: Assigner, centroids: Any, labels: NDArray[np.int32], rounds: int, tolerance: float
 ) -> Generator[int, None, Rounds]:
-    """Iterate; centroids are computed on the host from the sums of each iteration.
+    """Run iterations of k-means; the host computes the centroids from the sums of each iteration.
 
     Parameters
     ----------
     labels : (n,) int32
         Labels of the previous iteration, or -2; updated.
     tolerance
-        Maximum sum of squared movements of the centroids at which iterations end; with 0, they end only if no label changes.
+        Iterations end when the sum of the squared movements of the centroids is at most this value, or when no label changes; 0 for the
+        second condition only.
 
     Yields
     ------
-    Number of completed iterations, several times in each. The iteration also ends when a cluster becomes empty; the caller must then fill
-    the cluster.
+    Number of completed iterations, several times in each. Iterations also end when a cluster becomes empty; the caller must then fill the
+    cluster.
     """
     n, nowhere = len(labels), np.empty(0)
     for number in range(1, rounds + 1):
@@ -370,7 +371,7 @@ class Groups(NamedTuple):
     vectors
         All vectors; `members` are their indices.
     ends : (n,) int64
-        End (exclusive) of the following vectors with which each vector is compared (see `islands`).
+        Vector i is compared with the vectors i + 1 to ends[i] - 1 (see `islands`).
     members : (k,) int64
         Indices of the vectors of each group, group by group, ascending within a group.
     starts : (g + 1,) int64

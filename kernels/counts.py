@@ -225,6 +225,8 @@ def index_search(
 ) -> OperationCounts:
     """Return the operations of searching queries in an index on a GPU (see `proteoscope.kernels.cuda.fragment_index`).
 
+    Each visit of a posting, and each read of a counter, is an operation.
+
     Parameters
     ----------
     segments
@@ -236,7 +238,7 @@ def index_search(
     visits
         Number of postings in the key ranges.
     scores
-        Number of entries of the two tables. Each visit of a posting, and each read of a counter, is an operation.
+        Number of entries of both arrays of `proteoscope.kernels.layouts.ScoreTables`.
     """
     in_bytes = 4 * (queries + 1) + 10 * segments + 8 * windows * queries + 4 * scores + 12 * hits * queries + 16 * pairs
     out_words = queries * (3 * hits + bins)

@@ -132,8 +132,9 @@ class Alignments(NamedTuple):
 def score_bits(rules: GapRules, longest_pattern: int) -> int:
     """Return the number of bits, 16 or 32, that hold the scores of reads up to the given length with any reference; 0 if 32 do not suffice.
 
-    Impossible cells have the smallest number, to which sums add less than the gain of a whole read. The score of the best alignment is at
-    least that of all read bases unpaired or mismatched, and its prefixes have at least this score minus the gain.
+    The numbers must hold the maximum loss of a read (`GapRules.maximum_loss`) plus twice its maximum gain, which is its length times
+    `GapRules.maximum_gain`. The best alignment scores at least minus the maximum loss. A prefix of it may score lower by the maximum gain.
+    Impossible cells begin with the smallest number and may also increase by the maximum gain, but must stay below all these scores.
     """
     gain = longest_pattern * rules.maximum_gain
     return next((bits for bits in (16, 32) if rules.maximum_loss(longest_pattern) + 2 * gain < 2 ** (bits - 1) - 1), 0)
@@ -144,8 +145,8 @@ def windows(
 ) -> NDArray[np.int64]:
     """Return the first reference position, (n,), at which an alignment can start, given its end `text_end` and its score `score`.
 
-    Each base of the read gains at most the maximum of the matrix; the excess over the score can compensate unpaired reference bases. The
-    result is 0 in mode PREFIX.
+    The read cannot score more than its length times the maximum of the matrix. The difference between this maximum and the score limits
+    the number of unpaired reference bases. The result is 0 in mode PREFIX.
     """
     import numpy as np  # parameters are described without loading NumPy
 

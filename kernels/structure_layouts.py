@@ -2,8 +2,8 @@
 
 A residue's code is a 32-bit word with five bits for each alphabet of descriptors:
 
-    bits    0-4      5-9        10-14         15-19      20-24   25-29
-            residue  secondary  conformation  neighbour  burial  context
+    bits    0-4      5-9        10-14         15-19      20-24       25-29
+            residue  secondary  conformation  neighbour  separation  burial
 
 The reward of two residues is a sum of integers: for each alphabet in use, a value from a table by both codes and, if lengths and angles
 are compared directly, a value from a table by their difference.
@@ -195,7 +195,7 @@ class SearchSteps(NamedTuple):
     Attributes
     ----------
     n_fragments
-        Number of fragment pairs that are aligned sparsely, by every fourth residue of long chains (at least 2).
+        Number of fragment pairs that are aligned sparsely, with only every fourth residue of long chains (at least 2).
     n_sparse
         Number of the best fragment pairs that are refined sparsely.
     n_searched

@@ -1,4 +1,4 @@
-"""Benchmark problems of the ATGPU model, and rates of inner operations, on the CPU.
+"""Benchmark problems of the ATGPU model, and rates of basic operations, on the CPU.
 
 Counterpart of `proteoscope.kernels.cuda.analyses` with the same results and no transfers. Work is distributed to threads as in a search.
 """

@@ -62,8 +62,8 @@ def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
 def count_candidates(queries, mass, modifications, settings, first, last, out):
     """Count the peptides in the mass windows of each of the queries `first:last`, over all combinations and isotope errors.
 
-    `out` (q,) int64, output: cost of each query. This is the pre-calculation of Li 2014: the queries are divided into partitions of
-    equal total cost.
+    `out` (q,) int64, output: number of peptides of each query. This is the pre-calculation of Li 2014: the numbers are the costs by which
+    queries are divided into partitions of equal total cost.
     """
     for q in range(first, last):
         total = 0

@@ -90,9 +90,10 @@ def _total(traces, i, w):
 
 @njit(nogil=True, cache=True)
 def _outline(traces, i, gap):
-    """Return the trace of ion i: summed isotopes, after interpolation of gaps and 1-2-1 smoothing, with one value per MS1 spectrum.
+    """Return the trace of ion i, one value per MS1 spectrum: the sum of its isotopes, after interpolation and 1-2-1 smoothing.
 
-    The trace consists of the MS1 spectra with the main isotope of the ion.
+    The ion is missing in MS1 spectra without its main isotope. Gaps of up to `gap` such spectra are interpolated; elsewhere they have the
+    value 0.
     """
     count, offset = traces.n_surveys[i], traces.offset[i]
     cells, main = traces.cells, np.argmax(traces.pattern[i])
@@ -239,7 +240,9 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, o
 
 @njit(nogil=True, cache=True)
 def measure_mass_errors(mz, intensity, offsets, spectra, times, targets, widths, begin, end, out):
-    """Measure the mean m/z error of ions, weighted by intensity, over the highest peaks of the MS1 spectra within their traces.
+    """Measure the mean m/z error of each ion over the MS1 spectra of its trace, weighted by intensity.
+
+    In each spectrum, the highest peak within the tolerance is used.
 
     Parameters
     ----------
@@ -258,7 +261,7 @@ def measure_mass_errors(mz, intensity, offsets, spectra, times, targets, widths,
     begin, end : (n,) float64
         Start and end of each trace (s).
     out : (n,) float64
-        Output: relative errors; NaN without a peak.
+        Output: errors as fractions of the m/z; NaN without a peak.
     """
     for i in range(len(targets)):
         total, weight = 0.0, 0.0

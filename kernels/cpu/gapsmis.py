@@ -549,7 +549,7 @@ class _Block:
         self._ends[1, later] += begins.astype(np.int32)
 
     def _pass(self, pairs: NDArray[np.int64], *, traces: bool) -> Generator[None, None, NDArray[np.int64]]:
-        """Align pairs in lanes; return pairs that were skipped because their directions exceed the memory limit."""
+        """Align pairs in lanes; return pairs that were skipped because their trace directions would exceed the memory limit."""
         of, lanes = self._of, self._of._lanes
         order = pairs[np.lexsort((_lengths(self._text_places[pairs]), _lengths(self._pattern_places[pairs])))]
         text, pattern = _lengths(self._text_places[order]), _lengths(self._pattern_places[order])

@@ -326,7 +326,9 @@ class PointMeans:
         last: int,
         reporting: int,
     ) -> Generator[Assigned, None, None]:
-        """Assign the points `first:last` to the nearest of k centroids, the first of equally near ones; `first` starts a chunk.
+        """Assign each of the points `first:last` to the nearest of k centroids; of equally near centroids, the first is selected.
+
+        `first` must be the start of a chunk of `POINTS_OF_RUN` points.
 
         Parameters
         ----------

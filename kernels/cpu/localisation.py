@@ -336,7 +336,7 @@ def _sum_forward(row, states, matches, with_decoys, with_evidence, workspace):
 
 @njit(nogil=True, cache=True)
 def _sum_backward(row, states, matches, with_decoys, with_evidence, workspace):
-    """Write for each site and state the log of the sum over the continuations, after the site, of arrangements in this state."""
+    """Write for each site and state the log of the sum over all ways to continue, after the site, an arrangement in this state."""
     backward, stride, n_types = workspace.backward, workspace.stride, matches.counts.shape[1]
     length = matches.offsets[row + 1] - matches.offsets[row]
     first = matches.offsets[row] + 2 * row

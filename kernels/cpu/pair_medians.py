@@ -28,7 +28,7 @@ def _middle(values, count):
 
 @njit(nogil=True, cache=True)
 def _solve(is_pair, degree, right, x):
-    """Solve the normal equations of connected samples by conjugate gradients, preconditioned by the diagonal; the mean of `x` is any."""
+    """Solve the normal equations of connected samples by conjugate gradients, preconditioned by the diagonal; `x` has any mean."""
     n = len(right)
     x[:] = 0
     residual, limit = right.copy(), _CONVERGED * np.abs(right).max()
@@ -59,8 +59,9 @@ def _solve(is_pair, degree, right, x):
 def amounts_by_ratios(value, offsets, amounts):
     """Write the amounts of each group, from the median log ratio of its ions for each pair of samples that share ions.
 
-    Only the largest set of samples that are connected by pairs has amounts; among equally large sets, the most abundant, or else the first.
-    Work and memory depend on the samples with ions of the group. Groups are independent, so that they may be distributed to threads.
+    Samples that share ions are connected. Only the largest set of connected samples gets amounts; of equally large sets, the most abundant
+    one, and of equally abundant ones, the first. Work and memory depend on the samples with ions of the group. Groups are independent, so
+    that they may be distributed to threads.
 
     Parameters
     ----------

@@ -132,8 +132,8 @@ def scan_pdb(text, ends, alpha, names, result):
     ends : (n,) int64
         Positions of LF.
     alpha : (n + 1,) int64
-        Output; key of chain, residue number, insertion code and alternative location of each Cα (in a residue, only of the first of
-        consecutive ones).
+        Output; key of each Cα: chain, residue number, insertion code and alternative location. Of consecutive Cα of a residue, only the
+        first has a key.
     names : (MAXIMUM_NAMES,) int64
         Output; distinct characters of columns 17 to 20 as integers, if column 17 is not blank.
     result : (N_PDB_RESULTS,) int64

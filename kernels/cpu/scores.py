@@ -65,7 +65,7 @@ FORMS_AT_ONCE = 16
 _ROUNDING = 1e-12  # maximum relative rounding error of a mass
 NEEDS_ROOTS = tuple(kind.needs_roots for kind in SCORE_KINDS)
 NEEDS_CORRELATION = tuple(kind.needs_correlation for kind in SCORE_KINDS)
-"""Flag of each score from `proteoscope.kernels.score_kinds.ScoreKind`."""
+"""Value of `proteoscope.kernels.score_kinds.ScoreKind.needs_correlation` for each score."""
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -257,7 +257,7 @@ def _close_form(length, total, forms, f):
 def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
     """Set the bits of those ions in ``forms.bits[f, row]`` that may match a peak.
 
-    Return True if any bit is set and, with `use_vector`, the sum of XCorr's vector over all ions.
+    Return two values: True if any bit is set, and the sum of XCorr's vector over all ions, which is 0 without `use_vector`.
 
     All look-ups of a peptidoform are vectorised without branches, since most ions match no peak.
     """
@@ -391,7 +391,7 @@ def cross_correlation(matched, settings):
 
 
 def _choice(code: int) -> Any:
-    """Return the compiled function of (score number, match, settings) that computes the scores from number `code` on."""
+    """Return a compiled function of (score number, match, settings) that returns the score with this number, which is at least `code`."""
     score_function = globals()[SCORE_KINDS[code].on_processor]
     if code + 1 == len(SCORE_KINDS):
         return njit(nogil=True, _nrt=False, forceinline=True)(lambda which, matched, settings: score_function(matched, settings))

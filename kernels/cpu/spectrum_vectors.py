@@ -24,7 +24,7 @@ class VectorRules(NamedTuple):
     width
         Width of a bin (thomson).
     lowest, highest
-        Peaks from `lowest` to below `highest` (thomson) are selected; bins count from `lowest`.
+        Peaks from `lowest` to below `highest` (thomson) are selected; the first bin starts at `lowest`.
     removal
         Peaks within this distance (thomson) of the precursor are excluded; 0 excludes none.
     per_window, window

@@ -31,7 +31,7 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
     gains : ndarray of int64, shape (symbols,)
         Maximum score of each symbol of a read.
     shortest_gap
-                Cost of the shortest gap. An alignment with at least this loss is not certain to be optimal.
+        Cost of the shortest gap. An alignment with at least this loss is not certain to be optimal.
     minimum_gain
         Reads that contain a symbol with a lower gain are skipped.
     score, starts : (n,) int64

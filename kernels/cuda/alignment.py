@@ -559,7 +559,8 @@ class _Work:
     def _subjects(self, batch: _Batch, part: Part, order: int, n_items: int) -> NDArray[np.void]:
         """Return the argument of the kernel that describes subjects.
 
-        These are a part of a batch that is sorted by length, or otherwise the whole batch, with the order of the part.
+        If the batch is sorted by length, the argument describes the subjects of `part` only. Otherwise it describes the whole batch, and
+        the address of the order of the subjects.
         """
         if order:
             first = 4 * part.first if order == batch.order else 0

@@ -39,9 +39,9 @@ _LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS = (64, 128), (4, 8, 16), (
 _FEW_THREADS = 256  # fills a multiprocessor; more threads run more subjects at once, but each takes longer
 _SHARES = np.array([4, 8, 12, 16, 20, 24, 28, 32, 40, 48])  # candidate numbers of multiprocessors reserved for the longest subjects
 _FEWEST_LONG, _WORTH_A_CUT = 16, 0.97
-# Measured on an H200. Time for two rows of a lane's columns, in cycles of a quarter of a multiprocessor: per cell, for merging the scores
-# of two subjects, and for everything else; factors by subjects per word and threads per block; additional latency between two
-# steps of a warp, and if warps share a subject; and the fixed time of a launch.
+# Cycles measured on an H200. A step computes two rows of the columns of a lane, on a quarter of a multiprocessor. Its time is the sum of
+# `_CELL_CYCLES` per cell, `_MERGING_CYCLES` per cell if a word has two subjects, and `_STEP_CYCLES`. The next step starts after a latency,
+# which is longer if warps share a subject. `_SLOWER` has factors by subjects per word and threads per block.
 _CELL_CYCLES = {SIXTEEN_BITS: 9.5, HALF_PRECISION: 13.0, THIRTY_TWO_BITS: 11.0}
 _MERGING_CYCLES, _STEP_CYCLES, _LAUNCH_CYCLES = 1.3, 75.0, 10_000.0
 _STEP_LATENCY, _STEP_LATENCY_OF_WARPS = 190.0, 240.0
@@ -111,7 +111,8 @@ def fastest_number_type(capability: int) -> int:
 def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Return groups of queries, each as the number of subjects per word and the indices of the queries.
 
-    Strips of two queries are combined in the halves of words if the queries can be divided evenly; the others are single.
+    With one subject per word, the halves of a word hold strips of two queries (except for 32-bit numbers). A query that is longer than all
+    shorter ones together is a separate group with two subjects per word, since half of the words would otherwise be unused.
     """
     together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
     alone: list[int] = []
@@ -160,11 +161,10 @@ class _Shapes:
         return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
 
     def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
-        """Return the cycles of scoring `Subjects` with each launch shape (last dimension).
+        """Return the cycles of scoring subjects with each launch shape (last dimension).
 
-        The result is the mean per multiprocessor, or the cycles of the longest subject if these are more.
-
-        `multiprocessors` is a number, or an array of alternatives, which is then the second last dimension.
+        The result is the mean per multiprocessor, or the cycles of the longest subject if these are more. `some` has the fields of
+        `Subjects`. `multiprocessors` is a number, or an array of alternatives, which is then the second last dimension.
         """
         n, rows, longest, shortest = (np.asarray(values, np.float64)[..., None] for values in some)
         launches = self.launches(lengths)
@@ -226,7 +226,7 @@ class Planner:
     def plan(
         self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray
     ) -> tuple[float, list[Part]]:
-        """Return the predicted cycles and the parts; cycles are doubled if strips of two queries are combined."""
+        """Return the predicted cycles and the parts; if words hold strips of two queries, the time is half of these cycles."""
         possible = self._possible(numbers, in_word)
         alone, part = self._whole(possible, lengths, subjects)
         shares = _SHARES[self._multiprocessors // 2 >= _SHARES]

@@ -1,7 +1,8 @@
-"""Benchmark problems of the ATGPU model, and rates of inner operations, on a GPU, with the kernels of analyses.cu.
+"""Benchmark problems of the ATGPU model, and rates of basic operations, on a GPU, with the kernels of analyses.cu.
 
-Transfers and computations are awaited in turn, as in the model, and timed separately. `proteoscope.kernels.analyses_layouts` has the ATGPU
-analysis of each problem: rounds, operations, memory blocks, words and transfers in and out, shared memory.
+Each transfer and each computation ends before the next begins, as in the model; they are timed separately.
+`proteoscope.kernels.analyses_layouts` has the ATGPU analysis of each problem: rounds, operations, memory blocks, words and transfers in and
+out, shared memory.
 """
 
 from __future__ import annotations
@@ -100,7 +101,10 @@ class Analyses:
         self._gpu.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
 
     def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, position: int) -> tuple[NDArray[np.uint32], Spent]:
-        """Send inputs, compute and fetch the result; it is the buffer with index `position` among inputs, workspace and output."""
+        """Send inputs, call `work` with all buffers, and fetch the buffer with index `position`; return its values and the times.
+
+        The buffers are those of the inputs and the workspace, followed by those that `work` appends.
+        """
         gpu, stream = self._gpu, self._stream
         buffers = [gpu.buffer(values.nbytes) for values in given] + ([gpu.buffer(4 * workspace)] if workspace else [])
         result = np.empty(n_out, np.uint32)

@@ -133,8 +133,7 @@ class FragmentSearch:
     DeviceMemoryError
         If the proteins and one chunk do not fit.
     DeviceError
-        If the search exceeds the limits of the kernel, or the device
-    failed.
+        If the search exceeds the limits of the kernel, or the device failed.
 
     Attributes
     ----------

@@ -137,7 +137,7 @@ class _Scale:
     def fit(cls, rules: GapRules, longest: int, numbers: int, *, traces: bool) -> _Scale | None:
         """Return the scale of scores; None if the number type cannot hold the scores of reads of the given length.
 
-        Impossible cells start at the cost of opening a gap and stay below any sum of pairs, as in `score_bits`.
+        Impossible cells start at the cost of opening a gap and stay below the score of any possible cell, as in `score_bits`.
         """
         times, gain, loss = 4 if traces else 1, longest * rules.maximum_gain, int(rules.maximum_loss(longest))
         opening = times * (rules.gap_open + rules.gap_extend)

@@ -461,7 +461,7 @@ class PointMeans:
             yield self._sent(begin, min(last, begin + self._most))
 
     def _bring(self, first: int, last: int) -> bool:
-        """Copy all points to the device if they fit, where they stay; return True if they are there."""
+        """Copy the points `first:last` to the device if they fit; they remain there. Return True if all of them are on the device."""
         gaps, position = list[tuple[int, int]](), first
         for group in self._residents:
             if group.last <= position or group.first >= last:
@@ -742,7 +742,7 @@ class VectorMeans:
             )
 
     def _added(self, group: _Group, centers: _VectorCenters, first: int, last: int) -> tuple[_Lists, _Lists]:
-        """Return lists of the sums of the vectors `first:last` of a group, lists of changed clusters only, and squares."""
+        """Sum the vectors `first:last` of a group by cluster; return the lists of all clusters, and the lists of the changed clusters."""
         entries = int(self._vectors.offsets[group.last] - self._vectors.offsets[group.first])
         made = [_Lists(self._gpu, self._n_bins, centers.tiles, entries) for _ in range(2)]
         made[0].clear(self._stream)

@@ -36,5 +36,8 @@ USUAL_RATES = GpuRates(1.615e13, 3.081e13, 7.556e12, 3.187e12, 1.317e-5)
 
 
 def items_between_checks(n: float, rate: float, usual: float) -> int:
-    """Return the number of operations between two checks for cancellation, 1 to `n`: as many as take the time of `n` on the usual GPU."""
+    """Return the number of operations between two checks for cancellation: `n`, or fewer (at least 1) on a GPU slower than the usual one.
+
+    `rate` and `usual` are the operations per second of the GPU and of the usual GPU.
+    """
     return max(1, int(n * min(1.0, rate / usual)))

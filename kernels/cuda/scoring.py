@@ -200,10 +200,10 @@ class SpectrumSearch:
     candidates_of_batch, candidates_of_item
         Number of candidates between two checks for cancellation, and number of candidates per block.
     minimum_sharing
-        Minimum mean number of queries of a tile that have a candidate in common, for the kernel for dense windows. A tile has 32 queries;
-        the queries of other tiles are searched one by one.
+        Minimum mean number of queries per candidate at which tiles of 32 queries are searched by the kernel for dense windows. The queries
+        of other tiles are searched one by one.
     dense_candidates_of_batch, dense_candidates_of_item
-        The same numbers for the kernel for dense windows.
+        Like `candidates_of_batch` and `candidates_of_item`, for the kernel for dense windows.
     """
 
     share_of_free_memory = 0.8
@@ -370,7 +370,7 @@ class SpectrumSearch:
             If the device fails; rows after the last yielded end are unchanged.
         """
         peaks = np.diff(spectra.offsets)[queries.spectrum]
-        shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
+        shared_bytes = self._set_sizes(hits, int(peaks[first:last].max(initial=0)))
         batches = [_Batch(self._gpu) for _ in range(_BATCHES_UNDER_WAY)]
         for begun, stop in self._stretches(queries, first, last):
             yield from self._search_stretch(spectra, queries, hits, begun, stop, peaks, shared_bytes, batches)
@@ -545,8 +545,11 @@ class SpectrumSearch:
         step = _TILE if dense else 1
         return min(run_end, start + max(step, (stop - start) // step * step))
 
-    def _shape(self, hits: HitArrays, maximum_peaks: int) -> int:
-        """Set the sizes of hits and bit table in the settings; return the bytes of dynamic shared memory."""
+    def _set_sizes(self, hits: HitArrays, maximum_peaks: int) -> int:
+        """Set the numbers of hits, modification slots, histogram bins and bit table words in the settings of the kernel.
+
+        Return the bytes of dynamic shared memory of a block.
+        """
         retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         if retained > _MAXIMUM_BEST or slots > _MAXIMUM_SLOTS:
             raise UnsupportedSearchError(

@@ -247,7 +247,7 @@ class StructureSearch:
 
 
 class _Query:
-    """A query and its rewards on the device."""
+    """A query on the device, with the rewards (scores) of its pairs of residues."""
 
     def __init__(self, gpu: Gpu, stream: Any, query: StructureArrays, rewards: Rewards) -> None:
         self._gpu, self._stream = gpu, stream
