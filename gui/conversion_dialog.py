@@ -148,7 +148,7 @@ class ConversionDialog(JobDialog):
             grid.setColumnStretch(column, 1)
         grid.addLayout(in_column(STRETCH, field_label("&Identification", self.which), self.which), 2, 0)
         grid.addWidget(self.project, 2, 1, 1, 2)
-        self.cancel_button.setToolTip("Stop writing without leaving a file")
+        self.cancel_button.setToolTip("Cancel; no incomplete file remains")
         self.close_button.setToolTip("Close this dialog; writing continues")
         self.lay_out(words, Section("Spectra", self.spectra), choices, self.out, self.stage, self.progress, STRETCH)
 

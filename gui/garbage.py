@@ -27,7 +27,7 @@ class GarbageCollector(QObject):
         self._n_young = 0
         """Upper bound on the number of objects in the second generation."""
         self._n_early = 0
-        """Number of early collections of the second generation since the last full collection, which do not bring the next one forward."""
+        """Number of early collections of the second generation since the last full collection; they do not count towards the next one."""
         self._timer = repeated(self, self.collect_if_due, _INTERVAL_MS)
         self._timer.start()
         gc.disable()

@@ -169,7 +169,7 @@ class Menus:
         self.recent.setEnabled(bool(folders))
 
     def show_missing(self, folders: frozenset[str]) -> None:
-        """Grey out recent projects that do not exist."""
+        """Grey out recent projects that no longer exist."""
         for action in self.recent.actions():
             action.setEnabled(action.data() not in folders)
 

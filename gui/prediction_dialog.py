@@ -88,7 +88,7 @@ class PredictionDialog(JobDialog):
             "Predicts the beam-type (HCD) spectra of the peptides of proteins: b and y ions. A modified residue has the intensities "
             "of the unmodified residue and the modified mass; neutral losses and retention times are not predicted."
         )
-        self.cancel_button.setToolTip("Stop predicting without leaving a file")
+        self.cancel_button.setToolTip("Cancel; no incomplete file remains")
         self.close_button.setToolTip("Close this dialog; a running prediction continues")
         area = make_scroll_area(self.parameters)
         area.setMinimumWidth(self.parameters.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())

@@ -17,7 +17,7 @@ class _List(Protocol):
         """List recent projects. `notes` maps each folder to a text with its content and date."""
 
     def show_missing(self, folders: frozenset[str]) -> None:
-        """Show recent projects that do not exist in grey."""
+        """Grey out recent projects that no longer exist."""
 
 
 class RecentProjects:

@@ -284,7 +284,7 @@ class RunActions(QObject):
             return
         change = Change(f"delete run {run.label}", self, False, True, partial(self._set_deleted, project, run))
         self._undo_stack.add(change)
-        loses = f" {', '.join(followers)}, which used its results, will lack its spectra." if followers else ""
+        loses = f" Runs that used its results will no longer show its spectra: {', '.join(followers)}." if followers else ""
         self._deletion_text = f"{title} was deleted.{loses}"
         self._bar.show_message(self._deletion_text, "attention", "Undo", lambda: self._undo_stack.take_back(change))
 

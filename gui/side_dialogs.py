@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SideDialogs(QObject):
-    """Opener of dialogs, at most one of each kind; it also queues their tasks.
+    """Owner of the dialogs for databases, conversion and prediction: opens at most one of each kind, and queues their tasks.
 
     Parameters
     ----------

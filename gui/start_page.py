@@ -269,7 +269,7 @@ class StartPage(QWidget):
         self._fit()
 
     def show_missing(self, folders: frozenset[str]) -> None:
-        """Show recent projects that do not exist in grey."""
+        """Grey out recent projects that no longer exist."""
         if folders != self._missing:
             self._missing = folders
             self.show_recent(self._folders, self._notes)

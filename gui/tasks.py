@@ -193,7 +193,7 @@ class ExperimentTask(WritingTask):
     Attributes
     ----------
     searched : SearchTask
-        Search with the parameters and other inputs of all runs; it has no spectrum files.
+        Search with the parameters and inputs that all runs share; it has no spectrum files.
     """
 
     lane = "searches"
@@ -206,7 +206,7 @@ class ExperimentTask(WritingTask):
 
     @property
     def search(self) -> Search:
-        """Search of each run."""
+        """Search that all runs of the experiment use."""
         return self.searched.search
 
     @property

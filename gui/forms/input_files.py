@@ -102,7 +102,7 @@ class InputFiles(QWidget):
         return self.files.problem() or ("" if self.box is None else self.box.pasted.problem)
 
     def redraw(self) -> None:
-        """Draw the elements again that depend on the theme."""
+        """Redraw the elements that depend on the theme."""
         self.files.redraw()
 
     def _show_pasted(self) -> None:

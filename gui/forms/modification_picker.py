@@ -128,7 +128,7 @@ class ModificationPicker(QDialog):
         self.found.show(rows)
         if rows:
             self.table.selectRow(0)
-        self._count.setText(f"{len(rows):,} site{'' if len(rows) == 1 else 's'} found")
+        self._count.setText(f"{len(rows):,} modification{'' if len(rows) == 1 else 's'} found")
         self._enable(problem)
 
     def accept(self) -> None:

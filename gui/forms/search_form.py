@@ -197,7 +197,9 @@ class SearchForm(QWidget):
         return {} if self.uses_experiment else self.projects
 
     def take(self, inspection: FileInspection, target: QWidget | None) -> None:
-        """Add dropped files to the input under the pointer if it accepts them, or else to the first empty or last input of their type.
+        """Add dropped files to the input under the pointer if it accepts them.
+
+        Otherwise, add the files of each type to the first empty input of this type or, if none is empty, to the last one.
 
         Parameters
         ----------

@@ -146,9 +146,9 @@ class Assistance(QObject):
             ),
             Step(
                 "From spectrum to structure",
-                "This sample covers the whole path: spectra, their peptides and modifications, the protein, and its structure. "
-                "A selection in a table, the coverage map, the alignment or the 3D view is highlighted in all of them. "
-                "The menu of a PSM also opens its structure.",
+                "These sample data have every stage: spectra, peptides and their modifications, the protein, and its structure. "
+                "A selection in a table, the coverage map, the alignment or the 3D view is highlighted in the others. "
+                "The context menu of a PSM also opens the structure of its protein.",
                 lambda: window.start_page.sample_buttons.get("evidence"),
             ),
             Step(

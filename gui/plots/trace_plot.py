@@ -44,7 +44,7 @@ class TracePlot(FigureView):
         self._held: tuple[int, float, float] | None = None
         """The current drag: index of the file, fixed limit and moving limit in seconds; or None."""
         self.reset_action = make_action(
-            self, "&Reset integration limits", self._request_reset, tip="Reset the integration limits in the file of the selected limit"
+            self, "&Reset integration limits", self._request_reset, tip="Restore the automatic limits of the trace whose limit is selected"
         )
         self.insertAction(self.export_action, self.reset_action)
         self.show_traces(None, " ")

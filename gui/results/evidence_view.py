@@ -57,7 +57,7 @@ _TABS = {
     "peptide_places": ("Peptides", "Peptides mapped onto the selected protein"),
     "sites": ("Sites", "Modified residues and their positions on the structure"),
     "missed": ("Uncovered", "Regions without peptides, and enzymes that would reveal them"),
-    "contacts": ("Contacts", "Modified residues and lysines in contact or within cross-linking distance"),
+    "contacts": ("Contacts", "Pairs of modified residues or lysines that are in contact or within cross-linking distance"),
     "paralogues": ("Shared", "Proteins that share peptides with this protein"),
     "chains": ("Chains", "Similar chains, close and remote; the selected chain is shown"),
     "homologues": ("Homologues", "Related sequences, used for conservation"),
@@ -381,7 +381,7 @@ class EvidenceView(WithStructures, RunView):
         self.peptides.view.forget_choice()
         self.peptides.show_rows(
             scope=over_residue(protein.row, position),
-            scope_text=f"over {protein.name_of(position)} of {protein.accession}",
+            scope_text=f"covering {protein.name_of(position)} of {protein.accession}",
             takes_first=True,
         )
         if first is None:

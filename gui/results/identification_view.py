@@ -111,7 +111,7 @@ class IdentificationView(SpectraRunView):
         """Row of the PSM of the selected PSM site, and the values of the site."""
         self._linked: LinkedSite | None = None
         self._other_below: Below = "site"
-        """Stored choice of the lower spectrum of the lists that are not shown: of the page of sites, or of all other lists."""
+        """Lower spectrum chosen for the lists that are hidden now: the page of sites has its own choice, all other lists share one."""
         self._shows_sites = False
         self._add_spectra(self.lists, self.tabs)
         if PROTEIN_SITES.name in {table.name for table in search.all_tables}:

@@ -22,7 +22,7 @@ class QuantityFilterBar(FilterBar):
         super().__init__(
             "Protein, peptide or sample",
             "Show only rows with this text in accession, description, sequence, file or sample",
-            "Show all rows, with the FDR of the run",
+            "Show all rows, and reset the maximum q-value to the FDR of the run",
             parent,
         )
         self._fdr = 0.01

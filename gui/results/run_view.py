@@ -378,7 +378,7 @@ class RunView(PaneView):
 
     def _no_rows_text(self, panel: TablePanel) -> str:
         """Return the text shown in a table without rows that pass the filter."""
-        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
+        return f"None of the {QLocale().toString(panel.total)} {panel.plural} pass the filter. Reset the filter to see them."
 
     def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...] = ()) -> None:
         """Lay out the view and connect the common signals.

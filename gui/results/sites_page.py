@@ -151,7 +151,7 @@ class SitesPage(QWidget):
         if panel is self.psm_sites:
             return "The spectrum has no reported site."
         total = QLocale().toString(panel.total)
-        return f"No site of {total} passes the filter. Increase the maximum FLR, or decrease the minimum probability."
+        return f"None of the {total} sites pass the filter. Increase the maximum FLR, or decrease the minimum probability."
 
 
 def _ordered(table: Table) -> tuple[Column, ...]:

@@ -182,4 +182,5 @@ class SpectraRunView(RunView):
         self._show_no_spectrum_text(str(error))
 
     def _no_rows_text(self, panel: TablePanel) -> str:
-        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Increase the maximum q-value or reset the filter."
+        total = QLocale().toString(panel.total)
+        return f"None of the {total} {panel.plural} pass the filter. Increase the maximum q-value or reset the filter."

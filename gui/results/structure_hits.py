@@ -54,7 +54,7 @@ def _facts(hit: Mapping[str, Any], locale: QLocale) -> tuple[str, str]:
 
     pairs = locale.toString(hit["aligned_length"])
     fit = (
-        f"TM-score {number(hit['tm_score_query'], 3)} by the query's length ({locale.toString(hit['query_length'])})",
+        f"TM-score {number(hit['tm_score_query'], 3)} normalised by the query's length ({locale.toString(hit['query_length'])})",
         f"{number(hit['tm_score_target'], 3)} by the target's ({locale.toString(hit['target_length'])})",
         f"RMSD {number(hit['rmsd'], 2)} Å over {pairs} pair{'' if hit['aligned_length'] == 1 else 's'}",
     )

@@ -46,7 +46,7 @@ _SMOOTH_AFTER_MS = 160
 _PICK_PIXELS, _SAME_PLACE_PIXELS = 14.0, 5.0
 _SMALL = QSize(192, 192)
 _EMPTY = "Select a hit to see it superposed on its query."
-_PREPARING = "Preparing drawing without OpenGL…"
+_PREPARING = "Preparing software rendering…"
 
 
 class _Made(NamedTuple):

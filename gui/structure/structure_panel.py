@@ -289,7 +289,7 @@ class StructurePanel(QWidget):
             "S",
             self.hitsRequested.emit,
             "structure",
-            "Superpose the hits selected in the table, at most 20; the first 20 if only one is selected",
+            "Superpose the hits selected in the table (at most 20); if only one is selected, the first 20 hits of the table",
         )
         self.unpin_action = self._action("&Unpin others", "O", self.unpin_others, "remove", "Remove all hits except the selected one")
         self.copy_action = self._action("C&opy the picture", QKeySequence.StandardKey.Copy, self.copy_picture, "copy")

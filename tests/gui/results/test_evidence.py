@@ -132,7 +132,7 @@ def test_picked_residue_of_structure_selects_its_peptides(view: EvidenceView, qt
     assert all(first <= place + 1 <= last for first, last in places)
     assert bool(places) == bool(evidence.n_psms[picked.row])
     protein = view._protein
-    assert protein is not None and f"over {protein.name_of(place)}" in view.peptides.scope_text
+    assert protein is not None and f"covering {protein.name_of(place)}" in view.peptides.scope_text
 
 
 def test_picked_residue_redraws_the_structure_once(view: EvidenceView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

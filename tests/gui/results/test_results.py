@@ -275,7 +275,7 @@ def test_empty_identification_tables_show_the_reason(shared_results: Opener, ope
     qtbot.wait(200)
     settle(view, qtbot)
     n = len(results.psms)
-    assert view._empty_reason(view.psms) == f"No PSMs of {n} pass the filter. Increase the maximum q-value or reset the filter."
+    assert view._empty_reason(view.psms) == f"None of the {n} PSMs pass the filter. Increase the maximum q-value or reset the filter."
     nothing, _ = open_results(results=identification(n_spectra=0), with_spectra=False)
     assert nothing._empty_reason(nothing.proteins) == "The search found no proteins."
     assert nothing.header.text.startswith("0 PSMs, 0 peptides, 0 protein groups")

@@ -122,7 +122,7 @@ def test_sites_page_reports_the_number_of_sites_if_the_filter_hides_all(
     page.filters.text.setText("no such site")
     qtbot.waitUntil(lambda: len(page.sites.model.rows) == 0)
     settle(view, qtbot)
-    assert f"No site of {len(rows)} passes the filter" in page._empty_reason(page.sites)
+    assert f"None of the {len(rows)} sites pass the filter" in page._empty_reason(page.sites)
     page.filters.reset()
     qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(accepted))
 
