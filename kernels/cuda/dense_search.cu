@@ -189,7 +189,8 @@ __device__ __forceinline__ void lay_out(Block<kScore>& block, const Tiles& tiles
     }
 }
 
-// Return true if a peptide can carry a combination, and compute the mass of modifications that all its ions from the N-terminus have.
+// Result of `begin_family`: true if the peptide can carry the combination, and the mass of the modifications that all its ions from the
+// N-terminus have.
 struct Begun {
     bool is_possible;
     double always;

@@ -126,7 +126,8 @@ extern "C" __global__ void __launch_bounds__(512) mark_masses(Lists lists, Rows 
     });
 }
 
-// Two elements after the row, so that after `add_up` the next element is the start of the row, and after placing its end.
+// Count the postings of a row in the element two after it. After `add_up`, the element one after the row is the start of the row;
+// `place_postings` advances it to the end of the row.
 extern "C" __global__ void __launch_bounds__(512) count_postings(Lists lists, Rows rows, Index index) {
     for_each_mass(lists, [&](long long list, int mass, int below, long long) {
         Word* const starts = index.starts + list / index.chunk_size * index.stride;

@@ -77,7 +77,7 @@ struct Shared {
 };
 static_assert(sizeof(Team) == 8592 && sizeof(Shared) <= 5376, "kernels/cuda/superposition.py divides the shared memory");
 
-// State of a block that processes a pair of chains, and its workspace in device memory, which each warp has in part for itself.
+// State of a block that processes a pair of chains, and its workspace in device memory, parts of which belong to one warp each.
 struct Block {
     Shared& shared;
     Team& team;

@@ -388,8 +388,8 @@ struct Merging {
         return kAverages ? cell / static_cast<double>(static_cast<long long>(counts[a]) * counts[b]) : cell;
     }
 
-    // Return the cluster nearest to a (of several the smallest) in all threads. `bests` is not read any more when the next but one is
-    // searched.
+    // Return the cluster nearest to a (of several the smallest) in all threads. Successive calls need different `bests`: threads may still
+    // read those of the previous call.
     __device__ Near nearest_to(int a, int n_active, Near* bests) const {
         Near mine{-1.0, static_cast<int>(n)};
         for (int k = threadIdx.x; k < n_active; k += blockDim.x) {
