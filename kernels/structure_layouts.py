@@ -195,7 +195,7 @@ class SearchSteps(NamedTuple):
     Attributes
     ----------
     n_fragments
-        Number of fragment pairs that are aligned sparsely, with only every fourth residue of long chains (at least 2).
+        Number of fragment pairs (at least 2) that are aligned sparsely, with only every fourth residue of long chains.
     n_sparse
         Number of the best fragment pairs that are refined sparsely.
     n_searched

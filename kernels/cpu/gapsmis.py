@@ -105,15 +105,16 @@ class _Workspace(NamedTuple):
     Attributes
     ----------
     g, e
-        (layers * m * lanes,).
+        (layers * m * lanes,), a row of G and of E.
     s, columns
-        (m * lanes,).
+        (m * lanes,), scores of a row, and bases of the reads.
     profile
-        (`N_SYMBOLS` * m * lanes,).
+        (`N_SYMBOLS` * m * lanes,), scores of each base with the reads.
     symbols
-        (lanes,).
+        (lanes,), one number per lane.
     bands
-        ((4 + 2 * most gaps) * _BAND_ROWS * lanes,).
+        ((4 + 2 * most gaps) * _BAND_ROWS * lanes,), for each row of a band: score of a start,
+        bases of the references, and values to the left of the current columns.
     directions : uint8
         (longest text + 1) times g; empty where alignments are not traced.
     """
@@ -348,7 +349,7 @@ def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, w
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, position, codes):
-    """Write base `i` of each reference, then the distinct bases, padded by three, to `codes`; return the number of distinct bases."""
+    """Write base `i` of each reference to `band_symbols`, and the distinct bases, padded by three, to `codes`; return their number."""
     seen, n = 0, 0
     for lane in range(len(text_begins)):
         # After the end of a text, use the symbol of the longest text, since its profile is needed anyway.

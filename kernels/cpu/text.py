@@ -335,7 +335,7 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
     state : (N_STATES,) int64
         State, initially 0: position to continue at (the end of the text when finished), and constructs that are known to have no end.
     tags : (m, TAG_COLUMNS + 2 * attributes) int64
-        Output; when it is full, the scan returns and can be called again with another. Columns: element (-1 for a broken tag), kind
+        Output; when it is full, the scan returns and can be called again with another array. Columns: element (-1 for a broken tag), kind
         (``TAG_...``), start and stop of the tag, and start (-1 if absent) and stop of each attribute's value.
 
     Returns

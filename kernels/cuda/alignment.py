@@ -8,10 +8,10 @@ whose scores overflow are listed on the device and scored again with 32 bits.
 ATGPU analysis, for queries of m residues in total against n subjects of r residues in total, in strips of w columns (a word has 4 bytes):
 
 * rounds: one per batch of the database (one batch if memory suffices), each with m / 2w launches (m / w with two subjects or with 32 bits);
-* words in: r / 4 + 2n, only once if the database stays on the device; words out: n for each query; * operations: m r cells; two of them
-take 3.8 cycles on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's pipe, with DPX; * memory blocks: in addition to the
-residues, for each strip one block of 32 bytes read and one written per 4 residues of a subject; * shared memory: 112 bytes for each column
-of a strip (56 with two subjects).
+* words in: r / 4 + 2n, only once if the database stays on the device; words out: n for each query;
+* operations: m r cells; two of them take 3.8 cycles on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's pipe, with DPX;
+* memory blocks: in addition to the residues, for each strip one block of 32 bytes read and one written per 4 residues of a subject;
+* shared memory: 112 bytes for each column of a strip (56 with two subjects).
 """
 
 from __future__ import annotations

@@ -500,7 +500,7 @@ class _Block:
         return of._text_lengths[self._text_of], of._pattern_lengths[self._pattern_of]
 
     def sides(self, chosen: NDArray[Any] | None, window: tuple[NDArray[Any], NDArray[Any]] | None) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the columns and rows of pairs as counted by the kernel."""
+        """Return the numbers of columns (reference) and rows (read) that the kernel computes for pairs, without the seed."""
         rules = self._rules
         n, m = self._lengths()
         if chosen is not None:

@@ -9,8 +9,8 @@ as many matrices as fit, and merges each in a separate block, with groups of dif
 ATGPU analysis, for n vectors of m elements in total, p pairs in windows, and g groups of k members in total, with c cells and q pairs
 (a word has 4 bytes); `analysis` counts it:
 
-* rounds: one per batch; in each, one launch for squares, one for names, one or three passes, and for linkage one more pass and up to four
-  launches for merging;
+* rounds: one per batch; in each, one launch for squares, one that names clusters, one or three passes, and for linkage one more pass and
+  up to four launches for merging;
 * words in: 3 n + 3 m / 2 + 2 and the tiles; for DBSCAN 2 n or more in the passes; for linkage 4 k + 4 g + 1 and the tiles; words out: n,
   and k for linkage;
 * operations: p pairs in a pass and q pairs in the pass of linkage; each pair needs about as many steps as the vectors have common elements.
