@@ -1,4 +1,4 @@
-// The score of one peptidoform with one spectrum: theoretical ions are computed on the fly and never stored.
+// The score of one peptidoform with one spectrum: theoretical ions are computed when needed and never stored.
 #pragma once
 
 #include "arrangements.cuh"
