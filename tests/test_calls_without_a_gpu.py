@@ -59,7 +59,7 @@ def error_of_call(node: ast.Call, function: Any) -> str:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_gpu_tests_and_benchmarks_call_functions_with_valid_arguments(file):
+def test_gpu_tests_and_benchmarks_pass_valid_arguments(file):
     tree = ast.parse(file.read_text(encoding="utf-8"))
     assert not [text for node, function in calls(tree) if (text := error_of_call(node, function))]
 

@@ -38,7 +38,7 @@ def test_notebook_outputs_equal_those_of_this_version(path: Path, tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
-def test_run_cell_returns_printed_text_and_all_forms_of_the_last_value() -> None:
+def test_run_cell_returns_printed_text_and_last_value() -> None:
     class Shown:
         def __repr__(self) -> str:
             return "shown"

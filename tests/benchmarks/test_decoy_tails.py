@@ -14,7 +14,7 @@ from proteoscope.engine.statistics.target_decoy import expected_decoys, q_values
 
 @pytest.mark.parametrize("number", range(0, len(SHAPES), 3))
 @pytest.mark.parametrize("n_true", [8, 150])
-def test_benchmark_and_program_accept_equal_numbers_of_matches(number: int, n_true: int) -> None:
+def test_benchmark_accepts_as_many_matches_as_the_program(number: int, n_true: int) -> None:
     lists = draw_lists(np.random.default_rng(number), SHAPES[number], 20, n_true, 2 * n_true)
     for nominal in NOMINAL:
         by_rule = {rule: accepted(lists, rule, "added", nominal) for rule in ("plain", "plus_one", "median")}
@@ -26,7 +26,7 @@ def test_benchmark_and_program_accept_equal_numbers_of_matches(number: int, n_tr
 
 
 @pytest.mark.parametrize("n_true", [8, 60])
-def test_benchmark_and_program_accept_equal_numbers_of_replicates(n_true: int) -> None:
+def test_benchmark_accepts_as_many_replicates_as_the_program(n_true: int) -> None:
     shape, settings = SHAPES[0], IdentificationParameters()
     lists = draw_lists(np.random.default_rng(3), shape, 20, n_true, 2 * n_true, copies=4)
     in_groups = accepted(lists, "median", "replicates_groups", 0.05)
@@ -60,13 +60,13 @@ def test_simulated_score_distributions_have_the_stated_tails() -> None:
             assert actual == pytest.approx(10.0**-depth, rel=0.02)
 
 
-def test_plain_decoy_ratio_exceeds_the_nominal_rate_but_median_rule_does_not() -> None:
+def test_plain_rule_exceeds_the_nominal_rate_unlike_median_rule() -> None:
     actual = measure(np.random.default_rng(2), SHAPES[0], "added", 20, 600, ("plain", "median"))
     assert actual["plain", 0.01].proportion.mean() > 0.025
     assert actual["median", 0.01].proportion.mean() < 0.012
 
 
-def test_summaries_of_decoy_tails_have_every_rule() -> None:
+def test_decoy_tail_summaries_cover_every_rule() -> None:
     lines = list(figures(1, quick=True, levels=("added",), shapes=SHAPES[:2], sizes=(20,)))
     actual = list(summaries(lines))
     assert {line["rule"] for line in actual} == set(RULES) and {line["part"] for line in actual} == {"choose", "confirm"}

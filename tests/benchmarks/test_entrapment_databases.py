@@ -90,7 +90,7 @@ def database(request):
     return target_proteins, next(paired_databases(target_proteins, [request.param]))
 
 
-def test_entrapment_database_has_a_shuffled_partner_of_each_peptide(database):
+def test_entrapment_database_has_a_shuffled_copy_of_each_peptide(database):
     target_proteins, paired_database = database
     assert set(paired_database.proteins) == {*target_proteins, *(ENTRAPMENT + name for name in target_proteins)}
     for name, sequence in target_proteins.items():
@@ -114,7 +114,7 @@ def test_peptides_and_entrapment_partners_are_unique_pairs(database):
     assert len(set.union(*partners.values())) == len(partners)
 
 
-def test_entrapment_partners_of_shufflable_peptides_are_not_in_the_sample(database):
+def test_shufflable_entrapment_peptides_are_not_in_the_sample(database):
     target_proteins, paired_database = database
     of_sample = {sequence[start:stop].replace("I", "L") for sequence in target_proteins.values() for start, stop in peptides(sequence)}
     false = {
@@ -217,7 +217,7 @@ def test_bootstrap_interval_has_the_standard_error_of_a_mean():
     assert apart.error > 3
 
 
-def test_noisy_copies_differ_by_small_mass_errors_and_missing_peaks(tmp_path):
+def test_noisy_copies_have_small_mass_errors_and_missing_peaks(tmp_path):
     mz = np.concatenate([np.arange(200.0, 300.0, 2.5), np.arange(300.0, 700.0, 5.0)])
     original = Spectra(
         ("run.mgf",),

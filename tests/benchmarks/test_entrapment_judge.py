@@ -11,9 +11,7 @@ from benchmarks.entrapment_tables import exceeded
 
 
 @pytest.mark.long
-def test_no_entrapment_evaluation_exceeds_the_allowed_false_fraction(
-    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_entrapment_check_finds_no_excessive_false_fraction(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(
         ["--data", str(shared_data), "--quick", "--threads", "2", "--first-seed", "901", "--out", str(tmp_path / "records.jsonl")]
     )

@@ -26,7 +26,7 @@ def curve(name: str, seed: int, per_threshold: float, false: float) -> dict[str,
     return {**record, "q": CURVE.tolist(), "targets": (accepted - entrapped).tolist(), "entrapped": entrapped.tolist()}
 
 
-def test_data_sets_are_compared_at_equal_false_fraction_and_losses_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_comparison_at_equal_false_fraction_marks_losses(capsys: pytest.CaptureFixture[str]) -> None:
     random = np.random.default_rng(1)
     before = [curve(name, seed, 10 + random.normal(0, 0.1), 0.004) for name in ("qc_shew", "bsa1") for seed in range(6)]
     now = [
@@ -52,11 +52,11 @@ def test_data_sets_are_compared_at_equal_false_fraction_and_losses_are_marked(ca
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_entrapment_tasks_return_in_order_for_any_number_of_processes(jobs: int) -> None:
+def test_entrapment_tasks_return_in_order_with_1_or_2_processes(jobs: int) -> None:
     assert [*done([partial(list, range(n)) for n in (3, 1, 2)], jobs)] == [[0, 1, 2], [0], [0, 1]]
 
 
-def test_second_pass_includes_entrapment_partners_of_identified_proteins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_pass_adds_entrapment_partners_of_proteins(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a protein or its shuffled counterpart is identified, the second pass includes both."""
     names = ["A", ENTRAPMENT + "B", "B", "C", ENTRAPMENT + "A", ENTRAPMENT + "C", "DECOY_A"]
     proteins = SimpleNamespace(n_targets=6, proteins=SimpleNamespace(accession=names.__getitem__))

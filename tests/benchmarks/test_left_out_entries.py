@@ -38,7 +38,7 @@ def spectra(peaks: list[np.ndarray]) -> Spectra:
     )
 
 
-def test_false_match_to_another_peptide_in_the_spectrum_is_recognised() -> None:
+def test_false_matches_detect_contained_and_homologous_peptides() -> None:
     forms = ["SAMPLEPEPTIDEK", "LVNELTEFAK", "LVNEITEFAK", "LVNELTEAFK", "YLYEIARR"]
     ions, other = (fragment_ions(form, maximum_charge=1).mz for form in forms[:2])
     examined = FalseMatches(spectra([np.concatenate((ions, other)), ions]), pa.array(forms), Tolerance(20.0, "ppm"))
@@ -56,7 +56,7 @@ def metaproteome(shared_data: Path) -> RunTrials:
 
 @pytest.mark.long
 @pytest.mark.parametrize("n_entries", [30, 100])
-def test_false_fraction_with_half_of_the_library_is_at_most_1_percent(metaproteome: RunTrials, n_entries: int) -> None:
+def test_half_a_library_gives_at_most_1_percent_false_matches(metaproteome: RunTrials, n_entries: int) -> None:
     counts = Counts(*np.array([metaproteome.trial(n_entries, 500 + k) for k in range(8)]).T)
     accepted = np.sum(counts.accepted)
     assert accepted > 10 * n_entries

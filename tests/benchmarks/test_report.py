@@ -26,11 +26,11 @@ def test_each_published_speed_has_a_measured_counterpart() -> None:
 
 
 @pytest.mark.parametrize(("higher", "ratio"), [(True, 0.5), (False, 2.0)])
-def test_ratio_to_published_speed_depends_on_whether_higher_is_better(higher: bool, ratio: float) -> None:
+def test_ratio_to_published_value_is_inverted_if_lower_is_better(higher: bool, ratio: float) -> None:
     assert Published("", "", "", 10.0, "s", higher, 5.0, "", "", "").ratio == ratio
 
 
-def test_report_has_published_speeds_false_fractions_and_newest_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_has_speeds_false_fractions_and_newest_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.report._EXAMINATIONS", ("entrapment_variants",))  # the other examination takes many seconds
     assert main(["--out", str(tmp_path / "report.html"), "--rows", "3"]) == 0
     page = (tmp_path / "report.html").read_text()

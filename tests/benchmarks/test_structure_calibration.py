@@ -9,7 +9,7 @@ from benchmarks.structure_calibration import calibration_error, fitted_chance, f
 from proteoscope.engine.structures.reading import read_structure
 
 
-def test_gumbel_fit_recovers_the_constants_despite_related_chains():
+def test_gumbel_fit_recovers_constants_despite_related_chains():
     rng = np.random.default_rng(1)
     features = np.stack([np.ones(60_000), rng.normal(0, 1, 60_000), rng.random(60_000)], axis=1)
     location, log_scale = np.array([12.0, 3.0, 9.0]), np.array([1.5, 0.3, 1.0])

@@ -47,7 +47,7 @@ def place(inputs: Path) -> environments.Place:
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_command_in_a_hostile_environment_succeeds_or_fails_with_one_sentence(name: str, place: environments.Place) -> None:
+def test_command_in_hostile_environment_works_or_reports_a_line(name: str, place: environments.Place) -> None:
     situation = next(situation for situation in environments.situations() if situation.name == name)
     environments.check(place, situation, SITUATIONS[name])
 
@@ -62,11 +62,11 @@ def test_every_command_has_arguments_for_tests_of_environments() -> None:
 
 
 @pytest.mark.parametrize("command", parameter_values.models())
-def test_extreme_parameter_values_are_accepted_or_named_in_an_error(command: str) -> None:
+def test_extreme_parameter_values_are_accepted_or_reported(command: str) -> None:
     accepted, n_refused = parameter_values.accepted_values(command)
     assert accepted and n_refused > 100
 
 
 @pytest.mark.parametrize("command", [search.kind for search in SEARCHES])
-def test_extreme_values_in_presets_are_rejected_with_the_parameter_name(command: str, tmp_path: Path) -> None:
+def test_preset_error_names_the_parameter_with_an_extreme_value(command: str, tmp_path: Path) -> None:
     assert parameter_values.refused_in_preset(command, tmp_path) > 100

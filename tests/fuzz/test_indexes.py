@@ -33,7 +33,7 @@ HARMLESS = {
 }
 
 
-def test_index_with_a_corrupt_column_is_rejected_or_used_without_a_crash(own_cache):
+def test_index_with_a_corrupt_column_never_causes_a_crash(own_cache):
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.indexes", "--one-of", "12"],
         cwd=REPOSITORY,

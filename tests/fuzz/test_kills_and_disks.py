@@ -10,7 +10,7 @@ from tests.searching import few_proteins
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
-def test_killed_searches_leave_earlier_results_intact_and_no_files(tmp_path, monkeypatch):
+def test_killed_searches_leave_results_intact_and_no_files(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is restored afterwards
     kills.run(3, 3, tmp_path, few_proteins(tmp_path))
 
@@ -26,13 +26,13 @@ def test_files_of_killed_commands_are_removed_by_the_next_run(tmp_path, monkeypa
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent in another way")
-def test_files_of_commands_killed_100_times_are_removed_by_the_next_run(tmp_path, monkeypatch):
+def test_next_run_removes_files_of_100_killed_commands(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
     counts = killed_commands.run(100, 60, 1, tmp_path / "place", few_proteins(tmp_path))
     assert counts.total() >= 60  # the others had ended
 
 
-def test_commands_on_a_full_disk_report_one_line_and_lose_no_results(tmp_path):
+def test_full_disk_is_reported_in_one_line_and_loses_no_results(tmp_path):
     if not full_disk.can_mount():
         pytest.skip("a small disk can only be mounted by root")
     places = ("project", "cache+temporary")
@@ -47,7 +47,7 @@ def test_resumed_runs_have_the_tables_of_uninterrupted_runs(tmp_path, monkeypatc
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
-def test_resumed_runs_of_all_types_have_the_tables_of_uninterrupted_runs(tmp_path, monkeypatch, shared_data):
+def test_resumed_runs_of_every_type_equal_uninterrupted_runs(tmp_path, monkeypatch, shared_data):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
     counts = resumed_kills.run(20, 5, tmp_path, None, shared_data)
     assert counts["at work"] >= 10 and counts["resumptions"] >= 5

@@ -73,7 +73,7 @@ def test_quantify_opens_no_pipe_listed_by_a_forged_run(identified_sample: Path, 
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_files_of_run_stops_if_a_run_is_recorded_as_its_own_source(identified_sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_run_stops_if_a_run_is_its_own_source(identified_sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check a project with two thousand runs; one is recorded as its own source."""
     from proteoscope.engine.quantification.identified import files_of_run
 

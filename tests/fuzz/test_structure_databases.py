@@ -16,7 +16,7 @@ from tests.fuzz.forks import run_forked
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links differ there")
-def test_changed_structure_database_is_used_or_rejected_in_one_sentence(tmp_path):
+def test_changed_structure_database_is_used_or_rejected(tmp_path):
     assert structure_databases.change(200, 5, tmp_path) > 150
 
 
@@ -25,11 +25,11 @@ def test_killed_build_leaves_a_complete_structure_database(tmp_path):
     structure_databases.kill(3, 2, tmp_path, n_files=40)
 
 
-def test_simultaneous_structure_database_builds_give_no_traceback(tmp_path):
+def test_concurrent_structure_database_builds_give_no_traceback(tmp_path):
     assert not any("Traceback" in text for text in structure_databases.build_simultaneously(tmp_path, n_files=20))
 
 
-def test_structure_database_build_on_a_full_disk_fails_in_one_line(tmp_path):
+def test_structure_database_build_reports_full_disk_in_one_line(tmp_path):
     if not full_disk.can_mount():
         pytest.skip("a small disk can only be mounted by root")
     files, place = structure_databases.structures(tmp_path / "files", 40), tmp_path / "disk"
@@ -66,7 +66,7 @@ def test_structure_database_build_on_a_full_disk_fails_in_one_line(tmp_path):
         b".\n" * 1000,
     ],
 )
-def test_untrusted_list_of_structure_files_is_read_or_rejected_in_one_sentence(tmp_path, content, capsys):
+def test_untrusted_list_of_structures_is_read_or_rejected(tmp_path, content, capsys):
     (tmp_path / "list.txt").write_bytes(content)
     for read in (structure_files, sources_of):
         try:

@@ -60,7 +60,7 @@ def test_gpu_alignment_scores_equal_cpu_with_every_launch_shape(device, lanes, n
 @pytest.mark.parametrize("shape", [(64, 4, 128), (64, 8, 256), (128, 4, 128), (128, 8, 256), (128, 16, 512)], ids=str)
 @pytest.mark.parametrize("n_queries", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
-def test_gpu_alignment_scores_equal_cpu_if_warps_share_the_longest_subjects(device, shape, n_queries, ordered):
+def test_gpu_alignment_equals_cpu_if_warps_share_long_subjects(device, shape, n_queries, ordered):
     random = np.random.default_rng(shape[0])
     queries = random_sequences(random, [2500, 1650, 90][:n_queries])
     lengths = np.concatenate((random.integers(0, 400, 900), random.integers(1000, 9000, 40)))
@@ -94,7 +94,7 @@ def test_gpu_alignment_scores_beyond_16_bits_are_exact(device, numbers):
     check(device, queries[:1], random_sequences(random, [40_000]), SCHEMES[0], numbers=numbers)
 
 
-def test_gpu_alignment_scores_with_costs_beyond_16_bits_are_exact(device, numbers):
+def test_gpu_alignment_scores_are_exact_for_costs_over_16_bits(device, numbers):
     random = np.random.default_rng(2)
     scores = random.integers(-50_000, 20_000, (N_CODES, N_CODES))
     queries, sequences = random_sequences(random, [90, 40]), random_sequences(random, [60, 100, 5, 0])

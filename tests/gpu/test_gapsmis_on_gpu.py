@@ -52,7 +52,7 @@ def test_gpu_read_alignment_equals_cpu_with_every_kernel_variant(device, shape, 
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_gpu_read_alignment_equals_cpu_for_one_reference_per_block(device, mode):
+def test_gpu_read_alignment_equals_cpu_with_block_per_reference(device, mode):
     random = np.random.default_rng(43)
     matrix = np.where(np.eye(20, dtype=bool), 9, random.integers(-6, 2, (20, 20))).astype(np.int32)
     texts, patterns = damaged_reads(60, 44, n_codes=20, most=250)

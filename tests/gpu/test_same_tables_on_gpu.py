@@ -132,7 +132,7 @@ def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
 
 
 @pytest.mark.parametrize("preset", preset_names("identify"))
-def test_identify_writes_the_same_tables_on_every_device_for_every_score(preset, runs, sample_files, tmp_path):
+def test_identify_tables_are_equal_on_all_devices_for_all_scores(preset, runs, sample_files, tmp_path):
     """Search in a project for each run, so that each builds its own peptide index."""
     spectra, database = sample_files[preset]
     for score in SCORES:
@@ -146,7 +146,7 @@ def test_identify_writes_the_same_tables_on_every_device_for_every_score(preset,
 
 
 @pytest.mark.parametrize("preset", ["open", "low-resolution"])
-def test_identify_with_fragment_index_writes_the_same_tables_on_every_device(preset, runs, sample_files, tmp_path, monkeypatch):
+def test_identify_with_fragment_index_is_equal_on_all_devices(preset, runs, sample_files, tmp_path, monkeypatch):
     used = []
 
     def is_worthwhile(search: FragmentIndexSearch, *_: object) -> bool:
@@ -164,7 +164,7 @@ def test_identify_with_fragment_index_writes_the_same_tables_on_every_device(pre
             assert used, run
 
 
-def test_identify_writes_the_same_tables_with_little_gpu_memory(runs, sample_files, tmp_path):
+def test_identify_tables_are_equal_with_little_gpu_memory(runs, sample_files, tmp_path):
     spectra, database = sample_files["high-resolution"]
     expected = tables_of(runs[0], spectra, database, parameters_of("high-resolution"), tmp_path / "0")
     limited = parameters_of("high-resolution", device_memory=400)
@@ -173,7 +173,7 @@ def test_identify_writes_the_same_tables_with_little_gpu_memory(runs, sample_fil
 
 
 @pytest.mark.parametrize("score", ["hyperscore", "xcorr"])
-def test_identify_writes_the_same_tables_on_every_device_for_a_large_run(score, runs, shared_data, tmp_path):
+def test_identify_tables_are_equal_on_all_devices_for_large_runs(score, runs, shared_data, tmp_path):
     """Use a number of spectra for which scoring every candidate and a fragment-ion index take about the same time."""
     spectra, database = shared_data / "spectra" / "bench_x10.mgf", shared_data / "proteomes" / "combo.fasta"
     parameters = parameters_of("high-resolution", score=score)

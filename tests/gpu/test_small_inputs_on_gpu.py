@@ -87,7 +87,7 @@ def test_gpu_peptide_counts_equal_cpu_for_small_input(device):
 
 @pytest.mark.parametrize("n_queries", [1, 3])
 @pytest.mark.parametrize("numbers", [SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS], ids=["dpx", "half", "wide"])
-def test_gpu_alignment_scores_equal_recurrence_for_small_input_with_overflow(numbers, n_queries, device):
+def test_gpu_alignment_with_overflow_is_exact_for_small_input(numbers, n_queries, device):
     if device.compute_capability() < {SIXTEEN_BITS: 90, HALF_PRECISION: 80, THIRTY_TWO_BITS: 0}[numbers]:
         pytest.skip("the GPU is too old for these numbers")
     random = np.random.default_rng(640)

@@ -55,7 +55,7 @@ def test_truncated_bundle_is_reported_and_leaves_no_files(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
-def test_debian_package_has_program_menu_entry_file_types_and_man_page(tmp_path: Path) -> None:
+def test_debian_package_has_program_menu_entry_and_man_page(tmp_path: Path) -> None:
     package, root = bundled(tmp_path, "deb"), tmp_path / "root"
     assert run("dpkg-deb", "--extract", package, root).returncode == 0
     assert run(root / "usr" / "bin" / "proteoscope", "--version").stdout == "started with --version\n"

@@ -36,7 +36,7 @@ def test_language_check_reads_prose_but_no_code_of_markdown() -> None:
         ("print('there is no driver; no longer')\n", []),
     ],
 )
-def test_language_check_reads_docstrings_comments_names_and_strings(source: str, expected: list[tuple[int, str]]) -> None:
+def test_language_check_reads_names_and_texts_of_python_code(source: str, expected: list[tuple[int, str]]) -> None:
     assert words_in("module.py", source) == expected
 
 

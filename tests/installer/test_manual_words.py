@@ -90,7 +90,7 @@ def test_table_of_searches_in_manual_has_a_row_for_each_search(page: str) -> Non
     assert {search.kind for search in SEARCHES} <= {kind for row in rows for kind in re.findall(r"`(\w+)`", row)}
 
 
-def test_manual_page_on_spectra_lists_searches_that_show_all_spectra() -> None:
+def test_manual_lists_the_searches_that_show_all_spectra() -> None:
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
     from proteoscope.gui import searches
     from proteoscope.gui.results.spectra_run_view import SpectraRunView
@@ -102,7 +102,7 @@ def test_manual_page_on_spectra_lists_searches_that_show_all_spectra() -> None:
     assert set(re.findall(r"`(\w+)`", sentence)) == listing
 
 
-def test_manual_page_on_libraries_lists_searches_that_export_msp() -> None:
+def test_manual_lists_the_searches_that_export_msp() -> None:
     page = (REPOSITORY / "docs" / "library_search.md").read_text(encoding="utf-8")
     listed = page.partition("writes the spectra that a run identified at its false discovery rate (")[2].partition(")")[0]
     assert set(re.findall(r"`(\w+)`", listed)) == {

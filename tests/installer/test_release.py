@@ -57,7 +57,7 @@ def test_release_check_accepts_the_tag_of_the_version(tagged: Path) -> None:
     assert "v1.2.3 can be released" in check(tagged)
 
 
-def test_release_check_rejects_uncommitted_changes_and_other_tags(tagged: Path) -> None:
+def test_release_check_rejects_uncommitted_changes_and_wrong_tag(tagged: Path) -> None:
     (tagged / "more.txt").write_text("more")
     assert "in no commit" in check(tagged)
     commit(tagged)
@@ -73,7 +73,7 @@ def test_release_check_rejects_uncommitted_changes_and_other_tags(tagged: Path) 
         ("CHANGELOG.md", "2026-12-01", "unreleased", "CHANGELOG.md has no section"),
     ],
 )
-def test_release_check_requires_the_version_of_the_tag_in_each_file(tagged: Path, name: str, old: str, new: str, message: str) -> None:
+def test_release_check_requires_the_tagged_version_in_each_file(tagged: Path, name: str, old: str, new: str, message: str) -> None:
     text = (tagged / name).read_text()
     assert old in text
     (tagged / name).write_text(text.replace(old, new))

@@ -44,7 +44,7 @@ def run(machine: Path, script: str, *options: str, **environment: str) -> subpro
 
 
 @pytest.mark.parametrize("script", ["run.sh", "test.sh"])
-def test_setup_script_lists_required_versions_if_python_is_missing(bare_machine: Path, script: str) -> None:
+def test_setup_script_lists_supported_versions_without_python(bare_machine: Path, script: str) -> None:
     # An absolute path, because /usr/bin/python3 is searched for by name for any search path.
     ended = run(bare_machine, script, PROTEOSCOPE_PYTHON=str(bare_machine / "no-python"))
     assert ended.returncode == 1
@@ -107,7 +107,7 @@ def test_run_script_installs_nothing_in_a_complete_environment(bare_machine: Pat
     assert "no display" in ended.stdout
 
 
-def test_headless_run_script_needs_neither_window_packages_nor_a_display(bare_machine: Path) -> None:
+def test_headless_run_script_needs_no_window_packages_or_display(bare_machine: Path) -> None:
     called = complete_environment(bare_machine, "headless", in_shell(bare_machine, "headless_lock"))
     ended = run(bare_machine, "run.sh", "--headless", DISPLAY=":99")
     assert ended.returncode == 0, ended.stderr
@@ -119,7 +119,7 @@ def test_run_script_rejects_an_unknown_option(bare_machine: Path) -> None:
     assert (ended.returncode, ended.stderr) == (2, "proteoscope: usage: bash installer/run.sh [--headless]\n")
 
 
-def test_headless_lock_has_exactly_the_packages_used_without_the_window(bare_machine: Path) -> None:
+def test_headless_lock_has_the_packages_used_without_a_window(bare_machine: Path) -> None:
     """Compare with the direct and indirect dependencies according to the metadata of the installed packages."""
     waiting = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
     used = set[str]()

@@ -169,7 +169,7 @@ ALL_SEARCHES = [
 
 
 @pytest.mark.parametrize("source", ["wheel", "editable", "no links"])
-def test_search_runs_next_to_other_packages_named_engine_and_gui(
+def test_search_runs_next_to_packages_named_engine_and_gui(
     source: str, request: pytest.FixtureRequest, folder_with_other_packages: Path, tmp_path: Path
 ) -> None:
     path = source_path(source, request, tmp_path)
@@ -183,7 +183,7 @@ def test_search_runs_next_to_other_packages_named_engine_and_gui(
 # Each compiles all kernels.
 @pytest.mark.long
 @pytest.mark.parametrize("source", ["wheel", "sdist", "editable", "no links"])
-def test_all_searches_run_next_to_other_packages_named_engine_and_gui(
+def test_all_searches_run_next_to_packages_named_engine_and_gui(
     source: str, request: pytest.FixtureRequest, folder_with_other_packages: Path, tmp_path: Path
 ) -> None:
     (folder_with_other_packages / "script.py").write_text(SCRIPT.format(searches=ALL_SEARCHES))

@@ -147,7 +147,7 @@ def test_score_lanes_equals_smith_waterman_recurrence(bits, query, subjects, sco
     ("bits", "length", "expected"),
     [(8, 10, 110), (8, 11, -1), (8, 40, -1), (16, 2977, 32747), (16, 2978, -1), (16, 9000, -1), (32, 2978, 32758)],
 )
-def test_score_lanes_marks_scores_that_overflow_the_number_format(bits, length, expected):
+def test_score_lanes_marks_scores_that_overflow(bits, length, expected):
     scores = np.full((N_RESIDUES, N_RESIDUES), -3)
     np.fill_diagonal(scores, 11)
     run = np.full(length, 18, np.int8)
@@ -294,7 +294,7 @@ def test_lane_groups_give_sequences_separate_blocks(lengths, n_lanes):
         assert (np.diff(group.end_blocks) >= 0).all()
 
 
-def test_lane_groups_have_few_unused_columns_despite_one_long_protein():
+def test_long_protein_adds_few_unused_columns_to_lane_groups():
     lengths = np.array([34_350, *np.random.default_rng(1).integers(100, 2000, 20_000)])
     groups = lane_groups(np.arange(len(lengths)), lengths, 64)
     columns = sum(group.n_blocks * 4 * 64 for group in groups)
@@ -302,7 +302,7 @@ def test_lane_groups_have_few_unused_columns_despite_one_long_protein():
 
 
 @pytest.mark.parametrize("n_subjects", [200, 1])
-def test_alignment_search_makes_short_kernel_calls_and_none_after_close(n_subjects, monkeypatch):
+def test_alignment_search_makes_short_calls_and_stops_on_close(n_subjects, monkeypatch):
     calls, begun, may_end = [], threading.Event(), threading.Event()
 
     def score_lanes(rows, codes, table, columns, block, end, *others):

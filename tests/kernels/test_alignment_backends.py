@@ -91,7 +91,7 @@ def test_gpu_alignment_by_several_warps_per_subject_is_exact(n_queries, shape, n
         assert f"LANES={shape[0]}" in {macro for macros in gpu.defines for macro in macros}
 
 
-def test_gpu_alignment_splits_a_subject_much_longer_than_the_others():
+def test_gpu_alignment_plans_long_subjects_separately():
     planner = Planner(132, 232_448, None, None)
     lengths = np.sort(np.random.default_rng(1).gamma(2.0, 225.0, 20_000).astype(np.int64))[::-1].copy()
     lengths[0] = 8000

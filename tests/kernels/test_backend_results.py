@@ -79,7 +79,7 @@ def test_fragment_index_search_is_the_same_on_both_backends(score, is_built):
         assert_same_answer(actual, expected)
 
 
-def test_fragment_index_search_of_some_queries_leaves_rows_of_others_unchanged():
+def test_fragment_index_leaves_rows_of_other_queries_unchanged():
     work = random_fragment_search(130, HYPERSCORE, n_peptides=400, most=1)
     n, device = len(work.windows), Processor(2)
     search = backend_module(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
@@ -108,7 +108,7 @@ def test_cpu_spectrum_search_stops_immediately_when_closed():
     np.testing.assert_array_equal(hits.n_candidates, counted)
 
 
-def test_fragment_index_is_built_by_the_search_if_building_was_stopped():
+def test_search_builds_the_fragment_index_after_a_stopped_build():
     work = random_fragment_search(150, HYPERSCORE, n_peptides=3000, most=2)
     n, device = len(work.windows), Processor(1)
     search = backend_module(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)

@@ -32,13 +32,13 @@ def assert_the_same(texts, patterns, rules, text_of, pattern_of, slack):
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("slack", [0, 1])
-def test_banded_alignment_equals_full_alignment_in_all_small_cases(costs, maximum_gaps, slack):
+def test_banded_alignment_equals_full_alignment_in_small_cases(costs, maximum_gaps, slack):
     texts, patterns = words((4, 6, 7), 2), words((4, 5, 6), 2)
     text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
     assert assert_the_same(texts, patterns, GapRules(DNA, *costs, maximum_gaps, WITHIN), text_of, pattern_of, slack).any()
 
 
-def test_banded_alignment_equals_full_alignment_for_reads_with_errors():
+def test_banded_alignment_equals_full_alignment_with_read_errors():
     random = np.random.default_rng(9)
     texts, patterns = [], []
     for k in range(600):

@@ -100,7 +100,7 @@ print(result(10), sum(result.stats.cache_hits.values()))
 """
 
 
-def test_kernel_cache_replaces_files_that_are_damaged_or_have_no_checksum(tmp_path):
+def test_kernel_cache_replaces_files_without_a_valid_checksum(tmp_path):
     cache = tmp_path / "cache"
     lines = output_of(USE + EVERY_DAMAGE, tmp_path, cache, tmp_path / "copy", NUMBA_CACHE_DIR=str(cache))
     assert len(lines) == 1 + 18 + 14
@@ -137,7 +137,7 @@ def cache_folder_of_process(allowed, **environment):
     return folder, reason
 
 
-def test_kernel_cache_uses_the_configured_folder_if_only_that_is_writable(tmp_path):
+def test_kernel_cache_uses_the_configured_folder_if_writable(tmp_path):
     assert cache_folder_of_process([tmp_path / "cache"], PROTEOSCOPE_CACHE=str(tmp_path / "cache")) == (
         str(tmp_path / "cache" / "kernels"),
         "",
@@ -156,7 +156,7 @@ def test_kernel_cache_falls_back_to_one_private_temporary_folder(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes differ there")
-def test_kernel_cache_rejects_a_temporary_folder_writable_by_others(tmp_path):
+def test_kernel_cache_rejects_a_folder_writable_by_others(tmp_path):
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
@@ -182,7 +182,7 @@ def test_full_disk_prevents_kernel_caching_and_is_reported(tmp_path):
         subprocess.run(["umount", folder], check=True)
 
 
-def test_compiled_array_assignment_of_wrong_size_raises_value_error():
+def test_compiled_array_assignment_rejects_a_wrong_size():
     program = "\n".join(
         (
             "import proteoscope.kernels.cpu, numpy as np",
@@ -229,7 +229,7 @@ def test_kernels_compile_once_for_different_constant_arguments(tmp_path):
     assert output_of(CONSTANTS, tmp_path) == ["3", "1"]
 
 
-def test_cached_kernel_is_compiled_again_after_a_change_of_a_module_it_imports(tmp_path):
+def test_kernel_is_recompiled_when_an_imported_module_changes(tmp_path):
     # Numba compares only the file of the function itself, and code of the other module is compiled into it.
     package = tmp_path / "proteoscope"
     shutil.copytree(REPOSITORY / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__", "cuda"))

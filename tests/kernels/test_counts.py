@@ -88,7 +88,7 @@ def candidates_by_length(spectra, queries, peptides, modifications, how, charges
     return n_lookups
 
 
-def test_predicted_transfers_of_query_tiles_equal_counted_transfers():
+def test_predicted_transfers_of_query_tiles_equal_counted_ones():
     spectra, queries, *others = random_search(210, HYPERSCORE, n_queries=64, n_peptides=600, most=0, precursor=(3.0, 0.0))
     n, gpu = len(queries.mass), ShimGpu()
     search, hits = tuned(SpectrumSearch, minimum_sharing=0.0)(gpu, *others), empty_hits(n)

@@ -68,7 +68,7 @@ def test_cuda_alignment_equals_recurrence_for_any_gap_costs(costs, n_queries):
     subjects=st.lists(st.integers(0, 50), max_size=20),
     numbers=st.sampled_from([SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS]),
 )
-def test_cuda_alignment_equals_recurrence_for_any_lengths_and_order(seed, queries, subjects, numbers):
+def test_cuda_alignment_equals_recurrence_for_any_lengths(seed, queries, subjects, numbers):
     some_queries, some_subjects, scores = sequences(seed, queries), sequences(seed + 1, subjects), matrix(seed)
     actual, _ = scored(ShimGpu(), some_queries, some_subjects, scores, 11, 1, numbers=numbers, **SMALL)
     np.testing.assert_array_equal(actual, plain_scores(some_queries, some_subjects, scores, 11, 1))
@@ -76,7 +76,7 @@ def test_cuda_alignment_equals_recurrence_for_any_lengths_and_order(seed, querie
 
 @pytest.mark.parametrize(("numbers", "greatest", "passed"), [(HALF_PRECISION, 500, 2048), (SIXTEEN_BITS, 3000, 65535)])
 @pytest.mark.parametrize("n_queries", [1, 2])
-def test_cuda_alignment_recomputes_scores_that_overflow_the_number_format(numbers, greatest, passed, n_queries):
+def test_cuda_alignment_recomputes_scores_that_overflow(numbers, greatest, passed, n_queries):
     subjects = sorted([np.full(n, 22, np.int8) for n in range(1, 41)] + sequences(8, [10, 30, 35]), key=len)
     queries = [np.full(40, 22, np.int8), *sequences(9, [44])][:n_queries]
     scores = matrix()
@@ -90,7 +90,7 @@ def test_cuda_alignment_recomputes_scores_that_overflow_the_number_format(number
 
 
 @pytest.mark.parametrize(("numbers", "most"), [(HALF_PRECISION, 2048), (SIXTEEN_BITS, 32767)])
-def test_cuda_alignment_is_exact_near_the_largest_representable_score(numbers, most):
+def test_cuda_alignment_is_exact_near_the_overflow_limit(numbers, most):
     # Scores that differ by one, around the values at which half precision rounds and 16 bits overflow.
     n = 60
     queries, subjects = [np.array([0] * n, np.int8)], [np.array([0] * n + [1] * i, np.int8) for i in range(8)]
@@ -112,7 +112,7 @@ def test_cuda_alignment_uses_32_bit_numbers_for_large_costs(numbers):
 
 
 @pytest.mark.parametrize(("capability", "numbers"), [(75, THIRTY_TWO_BITS), (80, HALF_PRECISION), (89, HALF_PRECISION), (90, SIXTEEN_BITS)])
-def test_cuda_alignment_selects_the_number_format_by_compute_capability(capability, numbers):
+def test_cuda_alignment_number_format_fits_compute_capability(capability, numbers):
     gpu = ShimGpu()
     gpu.capability = capability
     queries, subjects = sequences(12, [20]), sequences(13, [5, 30])
@@ -122,7 +122,7 @@ def test_cuda_alignment_selects_the_number_format_by_compute_capability(capabili
 
 
 @pytest.mark.parametrize("n_queries", [1, 3])
-def test_cuda_alignment_equals_recurrence_with_the_default_launch_shape(n_queries):
+def test_cuda_alignment_in_default_launch_shape_is_exact(n_queries):
     queries, subjects = sequences(14, [150, 90, 40][:n_queries]), sequences(15, [40, 60, 60])
     actual, _ = scored(ShimGpu(), queries, subjects, matrix(), 11, 1)
     np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
@@ -140,7 +140,7 @@ def test_cuda_alignment_streams_a_database_larger_than_memory(order, n_queries):
     assert ends == sorted(ends) and len(set(ends)) > 4
 
 
-def test_cuda_alignment_of_some_subjects_leaves_other_scores_unchanged():
+def test_cuda_alignment_leaves_other_subjects_unchanged():
     queries, subjects = sequences(19, [40, 30]), sequences(20, LENGTHS)
     expected = plain_scores(queries, subjects, matrix(), 11, 1)
     for options in ({}, {"memory_bytes": 3000}):
@@ -178,13 +178,13 @@ def test_cuda_alignment_stops_when_closed():
     assert gpu.n_launches == n and (out == 0).all()
 
 
-def test_cuda_alignment_rejects_a_gpu_without_memory_for_one_sequence():
+def test_cuda_alignment_fails_without_memory_for_one_sequence():
     queries, subjects = sequences(29, [20]), sequences(30, [400])
     with pytest.raises(DeviceMemoryError, match="not enough for one sequence"):
         scored(ShimGpu(), queries, subjects, matrix(), 11, 1, memory_bytes=3000, **SMALL)
 
 
-def test_cuda_alignment_on_a_lost_gpu_writes_only_finished_subjects():
+def test_cuda_alignment_on_a_lost_gpu_writes_finished_subjects():
     queries, subjects = sequences(31, [66]), sequences(32, sorted(LENGTHS * 3))
     expected, out = plain_scores(queries, subjects, matrix(), 11, 1), np.full((1, len(subjects)), -7, np.int32)
     search = search_with(ShimGpu(failing_launch=9), subjects, memory_bytes=5000, **SMALL)

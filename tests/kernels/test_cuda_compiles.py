@@ -137,7 +137,7 @@ def test_cuda_source_compiles_with_optimisation(name: str, architecture: str) ->
 
 
 @every_architecture
-def test_sequence_alignment_kernels_compile_with_each_set_of_macros(architecture: str) -> None:
+def test_sequence_alignment_kernels_compile_for_each_macro_set(architecture: str) -> None:
     forms = forms_of_alignment(architecture)
     numbers = {"7": THIRTY_TWO_BITS, "8": HALF_PRECISION}.get(architecture[0], SIXTEEN_BITS)
     for wanted in ({f"NUMBERS={numbers}"}, {f"NUMBERS={THIRTY_TWO_BITS}"}, {"SUBJECTS=1", "COLUMNS=72"}):
@@ -170,7 +170,7 @@ def forms_of_reads(architecture: str) -> set[tuple[str, ...]]:
 @pytest.mark.parametrize(
     "architecture", [pytest.param(name, marks=() if name in (OLDEST, NEWEST) else pytest.mark.long) for name in ARCHITECTURES]
 )
-def test_read_alignment_kernels_compile_with_each_set_of_macros(architecture: str) -> None:
+def test_read_alignment_kernels_compile_for_each_macro_set(architecture: str) -> None:
     forms = forms_of_reads(architecture)
     numbers = NARROW if int(architecture) >= 90 else WIDE
     assert len(forms) >= 8
@@ -181,7 +181,7 @@ def test_read_alignment_kernels_compile_with_each_set_of_macros(architecture: st
 
 @pytest.mark.parametrize("library", LIBRARIES[:-1], ids=lambda path: path.name)
 @pytest.mark.parametrize("name", SOURCES)
-def test_older_nvrtc_compiles_sources_for_the_oldest_architecture(name: str, library: Path) -> None:
+def test_older_nvrtc_compiles_for_the_oldest_architecture(name: str, library: Path) -> None:
     compile_for(library, source(name), OLDEST)
 
 

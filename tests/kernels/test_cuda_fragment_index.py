@@ -36,7 +36,7 @@ def test_cuda_fragment_index_equals_cpu_for_both_scores(score, fragment):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_cuda_fragment_index_equals_cpu_for_modifications_and_ion_series(seed):
+def test_cuda_fragment_index_equals_cpu_for_any_ion_series(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
         10 + seed,
@@ -54,7 +54,7 @@ def test_cuda_fragment_index_equals_cpu_for_modifications_and_ion_series(seed):
 
 
 @pytest.mark.parametrize("least", [1, 2, 4])
-def test_cuda_fragment_index_equals_cpu_for_windows_over_whole_chunks(least):
+def test_cuda_fragment_index_equals_cpu_for_wide_windows(least):
     spectra, queries, peptides, modifications, settings = random_search(
         20 + least, HYPERSCORE, precursor=(500.0, 0.0), n_peptides=2500, most=0, n_queries=8
     )
@@ -65,7 +65,7 @@ def test_cuda_fragment_index_equals_cpu_for_windows_over_whole_chunks(least):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_cuda_fragment_index_equals_cpu_for_modifications_at_known_sites(seed):
+def test_cuda_fragment_index_equals_cpu_for_known_modified_sites(seed):
     inputs = random_search(45 + seed, HYPERSCORE, precursor=(100.0, 0.0), n_peptides=200, most=seed, n_queries=20, which=(0, 2))
     spectra, queries, peptides, modifications, settings = with_known_modifications(inputs, seed, 2)
     work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=1)))
@@ -81,7 +81,7 @@ def test_cuda_fragment_index_equals_cpu_for_modifications_at_known_sites(seed):
     assert has_hits.sum() > 5 and (one_by_one.modification[one_by_one.modification != 255] >= len(inputs[3].mass)).any()
 
 
-def test_cuda_fragment_index_equals_cpu_for_separate_isotope_error_windows():
+def test_cuda_fragment_index_equals_cpu_for_isotope_errors():
     work = random_fragment_search(30, HYPERSCORE, precursor=(0.2, 0.0), n_peptides=4000, n_queries=30)
     expected = on_processor(work, 0.5)
     actual, _ = on_gpu(ShimGpu(), work, 0.5, **SMALL)
@@ -90,7 +90,7 @@ def test_cuda_fragment_index_equals_cpu_for_separate_isotope_error_windows():
     assert_same_answer(actual, expected)
 
 
-def test_cuda_fragment_index_equals_cpu_for_more_hits_than_candidates():
+def test_cuda_fragment_index_equals_cpu_with_few_candidates():
     work = random_fragment_search(31, HYPERSCORE, precursor=(20.0, 0.0), n_peptides=300, most=0)
     expected = on_processor(work, 0.5, n_hits=32)
     actual, _ = on_gpu(ShimGpu(), work, 0.5, n_hits=32, **SMALL)
@@ -99,7 +99,7 @@ def test_cuda_fragment_index_equals_cpu_for_more_hits_than_candidates():
 
 
 @pytest.mark.parametrize("n_hits", [8, 32])
-def test_cuda_fragment_index_equals_cpu_if_candidates_exceed_a_block(n_hits):
+def test_cuda_fragment_index_equals_cpu_with_many_candidates(n_hits):
     inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
     work = fragment_inputs((*inputs[:4], inputs[4]._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5, n_hits=n_hits)
@@ -108,7 +108,7 @@ def test_cuda_fragment_index_equals_cpu_if_candidates_exceed_a_block(n_hits):
     assert_same_answer(actual, expected)
 
 
-def test_cuda_fragment_index_equals_cpu_for_any_partition_of_the_work(monkeypatch):
+def test_cuda_fragment_index_equals_cpu_in_small_partitions(monkeypatch):
     monkeypatch.setattr(FragmentSearch, "share_of_queries", 0.01)
     work = random_fragment_search(40, HYPERSCORE, n_peptides=1500, most=1)
     expected = on_processor(work, 0.5)
@@ -125,7 +125,7 @@ def test_cuda_fragment_index_equals_cpu_for_any_partition_of_the_work(monkeypatc
     assert_same_answer(actual, expected)
 
 
-def test_cuda_fragment_index_uses_smaller_parts_when_the_gpu_is_full(monkeypatch):
+def test_cuda_fragment_index_uses_smaller_parts_on_a_full_gpu(monkeypatch):
     work = random_fragment_search(41, HYPERSCORE, n_peptides=1500, most=1)
     expected = on_processor(work, 0.5)
     gpu, refused, buffer = ShimGpu(), [], ShimGpu.buffer
@@ -142,13 +142,13 @@ def test_cuda_fragment_index_uses_smaller_parts_when_the_gpu_is_full(monkeypatch
     assert_same_answer(actual, expected)
 
 
-def test_cuda_fragment_index_rejects_a_gpu_without_memory_for_one_chunk():
+def test_cuda_fragment_index_fails_without_memory_for_one_chunk():
     work = random_fragment_search(42, HYPERSCORE, n_peptides=300, most=0)
     with pytest.raises(DeviceMemoryError, match="not enough for a fragment-ion index"):
         on_gpu(ShimGpu(), work, 0.5, memory_bytes=100_000, **SMALL)
 
 
-def test_cuda_fragment_index_on_a_lost_gpu_writes_only_finished_queries():
+def test_fragment_index_on_a_lost_gpu_writes_finished_queries():
     work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
     _, queries, peptides, modifications, settings = work.inputs
     expected, n = on_processor(work, 0.5), len(queries.mass)

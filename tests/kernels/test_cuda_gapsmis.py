@@ -111,7 +111,7 @@ def test_cuda_read_alignment_by_published_recurrence_equals_cpu():
         (27, WIDE, WITHIN),
     ],
 )
-def test_cuda_read_alignment_equals_cpu_for_any_alphabet_and_number_format(n_codes, numbers, mode):
+def test_cuda_read_alignment_equals_cpu_for_any_alphabet(n_codes, numbers, mode):
     random = np.random.default_rng(25)
     matrix = np.where(np.eye(n_codes, dtype=bool), 9, random.integers(-6, 2, (n_codes, n_codes))).astype(np.int32)
     texts, patterns = damaged_reads(30, 26, n_codes=n_codes, most=70)
@@ -119,7 +119,7 @@ def test_cuda_read_alignment_equals_cpu_for_any_alphabet_and_number_format(n_cod
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_cuda_read_alignment_uses_wide_numbers_for_large_scores_and_old_gpus(mode):
+def test_large_scores_and_old_gpus_use_32_bit_read_alignment(mode):
     texts, patterns = damaged_reads(20, 27)
     check(texts, patterns, GapRules(1000 * DNA, 5000, 2000, 2, mode))
     old = ShimGpu()
@@ -129,7 +129,7 @@ def test_cuda_read_alignment_uses_wide_numbers_for_large_scores_and_old_gpus(mod
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_cuda_read_alignment_equals_cpu_with_one_reference_per_block(mode):
+def test_cuda_read_alignment_equals_cpu_with_block_per_reference(mode):
     texts, patterns = damaged_reads(9, 28, n_codes=9, most=60)
     matrix = np.where(np.eye(9, dtype=bool), 5, -4).astype(np.int32)
     pairs = np.tile(np.arange(9), 9), np.repeat(np.arange(9), 9)
@@ -139,7 +139,7 @@ def test_cuda_read_alignment_equals_cpu_with_one_reference_per_block(mode):
         )
 
 
-def test_cuda_read_alignment_equals_cpu_for_reads_of_unequal_length():
+def test_cuda_read_alignment_equals_cpu_for_unequal_read_lengths():
     random = np.random.default_rng(35)
     texts, rules = [random.integers(0, 4, 60) for _ in range(2)], GapRules(DNA, 5, 9, 2)
     patterns = [texts[k % 2][: 3 + 2 * k] for k in range(24)]
@@ -147,7 +147,7 @@ def test_cuda_read_alignment_equals_cpu_for_reads_of_unequal_length():
     check(texts, patterns, rules, pairs, shape=GapsMisShape(ONE_TEXT, 8, 8, NARROW, PROFILE, 64))
 
 
-def test_cuda_read_alignment_traces_long_references_in_little_memory():
+def test_cuda_read_alignment_traces_long_references_in_batches():
     random = np.random.default_rng(29)
     text = random.integers(0, 4, 900)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 100, 400, 830)] + [random.integers(0, 4, 20)]
@@ -169,7 +169,7 @@ def test_cuda_read_alignment_can_trace_on_the_cpu(mode):
     assert "trace_reads" not in gpu.launched
 
 
-def test_cuda_read_alignment_of_some_or_no_pairs_leaves_other_rows_unchanged():
+def test_cuda_read_alignment_leaves_other_pairs_unchanged():
     texts, patterns = damaged_reads(12, 32)
     out, every = Alignments.none(12, 2), np.arange(12)
     search = ReadSearch(ShimGpu(descending=True), sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
@@ -180,7 +180,7 @@ def test_cuda_read_alignment_of_some_or_no_pairs_leaves_other_rows_unchanged():
     assert (np.delete(out.score, slice(4, 9)) == NO_ALIGNMENT).all()
 
 
-def test_cuda_read_alignment_stopped_early_leaves_later_rows_unchanged(monkeypatch):
+def test_stopped_cuda_read_alignment_leaves_later_rows_unchanged(monkeypatch):
     texts, patterns = damaged_reads(40, 33)
     monkeypatch.setattr(gapsmis, "CELLS_OF_LAUNCH", 50_000)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
@@ -229,7 +229,7 @@ def test_cuda_read_alignment_does_the_predicted_work(even, traces):
         assert work.memory_blocks > 0
 
 
-def test_launch_shape_of_read_alignment_has_the_shortest_predicted_time():
+def test_read_alignment_launch_shape_has_shortest_predicted_time():
     h200 = Properties(132, 90, 232_448)
 
     def best(*values, **more):
@@ -246,7 +246,7 @@ def test_launch_shape_of_read_alignment_has_the_shortest_predicted_time():
     assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes
 
 
-def test_launch_shape_of_read_alignment_depends_on_measured_rates():
+def test_read_alignment_launch_shape_depends_on_measured_rates():
     def best(task, **times):
         rates = USUAL_RATES._replace(**{name: factor * getattr(USUAL_RATES, name) for name, factor in times.items()})
         gpu = Properties(132, 90, 232_448, rates)
@@ -263,7 +263,7 @@ def test_launch_shape_of_read_alignment_depends_on_measured_rates():
     assert best(few, launch=100)[1] > 10 * best(few)[1]
 
 
-def test_cuda_read_alignment_checks_for_cancel_after_fewer_pairs_on_slow_gpus():
+def test_slow_gpu_aligns_fewer_reads_between_cancel_checks():
     texts, patterns = damaged_reads(40, 34)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
 

@@ -222,7 +222,7 @@ def test_finished_gpu_search_leaves_no_pending_work(begin):
 
 @pytest.mark.parametrize("refused", range(9, 60, 3))
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
-def test_spectrum_search_is_exact_if_the_gpu_refuses_any_allocation(refused, minimum_sharing):
+def test_gpu_spectrum_search_is_exact_if_any_allocation_fails(refused, minimum_sharing):
     inputs = random_search(91, HYPERSCORE, n_queries=40, precursor=(3.0, 0.0), n_peptides=300, which=(0, 4), most=1)
     gpu = WatchingGpu({refused, refused + 1})
     hits, work = spectrum_search(gpu, inputs, minimum_sharing=minimum_sharing)
@@ -234,7 +234,7 @@ def test_spectrum_search_is_exact_if_the_gpu_refuses_any_allocation(refused, min
 
 
 @pytest.mark.parametrize("refused", range(5, 35, 3))
-def test_fragment_index_search_is_exact_if_the_gpu_refuses_any_allocation(refused):
+def test_gpu_fragment_index_is_exact_if_any_allocation_fails(refused):
     work = random_fragment_search(44, HYPERSCORE, n_peptides=300, most=1, n_queries=5)
     gpu = WatchingGpu({refused})
     answer, n = empty_answer(5, 8), len(work.windows)
@@ -246,7 +246,7 @@ def test_fragment_index_search_is_exact_if_the_gpu_refuses_any_allocation(refuse
 
 @pytest.mark.parametrize("memory_bytes", [None, 5000])
 @pytest.mark.parametrize("refused", range(16))
-def test_sequence_alignment_is_exact_if_the_gpu_refuses_any_allocation(refused, memory_bytes):
+def test_gpu_sequence_alignment_is_exact_if_any_allocation_fails(refused, memory_bytes):
     random = np.random.default_rng(2)
     queries, subjects = random_sequences(random, [40, 30]), random_sequences(random, random.integers(1, 60, 30).tolist())
     scores = np.where(np.eye(N_CODES, dtype=bool), 5, -3)
@@ -257,7 +257,7 @@ def test_sequence_alignment_is_exact_if_the_gpu_refuses_any_allocation(refused, 
     assert gpu.freed_early == []
 
 
-def test_sequence_alignment_uses_smaller_batches_if_large_buffers_are_refused():
+def test_gpu_alignment_uses_smaller_batches_if_allocation_fails():
     random = np.random.default_rng(3)
     queries, subjects = random_sequences(random, [40]), random_sequences(random, random.integers(1, 60, 200).tolist())
     scores, gpu, out = np.where(np.eye(N_CODES, dtype=bool), 5, -3), WatchingGpu(), np.zeros((1, 200), np.int32)
@@ -289,7 +289,7 @@ def test_gpu_clustering_without_memory_leaves_no_pending_work(refused, monkeypat
 
 
 @pytest.mark.parametrize("refused", range(0, 30, 2))
-def test_match_scores_are_exact_or_fail_if_the_gpu_refuses_any_allocation(refused, monkeypatch):
+def test_gpu_match_scores_are_exact_or_fail_if_allocation_fails(refused, monkeypatch):
     monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 100)
     random, gpu = np.random.default_rng(4), WatchingGpu({refused})
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)

@@ -78,7 +78,7 @@ def start(gpu, **options):
     gpu.launch("digestion.cu", "count_peptides", 3, 256, (np.int64(1),), nullcontext(), **options)
 
 
-def test_cuda_module_is_compiled_once_for_threads_that_share_a_gpu(cupy):
+def test_threads_that_share_a_gpu_compile_a_cuda_module_once(cupy):
     gpu = CudaGpu(0)
     threads = [threading.Thread(target=start, args=(gpu,)) for _ in range(6)]
     for thread in threads:
@@ -131,7 +131,7 @@ def test_kernel_launch_of_zero_blocks_compiles_nothing(cupy):
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__),
 )
-def test_cupy_errors_become_device_errors_with_the_name_of_the_gpu(cupy, monkeypatch, error, kind, message):
+def test_cupy_errors_become_device_errors_that_name_the_gpu(cupy, monkeypatch, error, kind, message):
     def failing(*_, **__):
         raise error
 

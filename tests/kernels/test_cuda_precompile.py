@@ -29,7 +29,7 @@ class NotingGpu:
             raise DeviceError("a kernel does not compile for cuda:7:\nline 3: nonsense")
 
 
-def test_precompile_compiles_and_counts_every_kernel_variant_once() -> None:
+def test_precompile_compiles_and_counts_each_kernel_variant_once() -> None:
     gpu, steps = NotingGpu(), []
     assert compile_usual_forms(gpu, 4, steps.append) == []
     assert sorted(gpu.compiled) == sorted(usual_forms())

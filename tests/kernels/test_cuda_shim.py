@@ -67,7 +67,7 @@ def test_cuda_search_counts_scores_on_a_bin_border_like_the_cpu(score, width, mi
 
 @pytest.mark.parametrize("fragment", [(0.0, 0.05), (20.0, 0.0)])
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
-def test_cuda_search_matches_the_same_peaks_as_the_cpu_for_any_tolerance(fragment, minimum_sharing):
+def test_cuda_search_equals_cpu_for_any_fragment_tolerance(fragment, minimum_sharing):
     spectra, *others = random_search(6, SDP, fragment=fragment, n_queries=40, n_peptides=500, most=1, precursor=(3.0, 0.0))
     few = np.flatnonzero(np.diff(spectra.offsets) > 0)  # peaks of each spectrum, far from one another
     retained = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
@@ -81,7 +81,7 @@ def test_cuda_search_matches_the_same_peaks_as_the_cpu_for_any_tolerance(fragmen
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_cuda_search_equals_cpu_for_any_modifications_and_ion_series(seed):
+def test_cuda_search_equals_cpu_for_modifications_and_ion_series(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     inputs = random_search(10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed])
     actual, expected, _ = searched_on_both(inputs, gpu=ShimGpu(descending=seed % 2 == 1))
@@ -110,21 +110,21 @@ def test_cuda_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_s
 
 
 @pytest.mark.parametrize("maximum_forms", [7, 1000])
-def test_cuda_search_equals_cpu_for_many_arrangements_of_modifications(maximum_forms):
+def test_cuda_search_equals_cpu_for_many_peptidoforms(maximum_forms):
     inputs = random_search(15, HYPERSCORE, which=(0, 1), most=4, maximum_forms=maximum_forms, n_queries=6, n_peptides=2000)
     actual, expected, _ = searched_on_both(inputs, slots=4)
     assert expected.n_candidates.max() > 30
     assert_same_hits(actual, expected)
 
 
-def test_cuda_search_scores_a_peptide_in_two_isotope_windows_once():
+def test_cuda_search_scores_peptides_in_two_isotope_windows_once():
     actual, expected, _ = searched_on_both(random_search(20, SDP, precursor=(1.5, 0.0), n_peptides=1500, most=1))
     assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize(("fragment", "n_queries"), [((0.0, 20e-6), 12), ((0.5, 0.0), 40)])
-def test_cuda_search_equals_cpu_for_queries_of_similar_mass(score, fragment, n_queries):
+def test_cuda_query_tile_search_equals_cpu(score, fragment, n_queries):
     inputs = random_search(
         90 + score, score, fragment=fragment, n_queries=n_queries, precursor=(3.0, 0.0), n_peptides=2000, which=(0, 1, 4), most=1
     )
@@ -136,7 +136,7 @@ def test_cuda_search_equals_cpu_for_queries_of_similar_mass(score, fragment, n_q
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_cuda_search_equals_cpu_for_queries_of_similar_mass_and_modifications(seed):
+def test_cuda_query_tile_search_equals_cpu_with_modifications(seed):
     kinds = [("c", "z"), ("ab", "xyz"), ("", "y")]
     inputs = random_search(
         95 + seed,
@@ -156,7 +156,7 @@ def test_cuda_search_equals_cpu_for_queries_of_similar_mass_and_modifications(se
 
 
 @pytest.mark.parametrize(("which", "maximum_forms"), [((0, 1, 6), 7), ((0, 1), 1000)])
-def test_cuda_search_equals_cpu_for_queries_of_similar_mass_and_arrangements(which, maximum_forms):
+def test_cuda_query_tile_search_equals_cpu_for_many_peptidoforms(which, maximum_forms):
     *others, settings = random_search(
         15,
         HYPERSCORE,
@@ -178,7 +178,7 @@ def test_cuda_search_equals_cpu_for_queries_of_similar_mass_and_arrangements(whi
     np.testing.assert_array_equal(actual.histogram, expected.histogram)
 
 
-def test_cuda_search_matches_the_same_ions_as_the_cpu_at_the_tolerance_edge():
+def test_cuda_search_equals_cpu_at_the_edge_of_the_tolerance():
     spectra, queries, peptides, modifications, settings = random_search(
         16, SDP, n_queries=40, n_peptides=400, fragment=(0.5, 0.0), precursor=(3.0, 0.0), which=(0, 1), most=2
     )
@@ -201,7 +201,7 @@ def test_cuda_search_matches_the_same_ions_as_the_cpu_at_the_tolerance_edge():
         np.testing.assert_array_equal(left, right)
 
 
-def test_cuda_search_handles_queries_one_by_one_if_peak_weights_are_tiny():
+def test_cuda_search_uses_no_query_tiles_for_tiny_peak_weights():
     spectra, *others = random_search(17, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     weight = spectra.weight.copy()
     weight[::7] = 3e-9
@@ -225,7 +225,7 @@ def test_cuda_search_equals_cpu_for_dense_and_sparse_windows(monkeypatch):
     assert_same_hits(actual, expected)
 
 
-def test_cuda_search_handles_queries_one_by_one_if_memory_is_short():
+def test_cuda_search_uses_no_query_tiles_if_memory_is_short():
     inputs = random_search(99, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     gpu = ShimGpu()
     actual, expected, _ = searched_on_both(inputs, gpu=gpu, largest_buffer=60_000, minimum_sharing=0.0)
@@ -233,7 +233,7 @@ def test_cuda_search_handles_queries_one_by_one_if_memory_is_short():
     assert_same_hits(actual, expected)
 
 
-def test_cuda_search_equals_cpu_for_a_query_shared_by_many_blocks():
+def test_cuda_search_equals_cpu_if_many_blocks_share_a_query():
     inputs = random_search(30, HYPERSCORE, precursor=(40.0, 0.0), most=1, n_queries=4, n_peptides=1000)
     actual, expected, _ = searched_on_both(inputs, candidates_of_item=100, n_hits=21)
     assert expected.n_candidates.max() > 600
@@ -268,7 +268,7 @@ def test_cuda_search_loads_a_large_peptide_index_in_parts(memory_bytes):
     np.testing.assert_array_equal(counted, cost)
 
 
-def test_cuda_search_loads_smaller_parts_if_memory_for_peptides_is_refused(monkeypatch):
+def test_cuda_search_loads_smaller_parts_if_allocation_fails(monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(53, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
     actual, expected = empty_hits(40), empty_hits(40)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40, NOT_STOPPED)

@@ -12,7 +12,7 @@ from tests.shim.shim_gpu import ShimGpu
 
 @pytest.mark.parametrize("n", [0, 1, 49, 199, 200, 201, 399, 400, 12_345])
 @pytest.mark.parametrize("cores", [1, 2, 5, 100])
-def test_arrays_sent_to_the_gpu_have_equal_bytes_for_any_size_and_cores(n, cores, monkeypatch):
+def test_arrays_arrive_on_the_gpu_unchanged_at_any_size(n, cores, monkeypatch):
     monkeypatch.setattr(modules, "_STAGED_BYTES", 100)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(cores), raising=False)
     values = np.random.default_rng(n).integers(0, 1 << 31, (n, 3)).astype(np.int32)
@@ -28,7 +28,7 @@ def test_arrays_sent_to_the_gpu_have_equal_bytes_for_any_size_and_cores(n, cores
     assert transfers == (2 * -(-values.nbytes // 100) if senders > 1 else 2 * (n > 0))
 
 
-def test_a_large_array_is_sent_after_earlier_commands_of_the_stream(monkeypatch):
+def test_large_array_is_sent_after_earlier_stream_commands(monkeypatch):
     monkeypatch.setattr(modules, "_STAGED_BYTES", 100)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(4), raising=False)
     gpu, order = ShimGpu(), []

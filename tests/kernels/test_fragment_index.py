@@ -143,7 +143,7 @@ def fragments(inputs: Inputs, peptide: int, added: dict[int, float]) -> list[tup
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_fragment_index_lists_all_ions_of_all_peptidoforms_in_order(seed: int) -> None:
+def test_fragment_index_lists_ions_of_all_peptidoforms_in_order(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y"), ("b", ""), ("b", "y")][seed]
     inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], maximum_forms=(40, 5)[seed % 2], series=series)
     _, _, peptides, modifications, _ = inputs
@@ -208,7 +208,7 @@ def one_spectrum(peaks: list[tuple[float, float]], charge: int, inputs: Inputs) 
     charge=st.integers(1, 4),
     fragment=st.sampled_from([(0.0, 2e-5), (0.5, 0.0), (0.02, 0.0), (2.0, 1e-4), (0.0, 1e-3)]),
 )
-def test_fragment_index_matches_the_highest_peak_within_tolerance(
+def test_fragment_index_matches_highest_peak_within_tolerance(
     peaks: list[tuple[float, int]], close: bool, ions: list[float], charge: int, fragment: tuple[float, float]
 ) -> None:
     inputs = random_search(0, SDP, n_peptides=5, n_queries=4, fragment=fragment, fragment_charge=3)
@@ -239,9 +239,7 @@ def test_fragment_index_matches_the_highest_peak_within_tolerance(
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0), (0.05, 1e-5)])
 @pytest.mark.parametrize("precursor", [(500.0, 0.0), (3.0, 0.0), (0.0, 2e-2)])
-def test_fragment_index_hits_equal_scoring_every_candidate(
-    score: int, fragment: tuple[float, float], precursor: tuple[float, float]
-) -> None:
+def test_fragment_index_equals_full_scoring(score: int, fragment: tuple[float, float], precursor: tuple[float, float]) -> None:
     inputs = random_search(score + 1, score, fragment=fragment, precursor=precursor, n_peptides=3000, most=1)
     expected = exhaustive_hits(inputs)
     assert (expected.peptide[:, 0] >= 0).sum() >= 5
@@ -249,7 +247,7 @@ def test_fragment_index_hits_equal_scoring_every_candidate(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_fragment_index_hits_equal_scoring_for_modifications_and_ion_series(seed: int) -> None:
+def test_fragment_index_equals_full_scoring_for_any_ion_series(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")][seed % 4]
     inputs = random_search(
         60 + seed,
@@ -287,7 +285,7 @@ def test_fragment_index_hits_do_not_depend_on_partitions(cuts: list[float], part
         assert np.array_equal(np.asarray(left), np.asarray(right)), name
 
 
-def test_fragment_index_accepts_mass_ranges_of_a_single_peptidoform() -> None:
+def test_fragment_index_accepts_mass_ranges_of_one_peptidoform() -> None:
     inputs = random_search(50, SDP, n_peptides=20, n_queries=6, precursor=(300.0, 0.0), most=0)
     mass, _ = form_kernels.list_peptidoforms(inputs[2], inputs[3], 0.0, 1e5)
     cuts = tuple(np.unique(mass)[1:].tolist())
@@ -302,7 +300,7 @@ def test_fragment_index_accepts_a_last_chunk_of_one_peptidoform() -> None:
 
 
 @pytest.mark.parametrize("precursor", [(0.4, 0.0), (0.7, 0.0), (5.0, 0.0)])
-def test_overlapping_isotope_error_windows_count_a_peptidoform_once(precursor: tuple[float, float]) -> None:
+def test_overlapping_isotope_windows_count_a_peptidoform_once(precursor: tuple[float, float]) -> None:
     inputs = random_search(52, HYPERSCORE, n_peptides=8000, precursor=precursor, most=1)
     assert len(inputs[4].isotope_errors) == 4
     expected = exhaustive_hits(inputs)
@@ -320,7 +318,7 @@ def test_fragment_index_precursor_window_includes_the_edge() -> None:
     assert (windows[:, 0, 1] - windows[:, 0, 0]).tolist() == [1, 1, 0, 0]
 
 
-def test_fragment_index_has_no_candidates_for_spectra_without_peaks() -> None:
+def test_fragment_index_has_no_candidates_without_peaks() -> None:
     inputs = random_search(54, HYPERSCORE, n_peptides=300, precursor=(200.0, 0.0))
     empty = inputs[0].offsets[inputs[1].spectrum] == inputs[0].offsets[inputs[1].spectrum + 1]
     assert empty.sum() == 1
@@ -339,7 +337,7 @@ def test_fragment_index_accepts_no_peptides_and_no_queries() -> None:
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_fragment_index_counter_does_not_overflow_for_the_longest_peptide(score: int) -> None:
+def test_fragment_index_counter_fits_the_longest_peptide(score: int) -> None:
     inputs = random_search(56, score, n_peptides=200, precursor=(50.0, 0.0), most=0, fragment_charge=2)
     peptides = inputs[2]
     longest = int(peptides.length.argmax())
@@ -357,7 +355,7 @@ def test_fragment_index_counter_does_not_overflow_for_the_longest_peptide(score:
         np.testing.assert_allclose(hits_before_exact_scores(single)[1].score[0, 0], actual.score[0, 0], rtol=0.01)
 
 
-def test_fragment_index_hits_of_equal_score_have_the_same_order_as_scoring() -> None:
+def test_fragment_index_orders_tied_hits_like_full_scoring() -> None:
     """All peptides have one sequence and two masses, and there are more of them than hits are reported."""
     inputs = random_search(57, HYPERSCORE, n_peptides=40, n_queries=4, precursor=(300.0, 0.0), most=2, which=(0, 1))
     peptides, n = inputs[2], 40

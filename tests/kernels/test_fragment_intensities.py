@@ -128,7 +128,7 @@ def test_intensity_similarities_equal_their_formulas(network: Network) -> None:
     assert compared > 50
 
 
-def test_intensity_similarity_is_one_for_equal_peaks_and_zero_without_peaks(network: Network) -> None:
+def test_intensity_similarity_is_1_if_equal_and_0_without_peaks(network: Network) -> None:
     sequences, charges, weight, model = matches(12)
     residues, offsets = columns(sequences)
     for row, sequence in enumerate(sequences):
@@ -159,7 +159,7 @@ def test_intensity_similarities_do_not_depend_on_partitions(network: Network) ->
         assert alone.tobytes() == whole[row : row + 1].tobytes()
 
 
-def test_intensity_similarities_are_equal_for_isoleucine_and_leucine(network: Network) -> None:
+def test_intensity_similarity_treats_leucine_like_isoleucine(network: Network) -> None:
     residues, offsets = columns(["PEPTIDEK", "PEPTLDEK"])
     weight = np.full((16, IONS), 0.1, np.float32)
     weight[2], weight[10] = 0.3, 0.3

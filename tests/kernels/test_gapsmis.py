@@ -59,7 +59,7 @@ def assert_defined(texts, patterns, rules):
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN])
-def test_read_alignment_of_whole_reads_equals_definition_in_small_cases(mode, costs, maximum_gaps):
+def test_whole_read_alignment_equals_definition_in_small_cases(mode, costs, maximum_gaps):
     texts, patterns = words(range(5), 2), words(range(4), 2)
     assert_defined(texts, patterns, GapRules(*costs, maximum_gaps, mode))
 
@@ -88,7 +88,7 @@ def test_read_alignment_equals_definition_in_longer_cases(mode):
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
-def test_read_alignment_by_published_recurrence_equals_the_printed_formula(maximum_gaps):
+def test_published_recurrence_equals_the_printed_formula(maximum_gaps):
     for costs in COSTS:
         rules = GapRules(*costs, maximum_gaps, is_published=True)
         texts, patterns = words(range(5), 2), words(range(4), 2)
@@ -99,7 +99,7 @@ def test_read_alignment_by_published_recurrence_equals_the_printed_formula(maxim
         assert actual.tolist() == [NO_ALIGNMENT if score is None else score for score in printed]
 
 
-def test_read_alignment_by_published_recurrence_equals_formula_for_long_reads():
+def test_published_recurrence_equals_the_formula_for_long_reads():
     random = np.random.default_rng(8)
     texts = [random.integers(0, 3, 90) for _ in range(4)]
     patterns = [np.concatenate([text[:20], text[23:50], [0, 1], text[50:75]]) for text in texts]
@@ -127,7 +127,7 @@ def test_read_alignment_starts_at_a_long_seed(mode):
     assert mismatched.score[0] == NO_ALIGNMENT
 
 
-def test_published_recurrence_misses_a_gap_that_returns_to_the_diagonal():
+def test_published_recurrence_misses_a_gap_back_to_the_diagonal():
     text, pattern = [0, 1, 2, 0, 0, 1, 1, 2, 2, 1, 0, 0, 1], [0, 1, 2, 2, 0, 0, 1, 1, 2, 2, 1, 0, 1]
     scores = [
         align([text], [pattern], GapRules(DNA, 1, 1, 2, is_published=is_published), [0], [0]).score[0] for is_published in (False, True)
@@ -168,7 +168,7 @@ def damaged_reads(n, seed, *, n_codes=4, most=120):
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_read_alignment_does_not_depend_on_other_pairs_and_threads(mode):
+def test_read_alignment_ignores_other_pairs_and_thread_count(mode):
     texts, patterns = damaged_reads(150, 7)
     matrix = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
     rules = GapRules(matrix, 5, 2, 2, mode)
@@ -189,7 +189,7 @@ def test_read_alignment_does_not_depend_on_other_pairs_and_threads(mode):
 
 
 @pytest.mark.parametrize("mode", [WITHIN, LOCAL, PREFIX])
-def test_read_alignment_traced_in_a_window_equals_trace_in_the_whole_reference(mode, monkeypatch):
+def test_windowed_trace_of_read_alignment_equals_the_full_trace(mode, monkeypatch):
     random = np.random.default_rng(11)
     text = random.integers(0, 4, 3000)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 500, 2930)] + [random.integers(0, 4, 20)]
@@ -202,7 +202,7 @@ def test_read_alignment_traced_in_a_window_equals_trace_in_the_whole_reference(m
         assert cut.text_start[:3].tolist() == [0, 500, 2930]
 
 
-def test_local_read_alignment_reports_the_first_end_for_equal_scores():
+def test_local_read_alignment_reports_the_first_end_if_tied():
     first, second = np.arange(6), np.arange(6, 12)
     matrix = np.where(np.eye(13, dtype=bool), 2, -9).astype(np.int32)
     rules = GapRules(matrix, 20, 5, 1, LOCAL)
@@ -211,7 +211,7 @@ def test_local_read_alignment_reports_the_first_end_for_equal_scores():
     assert [int(column[0]) for column in actual[:5]] == [12, 0, 6, 86, 92]
 
 
-def test_read_alignment_places_the_last_gap_as_defined_for_equal_scores():
+def test_read_alignment_places_the_last_gap_as_defined_if_tied():
     # Either of the codes 1 in the middle of the pattern may be paired: the gaps have lengths 1 and 2, or 2 and 1.
     pattern, text = np.array([0, 0, 2, 1, 1, 2, 0, 0]), np.array([0, 0, 1, 0, 0])
     rules = GapRules(DNA, 0, 1, 2)
@@ -232,7 +232,7 @@ def test_read_alignment_uses_all_symbols_of_a_matrix():
     assert [score_of_alignment(texts[k], patterns[k], actual, k, rules) for k in range(40)] == actual.score.tolist()
 
 
-def test_read_alignment_stopped_early_leaves_later_rows_unchanged(monkeypatch):
+def test_stopped_read_alignment_leaves_later_rows_unchanged(monkeypatch):
     texts, patterns = damaged_reads(60, 4)
     rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2)
     every, out = np.arange(60), Alignments.none(60, 2)

@@ -86,7 +86,7 @@ def test_k_means_assigns_points_to_the_nearest_centroid(device, d):
 
 @on_each
 @pytest.mark.parametrize("d", [2, 8, 20])
-def test_k_means_assigns_points_exactly_for_almost_equal_distances(device, d):
+def test_k_means_assignment_is_exact_for_nearly_equal_distances(device, d):
     rng = np.random.default_rng(40 + d)
     points = random_points(rng, 200, d)
     # Pairs of centroids that differ by less than the precision of float32, and some equal ones.
@@ -101,7 +101,7 @@ def test_k_means_assigns_points_exactly_for_almost_equal_distances(device, d):
 @on_each
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10**6), d=st.sampled_from([1, 3, 8, 20]), exponent=st.integers(0, 30), spread=st.integers(-8, 3))
-def test_k_means_assigns_points_of_any_magnitude_to_the_nearest_centroid(device, seed, d, exponent, spread):
+def test_k_means_assignment_is_exact_for_points_of_any_magnitude(device, seed, d, exponent, spread):
     rng = np.random.default_rng(seed)
     points = random_points(rng, 60, d, most=1 << exponent)
     centroids = points[:1] + rng.normal(0.0, 10.0**spread * 2.0**exponent, (9, d))
@@ -110,7 +110,7 @@ def test_k_means_assigns_points_of_any_magnitude_to_the_nearest_centroid(device,
 
 @needs_compiler
 @pytest.mark.parametrize("d", [3, 40])
-def test_gpu_k_means_equals_cpu_if_centroids_exceed_shared_memory(d):
+def test_gpu_k_means_equals_cpu_beyond_shared_memory(d):
     rng = np.random.default_rng(50)
     points, k = random_points(rng, 400, d), 2500
     centroids = rng.integers(-(1 << 30), 1 << 30, (k, d)).astype(np.float64)
@@ -146,7 +146,7 @@ def test_k_means_assigns_vectors_to_the_nearest_centroid(device, k, has_ranges):
 
 
 @needs_compiler
-def test_gpu_k_means_equals_cpu_for_many_clusters_and_empty_clusters():
+def test_gpu_k_means_equals_cpu_for_many_and_empty_clusters():
     rng, n, n_bins, k = np.random.default_rng(70), 1500, 60, 1400
     vectors = random_vectors(rng, n, n_bins, classes=400)
     centroids = seeds_of(vectors, np.arange(k)).of(rng.random(k) < 0.9)
@@ -159,7 +159,7 @@ def test_gpu_k_means_equals_cpu_for_many_clusters_and_empty_clusters():
 
 @on_each
 @pytest.mark.parametrize("sort", ["points", "low points", "vectors", "ranges"])
-def test_k_means_iterations_in_one_call_equal_iterations_one_by_one(device, sort):
+def test_k_means_iterations_in_one_call_equal_single_iterations(device, sort):
     rng, n, n_bins, k = np.random.default_rng(80), 500 if "points" in sort else 260, 70, 20
     if "points" in sort:
         items = random_points(rng, n, 5 if sort == "low points" else 20)
@@ -190,7 +190,7 @@ def test_k_means_iterations_in_one_call_equal_iterations_one_by_one(device, sort
 
 @on_each
 @pytest.mark.parametrize("sort", ["points", "vectors"])
-def test_k_means_iterations_end_at_convergence_or_an_empty_cluster(device, sort):
+def test_k_means_ends_at_convergence_or_an_empty_cluster(device, sort):
     rng, n, n_bins = np.random.default_rng(90), 500, 70
     items = random_points(rng, n, 3) if sort == "points" else random_vectors(rng, n, n_bins, classes=30)
     centroids = items[:15].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(15))
@@ -262,7 +262,7 @@ def test_k_means_of_vectors_gives_the_same_result_with_its_cache():
     assert few[-1] < k
 
 
-def test_moved_centroids_is_true_for_any_difference_in_keys_sums_or_counts():
+def test_moved_centroids_detects_changed_keys_sums_and_counts():
     keys, sums, counts = np.array([0, 2, 4, 8]), np.array([5, 6, 7, 8]), np.array([1, 1, 1, 1])  # of four clusters: 0, 2, 0, 0
     old = VectorSums(keys, sums, counts)
     assert not moved_centroids(old, old).any()
@@ -280,7 +280,7 @@ def test_centroid_squares_beyond_64_bits_are_rounded_once():
 
 @needs_compiler
 @pytest.mark.parametrize(("d", "k"), [(3, 40), (8, 2500), (30, 70)])
-def test_k_means_analysis_of_points_predicts_the_work_of_the_gpu(d, k):
+def test_k_means_analysis_of_points_predicts_the_gpu_work(d, k):
     rng, n, rounds = np.random.default_rng(130), 3000, 3
     points, gpu = random_points(rng, n, d), ShimGpu()
     _, came = iterated(means_on(gpu, points), points[:k].astype(np.float64) + 0.5, n, rounds)
@@ -290,7 +290,7 @@ def test_k_means_analysis_of_points_predicts_the_work_of_the_gpu(d, k):
 
 
 @needs_compiler
-def test_k_means_analysis_of_vectors_predicts_the_work_of_the_gpu():
+def test_k_means_analysis_of_vectors_predicts_the_gpu_work():
     rng, n, n_bins, k = np.random.default_rng(140), 900, 70, 1100
     vectors, gpu = random_vectors(rng, n, n_bins, classes=100), ShimGpu()
     centroids = seeds_of(vectors, rng.integers(0, n, 0).tolist() + list(range(0, n, 9)))
@@ -326,7 +326,7 @@ def test_k_means_assignment_stops_when_closed():
     assert (labels == -7).any()
 
 
-def test_k_means_assigns_vectors_without_common_bins_to_the_shortest_centroid():
+def test_k_means_assigns_empty_vectors_to_the_shortest_centroid():
     vectors = VectorArrays(np.array([0, 1, 2, 2]), np.array([3, 4], np.int32), np.array([1000, 900], np.int16))
     labels, distances, *_ = assigned(VectorMeans(Processor(1), vectors, 10), seeds_of(vectors, [0, 1]), 3)
     assert labels.tolist() == [0, 1, 1]

@@ -98,7 +98,7 @@ def test_near_moments_equal_sums_over_near_pairs():
 
 
 @pytest.mark.parametrize("scale", [0.5, 4.0, 9.3])
-def test_near_totals_equals_the_totals_of_near_moments_bit_for_bit(scale):
+def test_near_totals_equal_the_totals_of_near_moments_exactly(scale):
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(3, 80)) * 20, rng.normal(size=(3, 80)) * 20
     first_x, first_y, count = runs(rng, 80)

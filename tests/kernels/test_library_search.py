@@ -212,7 +212,7 @@ def test_peak_weights_are_normalised_for_cosine_and_entropy():
         assert sum(cleaned_peaks(mz, heights, is_entropy=True)[1]) == ENTROPY_TOTAL
 
 
-def test_spectral_entropy_similarity_equals_the_published_formula():
+def test_entropy_similarity_equals_the_published_formula():
     """Compute 1 - (2 S_AB - S_A - S_B) / ln 4, with weighted intensities for spectra of low entropy (Li et al. 2021)."""
 
     def weighted(intensity):

@@ -31,7 +31,7 @@ def test_read_alignment_traced_pair_by_pair_equals_definition(mode, costs, seed_
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.parametrize("is_published", [False, True])
-def test_read_alignment_is_equal_if_traced_pair_by_pair_or_in_batches(monkeypatch, mode, is_published):
+def test_read_alignment_traced_pair_by_pair_equals_batch_trace(monkeypatch, mode, is_published):
     """Use references with copies that lack or gain some bases, and lengths at which blocks of rows end."""
     if is_published and mode != PREFIX:
         pytest.skip("the published recurrence is of prefixes")
@@ -100,7 +100,7 @@ def score_of(text, read, alignment, runs):
     return score
 
 
-def test_alignments_are_unchanged_if_a_few_long_reads_are_traced_alone(monkeypatch):
+def test_alignments_are_equal_if_long_reads_are_traced_alone(monkeypatch):
     generator = np.random.default_rng(2)
     texts = [generator.integers(0, 3, length) for length in (20, 400, 25, 30, 500, 22)]
     patterns = [edited(generator, text) for text in texts]

@@ -59,7 +59,7 @@ def test_match_score_best_candidates_equal_definition(options, threads, window):
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_match_score_best_candidates_of_random_lists_equal_definition(data):
+def test_match_score_best_random_candidates_equal_definition(data):
     def lists(ordered):
         precursors = data.draw(st.lists(st.integers(-1, 9), max_size=6))
         masses = [sorted(data.draw(st.sets(st.integers(-3, 12)))) for _ in precursors]
@@ -72,7 +72,7 @@ def test_match_score_best_candidates_of_random_lists_equal_definition(data):
         assert searched_on(Processor(1), candidates, queries, window, top, tuned(MatchScores, **options)) == expected
 
 
-def test_match_scores_are_equal_if_computed_by_lists_vector_or_index():
+def test_match_scores_by_lists_and_by_vector_equal_definition():
     rng, stop = np.random.default_rng(3), stop_flag()
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
     expected = np.array(plain_scores(queries, candidates))
@@ -86,7 +86,7 @@ def test_match_scores_are_equal_if_computed_by_lists_vector_or_index():
 
 # The CPU kernels are compiled for each type.
 @pytest.mark.parametrize("dtype", [np.uint16, *(pytest.param(small, marks=pytest.mark.long) for small in (np.uint8, np.uint32))])
-def test_all_match_scores_with_and_without_index_equal_definition(dtype):
+def test_match_scores_equal_definition_with_and_without_index(dtype):
     rng = np.random.default_rng(3)
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
     expected = np.array(plain_scores(queries, candidates))
@@ -196,7 +196,7 @@ def test_gpu_match_score_best_candidates_equal_definition(rows, options, longest
 
 
 @NEEDS_COMPILER
-def test_gpu_match_scores_prefer_the_first_candidates_of_equal_score():
+def test_gpu_match_scores_prefer_the_first_of_tied_candidates():
     rng = np.random.default_rng(7)
     lists = [[1, 2, 3, 4, 5][: 1 + int(n)] for n in rng.integers(0, 5, 3000)]
     candidates, queries = lists_of(lists, [50] * 3000), lists_of([[1, 2, 3], [2], [5]], [50, 60, 40])

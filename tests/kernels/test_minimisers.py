@@ -108,7 +108,7 @@ def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
     return candidates, counts
 
 
-def test_minimisers_find_reference_and_position_of_reads_of_both_strands():
+def test_minimisers_find_the_origin_of_reads_of_both_strands():
     random = np.random.default_rng(5)
     texts = [random.integers(0, 4, 3000), random.integers(0, 4, 10), random.integers(0, 4, 2000)]
     cases = [(0, 0), (0, 2900), (2, 0), (2, 1900), (0, 1234), (2, 777)]
@@ -123,7 +123,7 @@ def test_minimisers_find_reference_and_position_of_reads_of_both_strands():
         assert votes > 20
 
 
-def test_minimiser_windows_include_gaps_and_random_reads_have_none():
+def test_minimiser_windows_span_gaps_and_ignore_random_reads():
     random = np.random.default_rng(6)
     text = random.integers(0, 4, 5000)
     gapped = np.concatenate([text[1000:1050], text[1056:1100], random.integers(0, 4, 5), text[1100:1150]])

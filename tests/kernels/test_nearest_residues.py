@@ -9,7 +9,7 @@ from tests.shim.chain_inputs import random_chain
 UNMOVED = np.array([1.0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
 
 
-def test_nearest_residue_table_has_the_residue_nearest_to_each_cell_centre():
+def test_nearest_residue_table_equals_its_definition():
     chain = random_chain(np.random.default_rng(1), 80)
     table = nearest_residues(np.ascontiguousarray((chain - chain.mean(axis=0)).T))
     centred = chain - chain.mean(axis=0)
@@ -21,7 +21,7 @@ def test_nearest_residue_table_has_the_residue_nearest_to_each_cell_centre():
 
 
 @pytest.mark.parametrize("extent", [1e2, 1e4, 1e9, 1e30])
-def test_nearest_residue_table_has_bounded_cells_for_chains_of_any_extent(extent):
+def test_nearest_residue_table_is_bounded_for_any_chain_extent(extent):
     rng = np.random.default_rng(2)
     chain = np.ascontiguousarray(rng.uniform(-extent, extent, (3, 50)))
     table = nearest_residues(chain)

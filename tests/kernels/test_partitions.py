@@ -19,7 +19,7 @@ def items(partitions: list[Partition]) -> list[int]:
 @example([2, 2, 2], 1, 1, 3.0)
 @example([0, 0, 0], 2, 2, 1.0)
 @example([5], 3, 8, 1.0)
-def test_equal_partitions_contain_every_item_once_within_the_cost_limit(
+def test_equal_partitions_have_each_item_once_within_cost_limit(
     costs: list[int], workers: int, per_worker: int, maximum_cost: float
 ) -> None:
     partitions = equal_partitions(np.array(costs), workers, maximum_cost=maximum_cost, per_worker=per_worker)
@@ -34,7 +34,7 @@ def test_equal_partitions_contain_every_item_once_within_the_cost_limit(
 
 
 @given(COSTS.filter(any), st.integers(1, 9), st.integers(1, 9))
-def test_equal_partitions_exceed_an_equal_share_by_at_most_one_item(costs: list[int], workers: int, per_worker: int) -> None:
+def test_equal_partitions_exceed_equal_share_by_up_to_one_item(costs: list[int], workers: int, per_worker: int) -> None:
     partitions = equal_partitions(np.array(costs), workers, per_worker=per_worker)
     assert len(partitions) <= workers * per_worker
     assert max(partition.cost for partition in partitions) <= sum(costs) / (workers * per_worker) + max(costs) + 1e-5

@@ -79,7 +79,7 @@ def test_preprocessing_retains_the_highest_peaks_of_each_window(peaks: Peaks, mo
     assert remaining_mz(peaks, Settings(peaks_per_window=most, window_width=width, minimum_mz=lowest)) == expected
 
 
-def test_preprocessing_removes_precursor_peaks_within_the_removal_width() -> None:
+def test_preprocessing_removes_peaks_near_the_precursor() -> None:
     peaks = [(mz, 1.0) for mz in (498.4, 498.5, 500.0, 501.5, 501.6, 700.0)]
     assert remaining_mz(peaks, Settings(removal_width=1.5), (500.0, 1)) == [498.4, 501.6, 700.0]
     assert remaining_mz(peaks, Settings(removal_width=1.5), (500.0, 0)) == [498.4, 501.6, 700.0]

@@ -11,7 +11,7 @@ from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import Partition, StopFlag, backend_module
 
 
-def test_processor_run_does_every_item_once_with_increasing_progress():
+def test_processor_run_does_each_item_once_and_reports_progress():
     done: list[int] = []
     lock = threading.Lock()
 
@@ -26,7 +26,7 @@ def test_processor_run_does_every_item_once_with_increasing_progress():
     assert ends[-1] == 11
 
 
-def test_processor_run_reports_unchanged_progress_during_a_long_partition():
+def test_processor_run_reports_progress_during_a_long_partition():
     finish = threading.Event()
     ends = Processor(1).run(lambda first, last, stop: finish.wait(10) and None, [Partition(0, 5, 1.0)], 0)
     assert next(ends) == 0

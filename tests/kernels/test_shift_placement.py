@@ -76,7 +76,7 @@ def scores_by_modification(synthetic_search, row, peptide, shift):
     return out[:, names.index("hyperscore")], out[:, names.index("matched_ions")]
 
 
-def test_mass_shift_at_any_residue_scores_like_a_modification_of_it(synthetic_search):
+def test_mass_shift_at_a_residue_scores_like_a_modification(synthetic_search):
     sequences, peptides, spectra, queries, settings = synthetic_search
     rows = [(row, peptide) for row in range(len(sequences)) for peptide in range(len(sequences))]
     spectrum, charge, peptide = (

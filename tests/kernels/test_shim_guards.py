@@ -50,7 +50,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> ShimGpu:
 
 
 @pytest.mark.parametrize("n_bytes", [1, 3, 64, 1000])
-def test_shim_reports_kernel_and_argument_of_a_write_beyond_a_buffer(gpu: ShimGpu, n_bytes: int) -> None:
+def test_shim_names_the_argument_of_a_write_beyond_a_buffer(gpu: ShimGpu, n_bytes: int) -> None:
     filled, values = gpu.buffer(n_bytes), gpu.buffer(4)
     gpu.upload(values, np.array([7], np.int32), None)
     gpu.launch("a.cu", "fill", n_bytes, 1, (values, filled, np.int32(1)), None)
@@ -58,7 +58,7 @@ def test_shim_reports_kernel_and_argument_of_a_write_beyond_a_buffer(gpu: ShimGp
         gpu.launch("a.cu", "fill", n_bytes + 1, 1, (values, filled, np.int32(1)), None)
 
 
-def test_shim_detects_a_write_beyond_a_buffer_passed_as_an_address(gpu: ShimGpu) -> None:
+def test_shim_detects_a_write_beyond_a_buffer_given_by_address(gpu: ShimGpu) -> None:
     hidden, places = gpu.buffer(40), gpu.buffer(8)
     gpu.upload(places, np.array([gpu.address(hidden)], np.uint64), None)
     gpu.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(8)), None)

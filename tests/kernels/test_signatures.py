@@ -38,7 +38,7 @@ def named_tuples(argument: Type) -> Iterator[NamedTuple | NamedUniTuple]:
             yield from named_tuples(field)
 
 
-def test_listed_kernels_have_the_number_of_arguments_of_their_functions() -> None:
+def test_listed_kernels_have_as_many_types_as_parameters() -> None:
     """If the list is older than a kernel's parameters or the fields of a named tuple, it compiles kernels that no search calls."""
     n_tuples = 0
     for kernel in signatures.listed_kernels():
@@ -114,7 +114,7 @@ def test_needed_kernels_include_called_kernels(own_marks: None) -> None:
     assert signatures.needed_kernels(["few", "other"]) == {0, 1, 2}
 
 
-def test_mark_compiled_also_marks_groups_whose_kernels_are_all_compiled(own_marks: None) -> None:
+def test_mark_compiled_also_marks_fully_compiled_groups(own_marks: None) -> None:
     signatures.mark_compiled(["few"])
     assert signatures.compiled_groups() == {"few"}
     signatures.mark_compiled(["other"])

@@ -40,7 +40,7 @@ def test_superposition_on_gpu_equals_cpu(lengths):
 
 
 @with_compiler
-def test_superposition_does_not_depend_on_launch_order_and_threads():
+def test_superposition_does_not_depend_on_thread_count():
     pairs, gpu = random_pairs(np.random.default_rng(3), 3, 66, 90), ShimGpu()
     expected = superpose_pairs(Processor(1), pairs, SHORT)
     assert_same(superpose_pairs(gpu, pairs, SHORT), expected)
@@ -51,7 +51,7 @@ def test_superposition_does_not_depend_on_launch_order_and_threads():
 
 
 @with_compiler
-def test_gpu_superposition_equals_cpu_for_chains_beyond_shared_memory(monkeypatch):
+def test_gpu_superposition_equals_cpu_beyond_shared_memory(monkeypatch):
     # The rows of every fourth residue fit, those of all do not: as on a GPU for 700 and 2,400 residues.
     monkeypatch.setattr("proteoscope.kernels.cuda.superposition._SHARED_BYTES", 136 << 10)
     rng = np.random.default_rng(4)
@@ -65,7 +65,7 @@ def test_gpu_superposition_equals_cpu_for_chains_beyond_shared_memory(monkeypatc
 
 @pytest.mark.parametrize("kernels", ["processor", pytest.param("gpu", marks=with_compiler)])
 @pytest.mark.parametrize("seed", [1, 8, 34, 2326])  # the score of each depends on the limit of rounds
-def test_superposition_search_ends_after_the_maximum_number_of_rounds(seed, kernels):
+def test_superposition_search_stops_at_the_iteration_limit(seed, kernels):
     chain, bent = bent_chains(seed)
     # One chain is so long that nothing is aligned, so only the given pairs are searched.
     longer = np.tile(chain, (-(-MAXIMUM_CELLS // len(chain) ** 2), 1))
@@ -88,7 +88,7 @@ def test_superposition_does_not_depend_on_other_pairs():
 
 
 @with_compiler
-def test_gpu_superposition_of_some_pairs_leaves_other_pairs_unchanged():
+def test_gpu_superposition_leaves_other_pairs_unchanged():
     pairs = random_pairs(np.random.default_rng(6), 5, 20, 40)
     actual, every = superpose_pairs(ShimGpu(), pairs, SHORT, 2, 4), superpose_pairs(Processor(1), pairs, SHORT)
     for name in ("moves", "scores", "rmsd", "counts"):
@@ -138,7 +138,7 @@ def test_sums_of_coordinates_on_the_grid_do_not_depend_on_order():
     assert totals[0, 0] == totals[1, 0] > 0.0
 
 
-def test_coordinate_grid_is_finer_than_the_precision_of_structure_files():
+def test_coordinate_grid_is_finer_than_structure_file_precision():
     rng = np.random.default_rng(10)
     for length in (5, 300, 3000):
         # Radii of gyration of folded chains are 2.2 n^0.38 Å.

@@ -69,7 +69,7 @@ def gaussian(times, apex, deviation=5.0, area=1000.0):
     return area / (deviation * np.sqrt(2 * np.pi)) * np.exp(-0.5 * ((times - apex) / deviation) ** 2)
 
 
-def test_measured_gaussian_trace_has_the_true_area_time_and_width():
+def test_measured_gaussian_trace_has_true_area_time_and_width():
     times, pattern = np.arange(0.0, 100.0, 1.3), np.array([0.6, 0.3, 0.1])
     actual = measure_ion(pattern[:, None] * gaussian(times, 50.4), pattern, times, [45.0])
     assert actual[AREA] == pytest.approx(1000.0, rel=0.01)

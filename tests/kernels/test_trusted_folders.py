@@ -19,7 +19,7 @@ OTHER_USER = 65534
 PROGRAM = "import os, proteoscope.kernels.cpu; print(os.environ.get('NUMBA_CACHE_DIR', ''))"
 
 
-def test_untrusted_folder_returns_none_for_folders_of_the_user_and_missing_ones(tmp_path: Path) -> None:
+def test_untrusted_folder_returns_none_for_own_or_missing_folder(tmp_path: Path) -> None:
     assert untrusted_folder(tmp_path) is None
     assert untrusted_folder(tmp_path / "missing" / "deeper") is None
 
@@ -39,7 +39,7 @@ def test_untrusted_folder_returns_folders_writable_by_others(tmp_path: Path, mod
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_untrusted_folder_returns_folders_and_links_owned_by_others(tmp_path: Path) -> None:
+def test_untrusted_folder_returns_folder_or_link_of_others(tmp_path: Path) -> None:
     folder, link = tmp_path / "theirs", tmp_path / "link"
     folder.mkdir()
     os.chown(folder, OTHER_USER, OTHER_USER)
@@ -75,7 +75,7 @@ def test_kernels_are_not_loaded_from_folders_writable_by_others(tmp_path: Path, 
     assert list(folder.iterdir()) == []
 
 
-def test_scratch_folder_rejects_a_parent_folder_others_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_folder_rejects_a_parent_others_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     tmp_path.chmod(0o1777)
     with scratch_folder() as folder:

@@ -33,14 +33,14 @@ def assert_the_same(texts, patterns, rules, text_of, pattern_of):
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [WITHIN, LOCAL])
-def test_ungapped_alignment_equals_gapped_alignment_in_all_small_cases(mode, costs, maximum_gaps):
+def test_ungapped_alignment_equals_gapped_in_small_cases(mode, costs, maximum_gaps):
     texts, patterns = words(range(6), 2), words(range(5), 2)
     text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
     is_sure = assert_the_same(texts, patterns, GapRules(*costs, maximum_gaps, mode), text_of, pattern_of)
     assert is_sure.any() == (costs[1] + costs[2] > 0)
 
 
-def test_ungapped_alignment_equals_gapped_alignment_in_longer_cases():
+def test_ungapped_alignment_equals_gapped_in_longer_cases():
     random = np.random.default_rng(3)
     uneven = np.array([[4, -1, 0], [-2, 3, 1], [-4, 0, -1]], np.int32)  # the last code can only lose
     for (matrix, costs), mode in product([(DNA, (5, 2)), (uneven, (3, 1)), (uneven, (0, 1))], [WITHIN, LOCAL]):
@@ -54,7 +54,7 @@ def test_ungapped_alignment_equals_gapped_alignment_in_longer_cases():
         assert mode == LOCAL or matrix is uneven or is_sure[1::4].all()
 
 
-def test_ungapped_alignment_reports_the_first_end_of_equal_repeats():
+def test_ungapped_alignment_reports_the_first_of_equal_repeats():
     texts, patterns = [np.tile([0, 1], 10)], [np.tile([0, 1], 4)]
     for mode in (WITHIN, LOCAL):
         _, actual, is_sure = align_both_ways(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -62,7 +62,7 @@ def test_ungapped_alignment_reports_the_first_end_of_equal_repeats():
         assert_the_same(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def test_ungapped_alignment_reports_prefix_mode_and_seeds_as_unsure():
+def test_ungapped_alignment_is_unsure_for_prefixes_and_seeds():
     texts = patterns = [np.array([0, 1, 2, 0])]
     none = np.zeros(1, np.int64)
     for rules in (GapRules(DNA, 5, 2, 1, PREFIX), GapRules(DNA, 5, 2, 1, WITHIN, 2), GapRules(DNA, 5, 2, 1, LOCAL, 1)):

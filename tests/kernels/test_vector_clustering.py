@@ -146,7 +146,7 @@ def test_large_components_are_split_equally_on_every_device(device, method):
     assert len(set(labels)) < 120, "and find most of what belongs together"
 
 
-def test_distant_clusters_remain_whole_when_a_large_component_is_split():
+def test_split_of_a_large_component_leaves_clusters_whole():
     rng, n = np.random.default_rng(5), 600
     kinds = rng.integers(0, 4, n)
     bins = np.repeat(kinds * 40, 20) + np.tile(np.arange(20), n)
@@ -252,7 +252,7 @@ def test_vector_clustering_on_gpu_with_little_memory_equals_cpu(linkage):
 
 
 @needs_compiler
-def test_gpu_clustering_fills_one_matrix_after_another_if_memory_is_short():
+def test_gpu_clustering_fills_matrices_singly_in_little_memory():
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
     gpu, requested = SmallGpu(145_000), Linkage(AVERAGE, 0.5)
     assert labels_on(gpu, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)
@@ -260,7 +260,7 @@ def test_gpu_clustering_fills_one_matrix_after_another_if_memory_is_short():
 
 
 @needs_compiler
-def test_gpu_clustering_fills_fewer_matrices_if_large_buffers_are_refused():
+def test_gpu_clustering_fills_fewer_matrices_if_allocation_fails():
     class FragmentedGpu(ShimGpu):
         """A GPU that refuses buffers above some size, whatever is free."""
 
@@ -281,7 +281,7 @@ def test_gpu_clustering_fills_fewer_matrices_if_large_buffers_are_refused():
 
 
 @needs_compiler
-def test_gpu_clustering_rejects_a_similarity_matrix_larger_than_memory():
+def test_gpu_clustering_rejects_a_matrix_larger_than_memory():
     vectors, ends = inputs(10, 300, 300.0, kinds=1, noise=0.1)
     assert labels_on(SmallGpu(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == labels_on(Processor(1), vectors, ends, Linkage(SINGLE, 0.5))
     with pytest.raises(DeviceMemoryError, match="a matrix needs"):

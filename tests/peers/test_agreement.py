@@ -30,7 +30,7 @@ def test_spectra_accepted_by_all_programs_have_equal_peptides(name: str, shared_
 
 
 @pytest.mark.parametrize("name", ["entrapment_shew", "entrapment_yeast"])
-def test_psms_at_1_percent_fdr_have_about_1_percent_entrapment_peptides(name: str, shared_data: Path, tmp_path: Path) -> None:
+def test_entrapment_fraction_is_about_1_percent_at_1_percent_fdr(name: str, shared_data: Path, tmp_path: Path) -> None:
     dataset = DATASETS[name]
     ours = accepted(run_proteoscope(dataset, shared_data, tmp_path / "project", threads=2).matches)
     proteome, database, eighteen_proteins = (

@@ -15,7 +15,7 @@ def ranked(pattern: str) -> list[Match]:
     return [Match(i, f"PEPTIDE{i}", float(-i), kind == "D", float(-i)) for i, kind in enumerate(pattern)]
 
 
-def test_peer_q_values_are_decoys_over_targets_and_never_decrease() -> None:
+def test_peer_q_values_are_monotone_decoy_to_target_ratios() -> None:
     q_values = [match.q_value for match in with_q_values(ranked("TTDTTTDT"))]
     assert q_values == pytest.approx([0, 0, 1 / 5, 1 / 5, 1 / 5, 1 / 5, 2 / 6, 2 / 6])
 
@@ -25,7 +25,7 @@ def test_targets_tied_with_a_decoy_are_not_accepted() -> None:
     assert [match.spectrum for match in accepted(matches)] == [0]
 
 
-def test_accepted_matches_of_a_short_list_end_before_the_first_decoy() -> None:
+def test_short_match_list_is_accepted_up_to_the_first_decoy() -> None:
     assert [match.spectrum for match in accepted(ranked("TTTDT"))] == [0, 1, 2]
 
 
@@ -40,13 +40,13 @@ def test_accepted_matches_use_q_values_of_the_program_if_present() -> None:
     assert [match.spectrum for match in accepted(matches)] == [1]
 
 
-def test_agreement_of_programs_treats_leucine_and_isoleucine_as_equal() -> None:
+def test_agreement_treats_leucine_and_isoleucine_as_equal() -> None:
     ours = [Match(0, "LIVK", 1.0, False, 1.0), Match(1, "AAAK", 1.0, False, 1.0), Match(2, "GGGK", 1.0, False, 1.0)]
     theirs = [Match(0, "IIVK", 1.0, False, 1.0), Match(1, "AAGK", 1.0, False, 1.0)]
     assert agreement(ours, theirs) == (1, 2)
 
 
-def test_entrapment_peptides_exclude_shared_and_contaminant_peptides() -> None:
+def test_entrapment_excludes_shared_and_contaminant_peptides() -> None:
     database = {"own": "AAAKLIVK", "foreign": "CCCKIIVKDDDK" + "G" * 12, "sp|P00761|TRYP_PIG": "EEEK"}
     matches = [Match(i, peptide, 1.0, False, 1.0) for i, peptide in enumerate(("AAAK", "IIVK", "CCCK", "EEEK"))]
     result = entrapment(matches, {"own": database["own"]}, database, {})

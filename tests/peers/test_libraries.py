@@ -27,7 +27,7 @@ pytestmark = pytest.mark.peers
         ("mzspeclib", "blib", "library.blib"),
     ],
 )
-def test_other_programs_read_the_same_spectra_from_written_libraries(program, format, name, tmp_path):
+def test_other_programs_read_equal_spectra_from_libraries(program, format, name, tmp_path):
     # mzspeclib reads -1 in MSP, SpectraST's N-terminus, as the last residue.
     part = entries(60, 1, ends=format == "mzspeclib")
     write_library(tmp_path / name, iter([part]), format, Progress())

@@ -78,7 +78,7 @@ def scop(shared_data):
 
 
 @pytest.mark.parametrize("peer", PEERS)
-def test_sequence_search_finds_as_many_scop_domains_as_other_programs(scop, shared_data, tmp_path, peer):
+def test_sequence_search_finds_as_many_scop_domains_as_peers(scop, shared_data, tmp_path, peer):
     if not installed(peer):
         pytest.skip(f"{peer} is not installed")
     database, labels, numbers, queries, ours = scop

@@ -62,7 +62,7 @@ def test_solvent_exposure_equals_dssp(tmp_path):
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_solvent_exposure_of_many_chains_is_within_5_percent_of_dssp(shared_data, tmp_path):
+def test_solvent_exposure_of_chains_is_within_5_percent_of_dssp(shared_data, tmp_path):
     files = sorted((shared_data / "structures" / "pdbchains").iterdir())[::8]
     compared = [areas for path in files if (areas := areas_of(path, partial(dssp_areas, folder=tmp_path))) is not None]
     assert len(compared) >= 20
@@ -76,7 +76,7 @@ def test_solvent_exposure_of_many_chains_is_within_5_percent_of_dssp(shared_data
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_secondary_structure_from_alpha_carbons_mostly_equals_dssp(shared_data):
+def test_secondary_structure_from_c_alpha_mostly_equals_dssp(shared_data):
     n = n_equal = 0
     from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 
@@ -89,7 +89,7 @@ def test_secondary_structure_from_alpha_carbons_mostly_equals_dssp(shared_data):
 
 
 @pytest.mark.skipif(not installed("TMscore"), reason="TM-score is not installed")
-def test_tm_scores_of_given_alignments_equal_the_tm_score_program(shared_data, tmp_path):
+def test_tm_scores_of_given_alignments_equal_tm_score_program(shared_data, tmp_path):
     files = sorted((shared_data / "structures" / "globins").iterdir())
     for a, b in list(combinations(files, 2))[::12]:
         query, target = position(a), position(b)
