@@ -43,7 +43,7 @@ def view(qtbot: QtBot, theme: Theme) -> AlignmentView:
 
 
 @pytest.mark.parametrize("width", [200, 333, 640, 1500])
-def test_alignment_lines_wrap_to_the_width_and_columns_match_the_pointer(width: int, theme: Theme) -> None:
+def test_alignment_lines_wrap_and_columns_match_the_pointer(width: int, theme: Theme) -> None:
     sheet = AlignmentSheet(long_pair(), WidgetMeasure.from_font(QGuiApplication.font()), width)
     assert sheet.per_row % 10 == 0
     assert sheet.per_row == 10 or sheet.size[0] <= width
@@ -70,7 +70,7 @@ def test_alignment_view_draws_only_visible_lines(view: AlignmentView, qtbot: QtB
     assert 1 <= len(set(drawn)) <= view.plot.viewport().height() / sheet.row_height + 2
 
 
-def test_identical_similar_and_different_residues_have_different_colours(view: AlignmentView) -> None:
+def test_alignment_colours_distinguish_identity_and_similarity(view: AlignmentView) -> None:
     view.show_pair(pair_of([("A", "A", False), ("L", "I", True), ("G", "W", False), ("-", "K", False)] * 2))
     layout = view.plot._sheet
     assert layout is not None

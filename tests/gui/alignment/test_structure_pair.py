@@ -27,7 +27,7 @@ def test_structure_alignment_columns_match_the_pointer(theme: Theme) -> None:
     assert all(item.x + item.sign < sheet.heading_width for item in sheet.legend)
 
 
-def test_secondary_structure_is_drawn_at_residues_but_not_in_gaps(qtbot: QtBot, theme: Theme) -> None:
+def test_secondary_structure_is_drawn_at_residues_not_in_gaps(qtbot: QtBot, theme: Theme) -> None:
     view = AlignmentView()
     qtbot.addWidget(view)
     view.resize(1400, 400)

@@ -139,7 +139,7 @@ def test_run_manager_renames_the_condition_of_several_runs(window: MainWindow, p
     assert conditions(project)["treated_1"] == "treated" and conditions(project)["control_2"] == "control"
 
 
-def test_run_manager_rejects_contradictory_and_empty_sample_names(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_run_manager_rejects_conflicting_and_empty_sample_names(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     before = (project.folder / "experiment.tsv").read_bytes()
     page.runs.view.choose(0)
@@ -164,7 +164,7 @@ def test_double_click_in_run_manager_shows_the_results_of_a_run(window: MainWind
     qtbot.waitUntil(lambda: "treated_2 has no results: not searched" in window.statusBar().currentMessage())
 
 
-def test_comparison_of_selected_runs_names_the_parameters_that_differ(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_comparison_of_selected_runs_lists_differing_parameters(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     other = {**PARAMETERS, "fdr": 0.05}
     made, _ = project_with_experiment(tmp_path / "p", last_parameters=other)
     page = opened(window, made.folder, qtbot)
@@ -192,7 +192,7 @@ def test_comparison_of_selected_runs_names_the_parameters_that_differ(window: Ma
     assert view.runs_label.text().endswith("No parameters differ.") and not view.parameters.isVisible()
 
 
-def test_quantification_form_has_the_runs_and_design_of_the_experiment(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_quantification_form_has_the_design_of_the_experiment(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         made, _ = project_with_experiment(tmp_path / name / "p", ("heat_1", "cold_1", "heat_2"), n_done=2 + (name == "second"))
@@ -212,9 +212,7 @@ def test_quantification_form_has_the_runs_and_design_of_the_experiment(window: M
         qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_other_searches_are_disabled_after_the_first_finished_run(
-    window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_finished_run_disables_other_searches_of_an_experiment(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     assert {kind: action.isEnabled() for kind, action in page.search_actions.items()} == {
         "identify": True,
@@ -230,7 +228,7 @@ def test_other_searches_are_disabled_after_the_first_finished_run(
         assert window.form.search.kind == kind and window.form.uses_experiment
 
 
-def test_modified_search_of_an_experiment_ignores_another_project(
+def test_modified_search_of_an_experiment_ignores_other_project(
     window: MainWindow, project: Project, tmp_path: Path, small_database: Path, qtbot: QtBot
 ) -> None:
     fresh, _ = project_with_experiment(tmp_path / "fresh", n_done=0)
@@ -299,7 +297,7 @@ def test_run_manager_adds_files_and_a_run_table(window: MainWindow, tmp_path: Pa
     dialog.close()
 
 
-def test_add_runs_dialog_can_be_closed_while_its_files_are_inspected(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_add_runs_dialog_can_be_closed_during_file_inspection(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     page = opened(window, project.folder, qtbot)
     page.add_button.click()
     dialog = window.findChild(AddRunsDialog)
@@ -313,7 +311,7 @@ def test_add_runs_dialog_can_be_closed_while_its_files_are_inspected(window: Mai
     assert taken == ["open"]
 
 
-def test_run_manager_searches_and_resumes_runs_and_names_a_failed_one(
+def test_run_manager_reports_and_resumes_a_failed_run(
     window: MainWindow, tmp_path: Path, small_spectra: Path, small_database: Path, cache_of_tests: Path, qtbot: QtBot
 ) -> None:
     first, second = (Path(shutil.copy(small_spectra, tmp_path / name)) for name in ("one.mzML.gz", "two.mzML.gz"))
@@ -346,7 +344,7 @@ def test_run_manager_searches_and_resumes_runs_and_names_a_failed_one(
     assert QApplication.activeModalWidget() is None
 
 
-def test_experiment_is_created_cancelled_and_resumed_by_mouse_and_keyboard(
+def test_experiment_is_created_cancelled_and_resumed_by_x_events(
     window: MainWindow,
     tmp_path: Path,
     small_spectra: Path,

@@ -35,7 +35,7 @@ def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
     devices.close()
 
 
-def test_preset_advice_for_ion_trap_spectra_is_applied_by_one_click(form: SearchForm, qtbot: QtBot) -> None:
+def test_click_applies_the_preset_advice_for_ion_trap_spectra(form: SearchForm, qtbot: QtBot) -> None:
     form.file_lists["spectra"].add([Path(str(resources.path("samples", "BSA1.mzML.gz")))])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].is_examined)
     touches: list[bool] = []

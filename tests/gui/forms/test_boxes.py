@@ -120,7 +120,7 @@ def test_no_input_box_takes_focus_by_the_mouse_wheel(window: MainWindow, kind: s
         assert not box.focusPolicy() & Qt.FocusPolicy.WheelFocus & ~Qt.FocusPolicy.StrongFocus, box.accessibleName()
 
 
-def test_modification_picker_ignores_the_mouse_wheel_without_focus(window: MainWindow, qtbot: QtBot) -> None:
+def test_unfocused_modification_picker_ignores_the_mouse_wheel(window: MainWindow, qtbot: QtBot) -> None:
     picker = ModificationPicker("Variable modifications", window)
     picker.show()
     qtbot.waitExposed(picker)
@@ -213,7 +213,7 @@ def test_preset_that_replaces_edited_values_can_be_undone(form: SearchForm) -> N
     assert form.parameters.parameters is not None and form.parameters.changed_names == [], "resetting restores the preset before"
 
 
-def test_edited_values_can_be_restored_after_selecting_several_presets(form: SearchForm, window: MainWindow) -> None:
+def test_undo_after_several_presets_restores_edited_values(form: SearchForm, window: MainWindow) -> None:
     form.parameters.set_values({"missed_cleavages": 4})
     edited = form.parameters.values()
     choose(form, "phospho")
@@ -293,7 +293,7 @@ def test_ctrl_z_undoes_reset_of_parameters_and_preset(window: MainWindow, qtbot:
     assert not form.presets.undo_button.isVisible()
 
 
-def test_long_choice_is_elided_and_its_tooltip_shows_the_whole_text(qtbot: QtBot) -> None:
+def test_choice_box_elides_a_long_text_and_has_it_as_tooltip(qtbot: QtBot) -> None:
     box = ChoiceBox([("BSA2_replicate_of_the_second_day.mzML.gz", 0), ("all", 1)], n_characters=8)
     qtbot.addWidget(box)
     box.show()

@@ -106,7 +106,7 @@ def test_design_table_is_guessed_filled_pasted_and_undone(
     assert written[0].read_text().splitlines()[4] == "made_heat_2.mzML\ts4\tB\t2"
 
 
-def test_design_table_is_saved_and_loaded_and_a_wrong_file_is_reported(design: DesignEditor, tmp_path: Path, qtbot: QtBot) -> None:
+def test_design_table_is_loaded_from_files_or_reports_errors(design: DesignEditor, tmp_path: Path, qtbot: QtBot) -> None:
     design.save(tmp_path / "saved.tsv")
     before = design.model.table
     (tmp_path / "other.tsv").write_text((tmp_path / "saved.tsv").read_text().replace("heat", "cold").replace("made_cold", "made_heat"))
@@ -126,7 +126,7 @@ def test_design_table_is_saved_and_loaded_and_a_wrong_file_is_reported(design: D
     dialog.close()
 
 
-def test_pasted_design_table_matches_file_names_and_text_fills_the_selection(design: DesignEditor) -> None:
+def test_pasted_design_cells_match_files_or_fill_the_selection(design: DesignEditor) -> None:
     model = design.model
     model.paste([["condition", "File"], ["late", "made_heat_2"], ["early", "made_control_1.mzML"], ["none", "unknown"]], (0, 0), [])
     assert column(model, "condition") == ["early", "control", "heat", "late"]
@@ -157,7 +157,7 @@ def test_reuse_of_settings_restores_runs_and_design(
     assert window.form.parameters.values()["run"] == (identified,)
 
 
-def test_block_columns_of_design_are_added_filled_undone_and_removed(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
+def test_block_columns_of_design_are_added_undone_and_removed(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
     model, button = design.model, design.blocks_button
     before = model.table
     assert button.accessibleName() == "Block columns of the comparison" and button.focusPolicy() & Qt.FocusPolicy.TabFocus
@@ -180,7 +180,7 @@ def test_block_columns_of_design_are_added_filled_undone_and_removed(design: Des
     assert model.table == before
 
 
-def test_design_with_conditions_confounded_with_a_block_is_rejected(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
+def test_design_with_conditions_confounded_by_block_is_rejected(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
     design.block_actions["batch"].trigger()
     assert design.problem() == ""
     design.model.set_cells(((row, 4), text) for row, text in enumerate(["1", "1", "2", ""]))

@@ -18,7 +18,7 @@ from proteoscope.gui.theme import Theme
 from tests.toy_format import TOY, write_toy
 
 
-def test_new_format_is_recognised_after_adding_a_line_to_the_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_kind_recognises_a_newly_registered_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_toy(tmp_path / "run.toy")
     assert inspect_paths([tmp_path]).files == []
     monkeypatch.setattr(registry, "FORMATS", (TOY, *registry.FORMATS))
@@ -28,7 +28,7 @@ def test_new_format_is_recognised_after_adding_a_line_to_the_registry(tmp_path: 
     assert "*.toy *.toy.gz" in FILE_CATEGORIES["spectra"].name_filter
 
 
-def test_folder_of_structures_is_listed_once_with_the_number_of_files(tmp_path: Path) -> None:
+def test_folder_of_structures_is_listed_once_with_its_file_count(tmp_path: Path) -> None:
     for place in ("a.pdb", "b.ent.gz", "deep/er/c.mmcif", ".hidden.pdb", "notes.txt"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("x")
@@ -36,7 +36,7 @@ def test_folder_of_structures_is_listed_once_with_the_number_of_files(tmp_path: 
     assert [file.path for file in inspect_paths([tmp_path]).files] == [tmp_path]
 
 
-def test_file_list_error_for_an_unknown_file_lists_accepted_formats(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_unknown_file_error_lists_accepted_formats(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     (tmp_path / "greeting.txt").write_text("Dear reader,\n")
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n")
     (tmp_path / "figure.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))

@@ -287,9 +287,7 @@ def test_number_box_shows_an_invalid_number_until_corrected(
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.001", 0.001), ("0.5", 0.5), ("-0.125", -0.125), ("0,001", 0.001)])
-def test_number_box_reads_a_point_after_a_leading_zero_as_decimal(
-    german: None, qtbot: QtBot, theme: Theme, text: str, value: float
-) -> None:
+def test_number_box_reads_a_point_after_leading_zero_as_decimal(german: None, qtbot: QtBot, theme: Theme, text: str, value: float) -> None:
     box = NumberBox()
     qtbot.addWidget(box)
     type_over(box, text)
@@ -381,7 +379,7 @@ def test_modification_picker_searches_by_name_site_and_mass(picker: Modification
     assert picker.message.isVisible() and "is not a site" in picker.message.text()
 
 
-def test_every_entry_of_the_modification_picker_is_a_valid_modification(picker: ModificationPicker, qtbot: QtBot) -> None:
+def test_modification_picker_lists_only_valid_modifications(picker: ModificationPicker, qtbot: QtBot) -> None:
     for text in dict.fromkeys(search(picker, qtbot, "")):
         assert str(parse_modification(text))
 
@@ -411,7 +409,7 @@ def test_custom_modification_is_validated_and_added(picker: ModificationPicker, 
     assert "Label:+8.0142 (K)" in form.values()["variable_modifications"]
 
 
-def test_modification_picker_reads_masses_in_the_format_of_the_locale(german: None, picker: ModificationPicker, qtbot: QtBot) -> None:
+def test_modification_picker_reads_masses_in_the_locale_format(german: None, picker: ModificationPicker, qtbot: QtBot) -> None:
     assert search(picker, qtbot, mass="79,966")[0] == "Phospho (S)"
     assert picker.found.data(picker.found.index(0, 2)) == "+79,966331"
 
@@ -453,7 +451,7 @@ def test_folders_added_to_a_form_are_searched_for_matching_files(tmp_path: Path,
     assert [file.path.name for file in answers[0].left_out] == ["notes.txt"]
 
 
-def test_files_without_suffixes_in_a_folder_are_recognised_by_content(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_files_without_suffixes_are_recognised_by_content(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     folder = tmp_path / "from the instrument"
     folder.mkdir()
     for name in ("run_1", "run_2.peaks"):
@@ -475,7 +473,7 @@ def test_files_without_suffixes_in_a_folder_are_recognised_by_content(tmp_path: 
     survey.close()
 
 
-def test_form_reports_a_database_without_sequences_before_the_run(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_form_reports_a_database_without_sequences(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     empty, full = tmp_path / "empty.fasta", tmp_path / "full.fasta"
     empty.write_text(">a\n>b\n\n", encoding="utf-8")
     full.write_text(">a\nPEPTIDE\n", encoding="utf-8")
@@ -491,7 +489,7 @@ def test_form_reports_a_database_without_sequences_before_the_run(tmp_path: Path
     survey.close()
 
 
-def test_zero_decoys_are_shown_as_automatic_and_replaced_by_typing(qtbot: QtBot, theme: Theme) -> None:
+def test_decoy_box_shows_zero_as_automatic(qtbot: QtBot, theme: Theme) -> None:
     form = ParameterForm(LibrarySearchParameters)
     qtbot.addWidget(form)
     form.unfold()

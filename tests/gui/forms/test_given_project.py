@@ -114,7 +114,7 @@ def test_selecting_another_project_clears_the_selected_run(form: SearchForm, pro
     assert form.parameters.values()["run"] == ""
 
 
-def test_form_starts_with_the_open_project_or_the_run_to_continue(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_form_starts_with_the_open_project_or_the_selected_run(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     form = window.searches["explain"].form
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: form.file_lists["project"].paths == [project.folder])
@@ -131,9 +131,7 @@ def test_form_starts_with_the_open_project_or_the_run_to_continue(window: MainWi
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_dropped_project_is_selected_by_a_form_and_opened_elsewhere(
-    window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_dropped_project_is_selected_in_the_form_and_not_opened(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     other, _ = project_with_results(tmp_path / "other")
     window.open_project(other.folder)
     results = window.searches["identify"].results
@@ -159,7 +157,7 @@ def test_saved_preset_does_not_contain_the_selected_run(form: SearchForm, projec
     assert "minimum_similarity = 0.6" in text and "identify-0001" not in text
 
 
-def test_follow_up_form_searches_unidentified_spectra_for_modifications(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_follow_up_form_searches_unidentified_spectra(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     form = window.searches["modified"].form
     assert form.validation_error() == "Add spectra"
     window.open_project(project.folder)

@@ -62,7 +62,7 @@ def test_protein_features_out_of_range_or_unknown_are_skipped() -> None:
     assert protein_features([*rows, ROWS[0]], len(SEQUENCE)) == protein_features([ROWS[0]], len(SEQUENCE))
 
 
-def test_protein_features_overlap_only_in_the_last_line_of_a_group() -> None:
+def test_protein_features_overlap_only_in_the_last_line_of_group() -> None:
     features = [ProteinFeature(kind.name, kind.group, at, at + 9, "") for kind in FEATURE_KINDS for at in range(0, 40, 3)]
     placed = feature_lanes(features, FEATURE_GROUPS)
     assert sorted(map(id, features)) == sorted(id(feature) for _, feature in placed)
@@ -88,7 +88,7 @@ def test_coverage_map_tooltip_describes_the_protein_feature(shown: CoverageMap, 
     assert feature.text in shown.text_at(place_of(shown, feature).center()).splitlines()
 
 
-def test_coverage_map_tooltip_of_residue_lists_peptides_and_features(shown: CoverageMap) -> None:
+def test_coverage_map_tooltip_lists_peptides_and_features(shown: CoverageMap) -> None:
     assert shown.coverage is not None and shown._sheet is not None
     assert "LVNELTEFAK" in shown.text_at(place_of(shown, shown.coverage.peptides[0]).center())
     lines = shown.text_at(QRectF(*shown._sheet.residue(59)).center()).splitlines()
@@ -101,7 +101,7 @@ def test_coverage_map_tooltip_of_residue_lists_peptides_and_features(shown: Cove
     ]
 
 
-def test_click_on_legend_hides_a_feature_group_and_menu_restores_it(shown: CoverageMap, coverage: Coverage) -> None:
+def test_legend_hides_a_feature_group_and_menu_shows_it_again(shown: CoverageMap, coverage: Coverage) -> None:
     assert [group for group, action in shown.group_actions.items() if action.isVisible()] == list(coverage.groups)
     assert shown._sheet is not None
     height = shown._sheet.size[1]
@@ -150,7 +150,7 @@ def bars(qapp: object, coverage: Coverage) -> Iterator[HitBars]:
     view.deleteLater()
 
 
-def test_hit_bars_draw_query_features_and_show_hit_features_in_tooltips(bars: HitBars, coverage: Coverage) -> None:
+def test_hit_bars_show_features_of_query_and_hits(bars: HitBars, coverage: Coverage) -> None:
     sheet = bars._sheet
     assert sheet is not None and len(sheet.features) == len(ROWS)
     left, right = (sheet._x(residue) for residue in (1, len(SEQUENCE) + 1))

@@ -44,7 +44,7 @@ def test_depth_plot_needs_no_python_loop_over_alignments(shown: DepthPlot) -> No
     assert efforts[1] <= 1.5 * efforts[0]
 
 
-def test_click_in_depth_plot_selects_the_position_under_the_pointer(shown: DepthPlot, qtbot: QtBot) -> None:
+def test_click_in_depth_plot_selects_the_position(shown: DepthPlot, qtbot: QtBot) -> None:
     shown.show_range(((100.5, 140.5),))
     for position in (101, 117, 140):
         at = QPoint(round(x_of(shown, position)), round(shown.inner().center().y()))
@@ -56,7 +56,7 @@ def test_click_in_depth_plot_selects_the_position_under_the_pointer(shown: Depth
     assert shown.text_at(QPointF(2, 2)) == ""
 
 
-def test_click_in_depth_plot_of_a_chromosome_selects_positions_near_the_pixel(shown: DepthPlot, qtbot: QtBot) -> None:
+def test_click_in_depth_plot_of_a_chromosome_selects_a_range(shown: DepthPlot, qtbot: QtBot) -> None:
     shown.show_depth(Depth.from_ranges("genome", 3_000_000, *ranges(1000, 3_000_000)))
     per_pixel = 3_000_000 / shown.inner().width()
     at = QPoint(round(x_of(shown, 1_500_000)), round(shown.inner().center().y()))

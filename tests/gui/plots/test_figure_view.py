@@ -47,7 +47,7 @@ def show(view: FigureView, *panels: Panel) -> None:
     QApplication.processEvents()
 
 
-def test_wheel_zooms_figure_at_the_pointer_and_double_click_resets(view: FigureView) -> None:
+def test_wheel_zooms_figure_and_double_click_resets_it(view: FigureView) -> None:
     at = QPointF(view.place_of(130.0, 40.0).toPoint())
     before = view.values_at(at)
     wheel(view, at)
@@ -251,7 +251,7 @@ def test_hidden_figure_is_drawn_once_when_it_is_shown(qtbot: QtBot, theme: Theme
     assert view.panel_in_sight().x.high == 1000.0 and len(drawn) == n_drawn + 1
 
 
-def test_titles_of_axes_are_centred_after_other_titles(view: FigureView) -> None:
+def test_axis_title_is_centred_after_a_change_of_its_text(view: FigureView) -> None:
     show(view, FREE)
     show(view, replace(FREE, y=Axis(0.0, 100.0, "A")))
     for axis, y in ((PERCENT, "Intensity (%)"), (Axis(0.0, 100.0, "A"), "A")):

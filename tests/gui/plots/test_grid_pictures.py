@@ -81,7 +81,7 @@ def blocks(pixels: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("make", [alignment, stack, coverage, hits, pile])
-def test_alignment_and_coverage_grids_are_equal_in_window_and_on_page(make: Callable[[], QWidget], qtbot: QtBot, theme: Theme) -> None:
+def test_alignment_and_coverage_are_equal_in_window_and_on_page(make: Callable[[], QWidget], qtbot: QtBot, theme: Theme) -> None:
     view = make()
     qtbot.addWidget(view)
     palette = QPalette(view.palette())

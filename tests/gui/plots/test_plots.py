@@ -101,7 +101,7 @@ def coverage_map(qtbot: QtBot, theme: Theme) -> CoverageMap:
     return widget
 
 
-def test_click_in_coverage_map_selects_peptide_and_tooltip_describes_it(coverage_map: CoverageMap, qtbot: QtBot) -> None:
+def test_click_in_coverage_map_selects_the_peptide(coverage_map: CoverageMap, qtbot: QtBot) -> None:
     assert coverage_map.coverage is not None
     for peptide in coverage_map.coverage.peptides[:3]:
         at = place_of(coverage_map, peptide).center()

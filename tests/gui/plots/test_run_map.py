@@ -38,7 +38,7 @@ def click(shown: RunMap, at: QPointF) -> None:
     QTest.mouseClick(shown.canvas.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at.toPoint())
 
 
-def test_run_map_legend_counts_and_toggles_each_status_of_spectra(shown: RunMap) -> None:
+def test_run_map_legend_counts_and_toggles_spectra_by_status(shown: RunMap) -> None:
     points = shown.points
     assert points is not None
     for status, box in shown.boxes.items():

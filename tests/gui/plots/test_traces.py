@@ -51,7 +51,7 @@ def at_minutes(plot: TracePlot, place: int, minutes: float) -> QPoint:
     return QPointF(plot.place_of(minutes, 0.0, place).x(), plot.inner(place).center().y()).toPoint()
 
 
-def test_trace_plot_shows_the_integration_limits_of_all_files_first(plot: TracePlot) -> None:
+def test_trace_plot_first_shows_integration_limits_of_all_files(plot: TracePlot) -> None:
     (low, high), (least, most) = plot.ranges[0], ion().everything
     assert least <= low < 640 / 60 < 680 / 60 < high <= most
     wheel(plot, QPointF(at_minutes(plot, 0, 11.0)), -1200)

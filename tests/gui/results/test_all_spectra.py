@@ -171,7 +171,7 @@ def test_chromatogram_and_run_map_mark_and_select_spectra(view: IdentificationVi
     assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_list_of_all_spectra_shows_a_message_without_stored_spectra(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+def test_list_of_all_spectra_reports_spectra_that_are_not_stored(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     without, _ = project_with_results(tmp_path / "without", with_spectra=False)
     view = IdentificationView()
     opened(view, without, qtbot)

@@ -56,7 +56,7 @@ def own_view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ClusterVi
     widget.clear()
 
 
-def test_cluster_view_first_compares_a_spectrum_of_the_largest_cluster(view: ClusterView, project: Project) -> None:
+def test_cluster_view_first_shows_the_largest_cluster(view: ClusterView, project: Project) -> None:
     n_clusters, n_clustered = sum(size > 1 for size in SIZES), sum(size for size in SIZES if size > 1)
     share = 100 * n_clustered / sum(SIZES)
     assert view.header.text == f"{n_clusters} clusters with {n_clustered} spectra ({share:.1f} %), {sum(SIZES) - n_clustered} unclustered"
@@ -72,7 +72,7 @@ def test_cluster_view_first_compares_a_spectrum_of_the_largest_cluster(view: Clu
     assert len(spectra.shared) >= 24 and cut_off(view) == [] and overlapping(view.filters) == []
 
 
-def test_cluster_view_compares_the_selected_spectrum_with_its_cluster(view: ClusterView, project: Project, qtbot: QtBot) -> None:
+def test_cluster_view_mirrors_selected_spectrum_with_consensus(view: ClusterView, project: Project, qtbot: QtBot) -> None:
     click_row(view.members, 3, qtbot)
     settle(view, qtbot)
     assert view.mirror.spectra is not None and view.mirror.spectra.upper.name == "scan=103" and view.mirror.spectra.similarity == 0.97

@@ -123,7 +123,7 @@ def test_fdr_threshold_of_run_comparison_recounts_the_items(view: ComparisonView
     source.close()
 
 
-def test_run_comparison_mirrors_a_spectrum_with_the_matches_of_two_runs(view: ComparisonView, qtbot: QtBot) -> None:
+def test_run_comparison_mirrors_a_spectrum_with_two_matches(view: ComparisonView, qtbot: QtBot) -> None:
     view.threshold_box.setValue(5.0)
     view.differing_box.setChecked(True)
     settle(view, qtbot)
@@ -157,9 +157,7 @@ def test_click_on_dot_of_score_comparison_selects_the_spectrum(view: ComparisonV
     assert [half.name.split(" (")[0] for half in view.mirror.spectra.halves] == [f"A: {values['peptide_A']}", f"C: {values['peptide_C']}"]
 
 
-def test_click_on_dot_of_score_comparison_switches_to_the_list_of_spectra(
-    view: ComparisonView, expected: RunComparison, qtbot: QtBot
-) -> None:
+def test_click_on_dot_of_score_comparison_lists_spectra(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     view.tabs.setCurrentIndex(1)
     for threshold in (1.0, 0.0):
         view.threshold_box.setValue(threshold)
@@ -190,9 +188,7 @@ def test_arrow_keys_select_and_mark_bars_of_run_comparison(view: ComparisonView,
     assert view.overlaps.marked is None
 
 
-def test_selected_bar_is_unchanged_when_another_pair_of_runs_is_compared(
-    view: ComparisonView, expected: RunComparison, qtbot: QtBot
-) -> None:
+def test_selected_bar_is_unchanged_if_other_runs_are_compared(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     bar, intersection = bars(view)[0], expected.intersections("spectra", 0.01)[0]
     click(view, "overlaps", QPointF(bar.x + bar.width / 2, bar.y + bar.height / 2), qtbot)
     view.pair_box.setCurrentIndex(2)
@@ -202,7 +198,7 @@ def test_selected_bar_is_unchanged_when_another_pair_of_runs_is_compared(
 
 
 @pytest.mark.parametrize("level", ["psms", "peptidoforms", "peptides"])
-def test_run_comparison_mirrors_the_spectrum_of_a_selected_peptide_or_psm(level: str, view: ComparisonView, qtbot: QtBot) -> None:
+def test_run_comparison_mirrors_the_spectrum_of_a_selected_row(level: str, view: ComparisonView, qtbot: QtBot) -> None:
     view.panel.view.choose(0)
     settle(view, qtbot)
     assert view.mirror.spectra is not None
@@ -236,14 +232,14 @@ def test_run_comparison_remembers_sizes(project: Project, make_window: Callable[
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
-def test_figures_of_run_comparison_have_short_proposed_file_names(view: ComparisonView, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_of_run_comparison_propose_short_file_names(view: ComparisonView, monkeypatch: pytest.MonkeyPatch) -> None:
     proposed = proposed_names(monkeypatch)
     for name in ("overlaps", "curves"):
         getattr(view, name).export_action.trigger()
     assert proposed == ["Identified_spectra_at_1_FDR.svg", "Identified_spectra_by_q-value.svg"]
 
 
-def test_export_shortcut_saves_the_focused_figure_of_run_comparison(
+def test_export_shortcut_of_run_comparison_saves_focused_figure(
     view: ComparisonView, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     proposed = proposed_names(monkeypatch)
@@ -259,7 +255,7 @@ def test_export_shortcut_saves_the_focused_figure_of_run_comparison(
     assert len(proposed) == 3 and "identify-0001" in proposed[1]
 
 
-def test_mouse_wheel_without_focus_does_not_change_the_fdr_threshold(view: ComparisonView) -> None:
+def test_unfocused_fdr_threshold_ignores_the_mouse_wheel(view: ComparisonView) -> None:
     box = view.threshold_box
     view.overlaps.setFocus()
     middle = QPointF(box.rect().center())

@@ -126,7 +126,7 @@ def test_header_of_each_result_counts_the_rows_of_its_tables(run: Run, view: Run
             assert f"{n_shown - n_counted} without an alignment" in view.header.text
 
 
-def test_exported_files_of_each_result_have_the_rows_of_its_tables(run: Run) -> None:
+def test_exported_files_have_the_rows_of_the_result_tables(run: Run) -> None:
     for export in search_of_kind(run.kind).exports:
         files, said = run.exported(export.name, export.endings)
         if not files:

@@ -62,7 +62,7 @@ def highlighted_positions(view: EvidenceView) -> set[int]:
     return set(scene.query.evidence.position[scene.lit[scene.query]].tolist())
 
 
-def test_selected_peptide_is_marked_in_alignment_coverage_and_structure(view: EvidenceView, qtbot: QtBot) -> None:
+def test_selected_peptide_is_marked_in_all_evidence_figures(view: EvidenceView, qtbot: QtBot) -> None:
     fold = view._fold
     assert fold is not None and fold.trace is not None
     view.figures.setCurrentWidget(view.alignment)
@@ -179,7 +179,7 @@ def test_selected_site_or_contact_is_picked_in_the_structure(view: EvidenceView,
     assert np.linalg.norm(first.position - second.position) == pytest.approx(shown(view.contacts, "alpha_distance")[0], abs=1e-2)
 
 
-def test_picked_alignment_column_selects_the_residue_and_gaps_are_explained(view: EvidenceView, qtbot: QtBot) -> None:
+def test_picked_alignment_column_selects_the_residue(view: EvidenceView, qtbot: QtBot) -> None:
     panel, fold = view.structures, view._fold
     assert panel is not None and fold is not None
     pair = fold.pair
@@ -193,14 +193,14 @@ def test_picked_alignment_column_selects_the_residue_and_gaps_are_explained(view
     assert "gap" in pair.column_text(int(np.flatnonzero(pair.residue < 0)[0]))
 
 
-def test_evidence_view_shows_a_message_for_a_protein_without_structure(view: EvidenceView, qtbot: QtBot) -> None:
+def test_evidence_view_reports_a_protein_without_structure(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, "NOWHERE", qtbot)
     assert view.structures is not None
     assert "No chain of the database is similar" in view.structures.canvas.failure and view.alignment.plot.pair is None
     assert view.coverage.coverage is not None and view.coverage.coverage.title == "NOWHERE"
 
 
-def test_evidence_view_without_structure_file_shows_alignment_and_coverage(tmp_path: Path, qtbot: QtBot) -> None:
+def test_evidence_view_shows_alignment_without_structure_file(tmp_path: Path, qtbot: QtBot) -> None:
     made = project_with_evidence(tmp_path / "made")
     (tmp_path / "made" / "1ao6_A.pdb").unlink()
     view = EvidenceView(EVIDENCE)
@@ -210,7 +210,7 @@ def test_evidence_view_without_structure_file_shows_alignment_and_coverage(tmp_p
     assert view.alignment.plot.pair is not None and view.coverage.coverage is not None
 
 
-def test_peptide_requested_by_another_view_is_selected_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
+def test_requested_peptide_is_selected_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, "PARTIAL", qtbot)
     wanted = shown(view.peptides, "sequence")[1]
     choose(view, "NOWHERE", qtbot)
@@ -238,7 +238,7 @@ def test_structure_action_of_a_psm_requests_the_evidence_run(project: Project, q
     assert values is not None and signal.args == [project.latest("evidence"), values["peptide"]]
 
 
-def test_evidence_view_shows_basis_of_remote_chains_and_conservation(shared_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_evidence_view_shows_remote_chains_and_conservation(shared_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     globins = {path.name: path for path in sorted((shared_data / "structures" / "globins").iterdir())}
     sequences = {name: read_structure(path).chains.sequence(0) for name, path in globins.items()}
     (tmp_path / "relatives.fasta").write_text("".join(f">{name}\n{sequence}\n" for name, sequence in sequences.items()))
@@ -287,9 +287,7 @@ def test_evidence_view_marks_a_chain_of_low_identity(tmp_path: Path, qtbot: QtBo
     assert layout is not None and expected in " ".join(layout.facts) and expected in view.alignment.plot.accessibleDescription()
 
 
-def test_evidence_view_colours_peptides_and_structure_by_quantities(
-    project: Project, view: EvidenceView, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_evidence_view_colours_peptides_and_chain_by_quantity(project: Project, view: EvidenceView, tmp_path: Path, qtbot: QtBot) -> None:
     assert not view.coverage.quantity_action.isVisible()
     project = Project.open(Path(shutil.copytree(project.folder, tmp_path / "quantified")))
     source = project.record(next(run.id for run in project.runs() if run.kind == "evidence"))["source_run"]
@@ -328,9 +326,7 @@ def test_evidence_view_colours_peptides_and_structure_by_quantities(
     assert len(np.unique(colours, axis=0)) > 1
 
 
-def test_structure_export_prompts_for_options_before_reading_files(
-    view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_structure_export_prompts_before_reading_files(view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     tasks = list[ExportTask]()
     view.exportRequested.connect(tasks.append)
 

@@ -60,7 +60,7 @@ def click_point(view: ExplanationView, point: int, qtbot: QtBot) -> int:
     return int(view.spectra.map.points.spectrum[point])
 
 
-def test_explanation_view_lists_accepted_matches_and_mirrors_the_first(view: ExplanationView, project: Project) -> None:
+def test_explanation_view_lists_accepted_and_mirrors_the_first(view: ExplanationView, project: Project) -> None:
     accepted = [row for row in rows_of(project, "explained") if row["q_value"] <= 0.01]
     assert 1 < len(accepted) < len(rows_of(project, "explained"))
     assert shown(view.explained, "peptide") == [row["peptide"] for row in accepted] and view.explained.view.chosen == 0
@@ -86,7 +86,7 @@ def test_selected_explained_spectrum_is_marked_on_the_run_map(view: ExplanationV
 
 
 @pytest.mark.parametrize(("status", "state"), [(EXPLAINED, "explained"), (UNEXPLAINED, "unexplained"), (IDENTIFIED, "identified")])
-def test_click_on_point_of_run_map_selects_the_spectrum_in_the_list(
+def test_click_on_run_map_selects_the_spectrum_in_the_list(
     view: ExplanationView, project: Project, qtbot: QtBot, status: int, state: str
 ) -> None:
     click_row(view.explained, 3, qtbot)
@@ -142,14 +142,14 @@ def test_explanation_view_with_an_empty_list_shows_no_spectrum(view: Explanation
     assert view.mirror.spectra is not None
 
 
-def test_explanation_table_and_map_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_explanation_table_and_map_need_no_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     project = project_with_explanation(tmp_path / "bare", with_spectra=False)
     view = view_of(project, qtbot)
     assert "are not stored" in view.mirror.text and view.spectra.map.points is not None and len(view.explained.model.rows) > 1
     view.clear()
 
 
-def test_explanation_list_and_map_are_shown_if_the_identification_is_deleted(project: Project, qtbot: QtBot, theme: Theme) -> None:
+def test_explanation_is_shown_if_its_identification_is_deleted(project: Project, qtbot: QtBot, theme: Theme) -> None:
     """Check that they come from the spectra stored by the explanation, and that the missing spectrum is explained."""
     expected = rows_of(project, "map")
     project.delete_run("identify-0001")

@@ -37,9 +37,7 @@ def identified(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project_with_results(tmp_path_factory.mktemp("identified") / "project")[0].folder
 
 
-def test_identification_exports_of_the_window_equal_those_of_the_engine(
-    window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_identification_exports_of_window_and_engine_are_equal(window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.open(Path(shutil.copytree(identified, tmp_path / "project")))
     window.open_project(project.folder)
     settle(window.results, qtbot)
@@ -72,7 +70,7 @@ def _lines_without_times(path: Path) -> list[str]:
     return [line for line in path.read_text(encoding="utf-8").splitlines() if "creationDate" not in line and "date=" not in line]
 
 
-def test_export_dialog_gives_the_file_name_the_suffix_of_the_format(window: MainWindow) -> None:
+def test_export_format_sets_the_file_name_suffix(window: MainWindow) -> None:
     dialog = ExportDialog("run", IDENTIFICATION.exports, window)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.open()

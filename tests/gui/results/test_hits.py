@@ -210,7 +210,7 @@ def test_selected_query_shows_its_hits_bars_and_scores(shared_hits: Opener, qtbo
     assert view.scores.histogram is not None and view.scores.histogram.title == "Scores of Q2"
 
 
-def test_hits_table_lists_hits_of_all_queries_or_of_the_selected_query(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_hits_table_lists_hits_of_all_or_the_selected_query(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     qtbot.mouseClick(view.hits.all_button, Qt.MouseButton.LeftButton)
     settle(view, qtbot)
@@ -269,7 +269,7 @@ def test_e_value_filter_accepts_decimal_and_scientific_notation(shared_hits: Ope
 @pytest.mark.parametrize(
     ("typed", "expected"), [("-5", "-5"), ("0,05", "0,05"), ("1,5", "1,5"), ("1e-", "1e-"), ("", ""), ("nan", "10"), ("abc", "10")]
 )
-def test_invalid_e_value_is_marked_and_does_not_change_the_filter(shared_hits: Opener, qtbot: QtBot, typed: str, expected: str) -> None:
+def test_invalid_e_value_is_marked_and_leaves_filter_unchanged(shared_hits: Opener, qtbot: QtBot, typed: str, expected: str) -> None:
     view, _ = shared_hits()
     n_hits = len(view.hits.model.rows)
     box = view.filters.e_value
@@ -327,7 +327,7 @@ def test_hit_filter_marks_a_fractional_or_too_large_percentage(shared_hits: Open
     assert isinstance(frame, Outlined) and frame.is_wrong == (box.text() != "12 %")
 
 
-def test_hits_view_shows_the_first_hit_if_the_filter_hides_the_selected_one(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_hits_view_shows_the_first_hit_if_selected_one_is_hidden(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     last = len(view.hits.model.rows) - 1
     view.hits.view.choose(last)
@@ -400,7 +400,7 @@ def test_hits_view_of_a_single_query_hides_the_query_table(open_hits: Opener, se
     assert view.alignment.plot.pair is not None
 
 
-def test_score_histogram_counts_all_sequences_and_has_the_expected_curve(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_score_histogram_has_all_sequences_and_expected_curve(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     counts = [row for row in rows_of(project, "score_counts") if row["query_index"] == 0]
     histogram = view.scores.histogram
@@ -433,7 +433,7 @@ def test_score_histogram_counts_all_sequences_and_has_the_expected_curve(shared_
 
 
 @pytest.mark.parametrize("expected", [[2.9], [0.3, 0.2, 0.1]])
-def test_score_histogram_of_three_sequences_has_whole_numbers_and_no_legend(
+def test_score_histogram_of_few_sequences_has_whole_numbers(
     open_hits: Opener, searched: Path, tmp_path: Path, expected: list[float]
 ) -> None:
     tiny = Project.create_or_open(tmp_path / "tiny")
@@ -484,7 +484,7 @@ def test_hits_view_shows_a_message_for_a_query_without_hits(open_hits: Opener, s
     assert view.alignment.plot.pair is None and view.bars.bars is None
 
 
-def test_hits_view_reports_a_damaged_table_and_opens_the_next_run(open_hits: Opener, searched: Path, qtbot: QtBot) -> None:
+def test_hits_view_opens_the_next_run_after_a_damaged_table(open_hits: Opener, searched: Path, qtbot: QtBot) -> None:
     view, project = open_hits()
     path = project.table("hits")
     path.write_bytes(path.read_bytes()[:-100])
@@ -496,7 +496,7 @@ def test_hits_view_reports_a_damaged_table_and_opens_the_next_run(open_hits: Ope
     assert view.text == "" and view.alignment.plot.pair is not None
 
 
-def test_hits_view_shows_an_error_if_hits_of_a_query_cannot_be_read(open_hits: Opener, qtbot: QtBot) -> None:
+def test_hits_view_reports_hits_of_a_query_that_cannot_be_read(open_hits: Opener, qtbot: QtBot) -> None:
     view, project = open_hits()
     project.folder.rename(project.folder.with_name("moved"))
     view.queries.view.choose(1)
@@ -612,7 +612,7 @@ def test_hit_bars_have_the_score_classes_of_blast(bars: HitBars) -> None:
     assert [colours[0].name(), colours[4].name()] == [QColor(palette.faint).name(), QColor(palette.ions["y"]).name()]
 
 
-def test_hit_bar_without_bit_score_has_the_colour_of_the_lowest_class(bars: HitBars) -> None:
+def test_hit_bar_without_bit_score_has_the_lowest_class_colour(bars: HitBars) -> None:
     """Check missing values, which the table of hits allows."""
     bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
     box = box_of(bars, 10)
@@ -682,7 +682,7 @@ def test_hit_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     assert "the best 5 of 1,234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
 
 
-def test_exported_hit_bars_have_a_fixed_width_for_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:
+def test_exported_hit_bars_have_a_fixed_width_for_long_names(bars: HitBars, tmp_path: Path) -> None:
     many = tuple(Bar(i, f"{i:03d}{'W' * 300}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(150))
     bars.show_bars(QueryBars("L" * 300, 60, many, 2000))
     figure = bars._figure()

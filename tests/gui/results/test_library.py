@@ -52,7 +52,7 @@ def test_text_filter_of_library_view_applies_to_all_tabs(view, qtbot):
     assert "q-value" in view.tables.tabToolTip(view.tables.indexOf(peptides))
 
 
-def test_library_header_shows_the_count_at_5_percent_if_none_is_at_1_percent(view, qtbot):
+def test_library_header_counts_at_5_percent_if_none_at_1_percent(view, qtbot):
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: "without error rates" in view.header.text)
     counts = {"matches": 0, "shifted": 0, "names": 0, "unrated": 0, "at_5_percent": 103}
@@ -60,7 +60,7 @@ def test_library_header_shows_the_count_at_5_percent_if_none_is_at_1_percent(vie
     assert "0 spectra matched (0 at 1 % FDR; 103 at 5 % FDR)" in view.header.text
 
 
-def test_mirrored_peaks_are_matched_without_shift_before_with_shift():
+def test_mirrored_peaks_match_without_shift_before_with_shift():
     def half(*mz):
         return Half("", Peaks(np.array(mz, np.float64), np.ones(len(mz))))
 

@@ -230,7 +230,7 @@ def test_chromatograms_equal_sums_of_intensities_in_the_file(view: AnyView, name
 
 
 @pytest.mark.parametrize("run", ["explain"], indirect=True)
-def test_list_of_spectra_shows_identified_explained_or_unexplained(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
+def test_list_of_spectra_has_the_state_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
     """Compare the outcomes with the tables that both runs export."""
     project, panel = run[1], view.spectra.panel
     assert " · identify-0001 · " in run_title(project, project.runs()[-1], view.search), "not that of a table"

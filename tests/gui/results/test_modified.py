@@ -111,7 +111,7 @@ def test_click_on_bar_of_shift_histogram_lists_its_spectra(own_view: ModifiedVie
     assert len(view.psms.model.rows) == len(accepted) and view.histogram.selected_range is None
 
 
-def test_selected_modification_lists_the_stated_number_of_matches(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+def test_selected_modification_lists_as_many_matches_as_stated(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "modifications")
     kinds = {row["kind"] for row in rows}
     assert kinds == {"named", "unnamed"}  # too few matches have another end to be rated
@@ -123,7 +123,7 @@ def test_selected_modification_lists_the_stated_number_of_matches(view: Modified
         assert bars_of(view)[2].height.sum() == rows[at]["psms"], rows[at]
 
 
-def test_matches_of_several_selected_modifications_are_listed_together(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+def test_matches_of_selected_modifications_are_listed_together(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "modifications")
     view.modifications.view.selectAll()
     settle(view, qtbot)
@@ -187,9 +187,7 @@ def test_modified_filter_applies_to_all_tables(view: ModifiedView, accepted: lis
     assert len(scans()) == sum(not row["is_decoy"] for row in rows_of(project, "psms"))
 
 
-def test_annotated_ions_after_the_shift_site_are_heavier_by_the_shift(
-    view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot
-) -> None:
+def test_annotated_ions_with_the_shift_site_have_shifted_masses(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     from proteoscope.engine.chemistry.fragments import fragment_ions
 
     rows = [row for row in accepted if row["shift_kind"] == "named" and 0 < row["shift_position"] <= len(row["sequence"])][:4]
@@ -308,9 +306,7 @@ def test_modified_view_can_list_only_starred_matches(view: ModifiedView, qtbot: 
     settle(view, qtbot)
 
 
-def test_identification_form_from_modified_view_is_filled_and_valid(
-    window: MainWindow, project: Project, shared_data: Path, qtbot: QtBot
-) -> None:
+def test_modified_view_fills_the_identification_form(window: MainWindow, project: Project, shared_data: Path, qtbot: QtBot) -> None:
     window.open_project(project.folder)
     results = window.searches["modified"].results
     assert isinstance(results, ModifiedView)

@@ -95,7 +95,7 @@ def test_drag_zooms_pileup_to_bases_and_home_resets(view: ReadsView, qtbot: QtBo
     assert (plot.pile.first, plot.pile.last) == (1, plot.pile.text.length)
 
 
-def test_annotation_track_is_above_the_pileup_or_reported_missing(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
+def test_pileup_shows_annotation_tracks_and_reports_errors(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.pileup
     view.tabs.setCurrentWidget(page)
     waited(view, qtbot)
@@ -176,7 +176,7 @@ def test_pileup_lines_that_do_not_fit_can_be_scrolled(view: ReadsView, qtbot: Qt
     assert plot.first_lane < bar.maximum()
 
 
-def test_pileup_scrolls_to_selected_row_and_retains_lines_when_moved(view: ReadsView, qtbot: QtBot) -> None:
+def test_pileup_scrolls_only_to_the_selected_row(view: ReadsView, qtbot: QtBot) -> None:
     view.resize(1000, 620)
     view.tabs.setCurrentWidget(view.pileup)
     waited(view, qtbot)

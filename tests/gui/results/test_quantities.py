@@ -103,9 +103,7 @@ def test_quantity_figures_are_empty_without_a_selected_row(view: QuantityView, q
     qtbot.waitUntil(lambda: len(view.changes.model.rows) == 4)
 
 
-def test_dragged_integration_limit_is_stored_and_updates_all_quantities(
-    view: QuantityView, project: Project, hand: Hand, qtbot: QtBot
-) -> None:
+def test_dragged_integration_limit_updates_the_quantities(view: QuantityView, project: Project, hand: Hand, qtbot: QtBot) -> None:
     run = project.latest("quantify") or ""
     view.tables.setCurrentWidget(view.peptides)
     settle(view, qtbot)
@@ -169,7 +167,7 @@ def drag(hand: Hand, plot: QWidget, begin: QPoint, end: QPoint, steps: int) -> N
     hand._done()
 
 
-def test_dragged_volcano_thresholds_change_figure_filter_and_table(view: QuantityView, hand: Hand, qtbot: QtBot, tmp_path: Path) -> None:
+def test_dragged_volcano_threshold_changes_filter_and_table(view: QuantityView, hand: Hand, qtbot: QtBot, tmp_path: Path) -> None:
     view.filters.changed.click()
     settle(view, qtbot)
     drawing = view.volcano.drawing
@@ -210,7 +208,7 @@ def test_click_on_heat_map_cell_selects_the_protein(view: QuantityView, qtbot: Q
     assert view.proteins.view.chosen == row
 
 
-def test_dot_of_sample_figure_selects_its_row_and_figures_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
+def test_click_on_dot_of_sample_figure_selects_the_row(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
     view.figures.setCurrentIndex(2)
     settle(view, qtbot)
     at = place_of_target(view.plots["components"], 2)

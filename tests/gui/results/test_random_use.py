@@ -102,7 +102,7 @@ def test_result_views_show_the_selected_rows_after_random_input(
     use(view, user, lambda: check_view(view, kind, tables), qtbot)
 
 
-def test_run_comparison_shows_the_selected_rows_after_random_input(
+def test_run_comparison_shows_selected_rows_after_random_input(
     project_of: Callable[[str], Project], shown_view: Callable[[Any], Any], qtbot: QtBot
 ) -> None:
     project = project_of("compare")

@@ -64,7 +64,7 @@ def cached_within(within: Project, request: pytest.FixtureRequest) -> Iterator[S
     opened_view.close()
 
 
-def test_reads_view_draws_the_first_alignment_and_counts_in_the_header(view: ReadsView, project: Project) -> None:
+def test_reads_view_first_draws_the_first_alignment(view: ReadsView, project: Project) -> None:
     rows = rows_of(project, "alignments")
     n_patterns = len({row["pattern"] for row in rows})
     assert view.header.text == f"{len(rows)} alignments of {n_patterns} reads with 3 references"
@@ -157,7 +157,7 @@ def test_reads_without_an_alignment_are_listed_and_counted(within: Project, qtbo
     view.clear()
 
 
-def test_click_in_depth_plot_lists_alignments_at_the_position_until_show_all(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_click_in_depth_plot_lists_alignments_at_the_position(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     view.references.setCurrentIndex(1)
     view.references.activated.emit(1)
     settle(view, qtbot)
@@ -188,7 +188,7 @@ def middle_of(plot: HistogramPlot, number: int) -> QPoint:
     return QPoint(round(area.left() + (number + 0.5) / n * area.width()), round(area.center().y()))
 
 
-def test_click_on_histogram_bar_filters_alignments_and_second_click_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_click_on_histogram_bar_toggles_the_alignment_filter(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "alignments")
     view.tabs.setCurrentIndex(1)
     settle(view, qtbot)
@@ -220,7 +220,7 @@ def test_click_on_histogram_bar_filters_alignments_and_second_click_resets(view:
     assert (view.filters.minimum_gaps.entered, view.filters.maximum_gaps.entered) == (1, 1)
 
 
-def test_read_alignment_is_copied_and_has_pale_bases_of_low_quality(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_read_alignment_is_copied_with_its_score_and_positions(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "alignments")
     at = next(k for k, row in enumerate(rows) if row["strand"] == "-" and row["score"] > 60 and row["gaps"])
     view.alignments.view.choose(at)

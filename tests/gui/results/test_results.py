@@ -120,7 +120,7 @@ def test_search_outcome_shows_the_uncertainty_of_the_fdr() -> None:
     assert SearchTask.outcome(summary_of("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
 
 
-def test_identification_view_first_shows_accepted_rows_and_the_best_psm(shared_results: Opener) -> None:
+def test_identification_view_first_shows_the_best_psm(shared_results: Opener) -> None:
     view, results = shared_results()
     for name, panel in view.panels.items():
         expected = accepted(getattr(results, name).to_pylist())
@@ -236,7 +236,7 @@ def test_identification_filters_equal_a_plain_loop(shared_results: Opener, qtbot
 
 
 @pytest.mark.parametrize("text", ["test3_human", "protein 4 os", "LG"])
-def test_identification_text_filter_searches_peptides_accessions_descriptions(shared_results: Opener, qtbot: QtBot, text: str) -> None:
+def test_identification_text_filter_finds_peptides_and_proteins(shared_results: Opener, qtbot: QtBot, text: str) -> None:
     view, results = shared_results()
     view.filters.text.setFocus()
     qtbot.keyClicks(view.filters.text, text)
@@ -281,7 +281,7 @@ def test_empty_identification_tables_show_the_reason(shared_results: Opener, ope
     assert nothing.header.text.startswith("0 PSMs, 0 peptides, 0 protein groups")
 
 
-def test_coverage_shows_the_selected_protein_and_selects_peptides(shared_results: Opener, qtbot: QtBot) -> None:
+def test_coverage_map_shows_selected_protein_and_selects_peptide(shared_results: Opener, qtbot: QtBot) -> None:
     view, results = shared_results()
     click_row(view.proteins, 1, qtbot)
     settle(view, qtbot)
@@ -305,7 +305,7 @@ def test_coverage_shows_the_selected_protein_and_selects_peptides(shared_results
     assert set(shown(view.psms, "peptide")) <= {peptide.peptide}
 
 
-def test_identification_view_reports_a_damaged_table_and_opens_the_next_run(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_identification_view_opens_a_run_after_a_damaged_table(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results()
     project, _ = project_with_results(tmp_path / "other")
     path = project.table("psms")
@@ -321,7 +321,7 @@ def test_identification_view_reports_a_damaged_table_and_opens_the_next_run(open
     assert len(view.psms.model.rows) > 0
 
 
-def test_identification_tables_are_shown_without_readable_spectra(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_identification_tables_need_no_readable_spectra(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results(with_spectra=False)
     assert view.spectrum.text == "The peaks of the run 'identify-0001' are not stored."
     assert "% of" not in view.header.text
@@ -334,7 +334,7 @@ def test_identification_tables_are_shown_without_readable_spectra(open_results: 
     assert len(view.psms.model.rows) > 0
 
 
-def test_identification_view_reports_a_project_without_finished_run(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+def test_identification_view_reports_a_missing_finished_run(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     view = IdentificationView()
     qtbot.addWidget(view)
     assert "No results yet" in view.text
@@ -396,7 +396,7 @@ def test_identification_view_shows_numbers_in_german_format(open_results: Opener
         QLocale.setDefault(before)
 
 
-def test_widgets_of_identification_view_have_names_and_are_reached_by_tab(shared_results: Opener, qtbot: QtBot) -> None:
+def test_widgets_of_identification_view_are_reached_by_tab(shared_results: Opener, qtbot: QtBot) -> None:
     view, _ = shared_results()
     view.filters.text.setFocus()
     reached: list[str] = []
@@ -439,9 +439,7 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("scale", ["1", pytest.param("2", marks=pytest.mark.long)])
-def test_identification_and_hits_views_can_be_drawn_in_every_theme_and_scale(
-    tmp_path: Path, pictured: list[str], theme: Theme, scale: str
-) -> None:
+def test_result_views_are_drawn_in_each_theme_and_scale(tmp_path: Path, pictured: list[str], theme: Theme, scale: str) -> None:
     """Draw each view in both themes and at both scales, and save the picture in the folder PROTEOSCOPE_SCREENSHOTS if that is set."""
     folder = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     if scale == "1":
@@ -558,7 +556,7 @@ def test_star_of_a_psm_is_reverted_if_it_cannot_be_stored(open_results: Opener, 
     assert not view.pane.marks.star_button.isChecked() and shown(view.psms, "starred")[0] == ""
 
 
-def test_psm_spectrum_is_mirrored_with_predicted_or_reference_spectrum(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_psm_is_mirrored_with_predicted_or_reference_spectrum(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results()
     pane = view.pane
     name = str(view.psms.model.values(0)["peptide"])  # type: ignore[index]

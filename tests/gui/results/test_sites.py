@@ -90,9 +90,7 @@ def test_selected_site_is_marked_in_the_protein_coverage(view: IdentificationVie
     assert coverage is not None and coverage.accession == rows[position]["protein"]
 
 
-def test_switching_to_another_list_shows_its_match_instead_of_the_site(
-    view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot
-) -> None:
+def test_switching_from_sites_to_psms_shows_the_selected_psm(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
     page, _ = sites
     assert view.pane.below == "site" and view.pane.row is None
     click_row(page.sites, 0, qtbot)
@@ -110,9 +108,7 @@ def test_switching_to_another_list_shows_its_match_instead_of_the_site(
     assert view.pane.row == of_site and view.pane.below_actions["site"].isEnabled()
 
 
-def test_sites_page_reports_the_number_of_sites_if_the_filter_hides_all(
-    view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot
-) -> None:
+def test_sites_page_counts_sites_hidden_by_the_filter(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
     page, (_, _, _, rows) = sites
     accepted = [row for row in rows if not row["is_decoy"] and (row["localisation_q_value"] or 0) <= 0.01]
     assert len(page.sites.model.rows) == len(accepted)
@@ -127,7 +123,7 @@ def test_sites_page_reports_the_number_of_sites_if_the_filter_hides_all(
     qtbot.waitUntil(lambda: len(page.sites.model.rows) == len(accepted))
 
 
-def test_button_lists_the_sites_of_all_spectra(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
+def test_all_button_of_sites_page_lists_sites_of_all_spectra(view: IdentificationView, sites: tuple[SitesPage, Any], qtbot: QtBot) -> None:
     page, (_, _, psm_sites, _) = sites
     click_row(page.sites, 0, qtbot)
     qtbot.waitUntil(lambda: page.psm_sites.scope_text != "")
@@ -147,9 +143,7 @@ def test_sites_page_explains_how_to_get_sites_if_a_run_has_none(view: Identifica
     assert not page.filters.isEnabled()
 
 
-def test_sites_page_is_used_with_the_mouse_in_a_small_window(
-    window: MainWindow, results: tuple[Any, ...], hand: Hand, qtbot: QtBot
-) -> None:
+def test_sites_page_works_by_mouse_in_a_small_window(window: MainWindow, results: tuple[Any, ...], hand: Hand, qtbot: QtBot) -> None:
     window.resize(1024, 700)
     window.open_project(results[0].folder)
     view = window.searches["identify"].results

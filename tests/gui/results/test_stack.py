@@ -101,7 +101,7 @@ def test_stacked_alignment_shows_insertions_on_request(view: HitsView, qtbot: Qt
     assert painted is not None and len(painted.columns) == stack.n_columns and painted.follows_insertion is None
 
 
-def test_stacked_alignment_residues_have_the_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> None:
+def test_stacked_alignment_has_the_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> None:
     plot, stack = view.stack.plot, view.stack.found
     assert stack is not None
     cells: dict[tuple[int, int], list[QPointF]] = {}

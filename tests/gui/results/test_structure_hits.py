@@ -79,7 +79,7 @@ def test_rank_column_title_of_structure_hits_has_the_sort_order(view: StructureV
     assert header == wanted[str(view._finished.parameters["mode"])]
 
 
-def test_structure_view_first_aligns_the_best_hit_of_the_first_query(view: StructureView, project: Project) -> None:
+def test_structure_view_first_shows_best_hit_of_the_first_query(view: StructureView, project: Project) -> None:
     rows = rows_of(project)
     assert view.queries.isVisible() and view.queries.view.chosen == 0
     assert shown(view.hits, "target") == [row["target"] for row in rows]
@@ -116,9 +116,7 @@ def test_structure_alignment_tooltip_describes_a_column(view: StructureView) -> 
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda threshold: threshold.column)
-def test_structure_filter_counts_hits_while_typing_and_applies_on_enter(
-    threshold: Any, view: StructureView, project: Project, qtbot: QtBot
-) -> None:
+def test_structure_filter_counts_hits_before_enter_applies_it(threshold: Any, view: StructureView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project)
     values = sorted(row[threshold.column] for row in rows)
     bound = values[len(values) // 2]
@@ -141,7 +139,7 @@ def test_structure_filter_counts_hits_while_typing_and_applies_on_enter(
     assert len(view.hits.model.rows) == len(rows) and label.text() == f"{len(rows)} of {len(rows)}"
 
 
-def test_empty_structure_filter_sets_no_limit_and_arrow_keys_start_at_a_default(view: StructureView, qtbot: QtBot) -> None:
+def test_empty_structure_filter_sets_no_limit(view: StructureView, qtbot: QtBot) -> None:
     box = view.filters.boxes["tm_score_query"]
     assert box.lineEdit().text() == "" and box.number is None and not box.problem()
     box.setFocus(Qt.FocusReason.TabFocusReason)
@@ -175,7 +173,7 @@ def test_mouse_wheel_does_not_change_unfocused_structure_filters(view: Structure
         assert box.number is None
 
 
-def test_structure_filter_counts_are_those_of_the_selected_or_all_queries(view: StructureView, project: Project, qtbot: QtBot) -> None:
+def test_structure_filter_counts_hits_of_selected_or_all_queries(view: StructureView, project: Project, qtbot: QtBot) -> None:
     click_row(view.queries, 1, qtbot)
     settle(view, qtbot)
     assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(rows_of(project, 1)))
@@ -213,9 +211,7 @@ def test_copied_structure_alignment_equals_the_shown_alignment(view: StructureVi
     assert text == pair_of(view).text() and "H" * 8 in text and "TM-score" in text
 
 
-def test_structure_view_without_files_shows_alignments_and_reports_the_files(
-    searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme
-) -> None:
+def test_structure_view_shows_alignments_without_structure_files(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     shutil.copytree(searched, tmp_path / "project")
     files = searched.parent / "project files"
     files.rename(tmp_path / "elsewhere")
@@ -248,7 +244,7 @@ def test_structure_view_cuts_off_no_text_at_any_size(
     assert view.width() <= size[0]
 
 
-def test_structure_hits_of_queries_missing_from_the_table_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_structure_hits_of_queries_without_a_row_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     """With a query table cut to one row, the hits of the other query are shown too."""
     shutil.copytree(searched, tmp_path / "project")
     project, view = Project.open(tmp_path / "project"), StructureView()

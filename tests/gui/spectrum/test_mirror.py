@@ -60,7 +60,7 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[MirrorView]:
     yield widget
 
 
-def test_mirror_plot_shortens_a_long_caption_and_shows_it_in_the_tooltip(view: MirrorView, qtbot: QtBot) -> None:
+def test_mirror_plot_elides_a_long_caption_and_has_a_tooltip(view: MirrorView, qtbot: QtBot) -> None:
     note = "No accepted spectrum of this peptide and charge without a shift."
     view.show_spectra(replace(mirrored(None), note=note))
     view.resize(300, 520)
@@ -108,7 +108,7 @@ def test_mirror_plot_has_similarity_and_names_in_the_corners(view: MirrorView) -
         assert max(tones) - min(tones) > 100, "a text is drawn"
 
 
-def test_mirror_plot_describes_both_shared_peaks_under_the_pointer(view: MirrorView) -> None:
+def test_mirror_plot_describes_shared_peaks_under_the_pointer(view: MirrorView) -> None:
     plot = view.plot
 
     def hover(half: int, peak: int, inside: int) -> str:

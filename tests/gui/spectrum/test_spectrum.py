@@ -191,7 +191,7 @@ def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
 
 
-def test_spectrum_is_zoomed_by_wheel_and_drag_and_reset_by_double_click(view: SpectrumView, qtbot: QtBot) -> None:
+def test_wheel_and_drag_zoom_spectrum_and_double_click_resets_it(view: SpectrumView, qtbot: QtBot) -> None:
     whole, whole_height = view.plot.ranges
     pivot = place_of_peak(view, 200)
     mz = float(view.spectrum.peaks.mz[200])  # type: ignore[union-attr]

@@ -53,7 +53,7 @@ def test_exported_structure_image_has_the_requested_size(canvas: StructureCanvas
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
 
-def test_structure_image_has_the_width_of_a_journal_column_at_300_dpi(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_structure_image_has_journal_column_width_at_300_dpi(canvas: StructureCanvas, tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=False)
     for at, millimetres in enumerate((85.0, 178.0)):
         dialog.size_box.setCurrentIndex(at)
@@ -77,7 +77,7 @@ def test_structure_image_has_the_width_of_a_journal_column_at_300_dpi(canvas: St
     assert dialog.size_box.currentData().width is None and dialog.picture_size.width() == 777
 
 
-def test_exported_image_shows_the_scene_at_the_time_of_the_request(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_exported_image_ignores_later_changes_of_the_scene(canvas: StructureCanvas, tmp_path: Path) -> None:
     tasks = [PictureTask(SceneSnapshot.from_canvas(canvas, has_text=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
     tasks[0].run(Progress())
     canvas.scene.hits[0].is_shown = False
@@ -125,7 +125,7 @@ def test_legend_keeps_its_corner_during_a_rotation(canvas: StructureCanvas, qtbo
     assert canvas.overlay.corner != before
 
 
-def test_export_of_structure_image_with_too_many_pixels_is_rejected(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_structure_image_with_too_many_pixels_is_rejected(canvas: StructureCanvas, tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=False)
     assert dialog.save_button.isEnabled()
     dialog.width_box.setValue(16_000)

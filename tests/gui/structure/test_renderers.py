@@ -51,9 +51,7 @@ def drawn(
 
 
 @pytest.mark.parametrize("is_software", [False, True])
-def test_smooth_pictures_of_software_and_gpus_have_antialiased_edges(
-    opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch, is_software: bool
-) -> None:
+def test_smooth_opengl_images_have_antialiased_edges(opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch, is_software: bool) -> None:
     scene = scene_of(1)
     rough = drawn(opengl, scene, is_smooth=False)
     monkeypatch.setattr(opengl, "_is_software", is_software)
@@ -185,7 +183,7 @@ def test_renderers_reject_an_oversized_image(opengl: OpenGLRenderer) -> None:
     assert finest(QSize(8000, 6000)) == 1 and finest(QSize(640, 480)) == 4
 
 
-def test_engine_renderer_draws_a_large_scene_at_full_size_while_rotated() -> None:
+def test_engine_renderer_draws_a_large_scene_at_full_size() -> None:
     scene = scene_of(0)
     image = DrawnRenderer().picture(
         scene.bodies(1000), Camera(), scene.sphere(), Backdrop(QColor("white")), QSize(2000, 1500), is_smooth=False

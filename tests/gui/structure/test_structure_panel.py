@@ -133,7 +133,7 @@ def test_structure_panel_draws_the_selected_hit_and_the_query(view: StructureVie
     assert not cut_off(view)
 
 
-def test_opengl_renderer_is_prepared_in_steps_before_the_first_image(
+def test_opengl_renderer_is_prepared_in_separate_steps(
     opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check that context, samples and image are created in separate turns, since in software each step may block for long."""
@@ -205,7 +205,7 @@ def test_click_on_residue_of_structure_marks_it_in_all_views(view: StructureView
     assert panel.canvas.camera == zoomed, "redo restores later movements too"
 
 
-def test_click_on_alignment_column_picks_both_residues_in_the_structures(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_click_on_alignment_column_picks_both_residues(drawn_view: StructureView, qtbot: QtBot) -> None:
     view, panel, pair = drawn_view, panel_of(drawn_view), pair_of(drawn_view)
     plot = view.alignment.plot
     column = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[7])
@@ -251,7 +251,7 @@ def test_table_of_residue_pairs_is_sorted_by_distance_and_copied(drawn_view: Str
 
 
 @DRAWN
-def test_another_selected_hit_is_superposed_without_moving_the_camera(view: StructureView, qtbot: QtBot) -> None:
+def test_newly_selected_hit_is_superposed_with_the_same_camera(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     camera = panel.canvas.camera.turned(20, 10)
     panel.canvas._take(camera)
@@ -290,7 +290,7 @@ def test_several_hits_are_superposed_and_hidden_by_keys(view: StructureView, qtb
     assert all(hit.is_shown for hit in panel.scene.hits)
 
 
-def test_picked_residue_of_another_hit_marks_the_aligned_query_residue(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_picked_residue_of_other_hit_marks_the_query_residue(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     drawn_view.superpose_selected()
     settle(drawn_view, qtbot)
@@ -351,7 +351,7 @@ def test_mouse_rotates_pans_and_zooms_the_structure(view: StructureView, qtbot: 
     assert not canvas.camera.is_perspective
 
 
-def test_structure_fills_a_resized_panel_if_the_camera_was_not_moved(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_structure_fills_a_resized_panel_unless_it_was_rotated(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     canvas = panel.canvas
 
@@ -396,7 +396,7 @@ def test_structure_is_centred_on_a_residue_or_the_aligned_part(drawn_view: Struc
     assert canvas.camera.centre == pytest.approx(pick.position.astype(float))
 
 
-def test_structure_panel_draws_every_style_extent_background_and_colour(view: StructureView, qtbot: QtBot) -> None:
+def test_structure_panel_draws_each_style_extent_and_colour(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     said: list[str] = []
     view.message.connect(said.append)
@@ -429,7 +429,7 @@ def test_structure_panel_uses_theme_colours(drawn_view: StructureView, theme: Th
     assert canvas.grab().toImage().pixelColor(2, 2) == canvas.background_colour
 
 
-def test_narrow_structure_panel_moves_below_or_replaces_the_alignment(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_narrow_structure_panel_moves_below_or_hides_alignment(drawn_view: StructureView, qtbot: QtBot) -> None:
     view = drawn_view
 
     def top(widget: QWidget) -> int:
@@ -450,7 +450,7 @@ def test_narrow_structure_panel_moves_below_or_replaces_the_alignment(drawn_view
     qtbot.waitUntil(lambda: view.alignment.isVisible() and panel_of(view).isVisible())
 
 
-def test_structure_panel_remembers_visibility_and_explains_missing_files(
+def test_structure_panel_is_remembered_and_names_missing_files(
     drawn_view: StructureView, project: Project, searched: Path, qtbot: QtBot, tmp_path: Path
 ) -> None:
     state = drawn_view.state()
@@ -471,7 +471,7 @@ def test_structure_panel_remembers_visibility_and_explains_missing_files(
         hidden.rename(query)
 
 
-def test_opengl_memory_does_not_grow_with_the_number_of_shown_hits(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
+def test_opengl_memory_does_not_grow_when_other_hits_are_shown(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
     view = shown(project, qtbot)
     panel = panel_of(view)
     seen = set()
@@ -488,7 +488,7 @@ def test_opengl_memory_does_not_grow_with_the_number_of_shown_hits(opengl: OpenG
     assert panel.canvas._renderer is None
 
 
-def test_distance_between_picked_ligand_and_side_chain_atoms_is_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_distance_between_picked_atoms_is_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     query = panel.scene.query
     assert query is not None

@@ -144,7 +144,7 @@ def test_table_discards_pages_loaded_for_an_older_order(view: TableView, psms: p
     assert set(shown(view, "charge", min(len(model.rows), PAGE_ROWS))) == {2}
 
 
-def test_selected_table_row_stays_selected_when_the_order_changes(view: TableView, qtbot: QtBot) -> None:
+def test_selected_table_row_stays_selected_when_sorted(view: TableView, qtbot: QtBot) -> None:
     chosen: list[int] = []
     view.rowChosen.connect(lambda row, values: chosen.append(row))
     view.choose(7)
@@ -169,7 +169,7 @@ def test_arrow_keys_move_through_the_table_rows(view: TableView, psms: pa.Table,
     assert received[-1][1] == psms["peptide"][last].as_py(), "values are sent when their page is available"
 
 
-def test_copied_table_rows_have_numbers_in_the_format_of_the_locale(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_copied_table_rows_have_numbers_in_the_locale_format(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     before = QLocale()
     QLocale.setDefault(GERMAN)
     try:
@@ -248,7 +248,7 @@ def test_table_marks_decoys(view: TableView, psms: pa.Table, qtbot: QtBot) -> No
         assert (colour is not None and colour.color() == QGuiApplication.palette().color(QPalette.ColorRole.PlaceholderText)) == decoys[row]
 
 
-def test_table_numbers_are_right_aligned_and_headers_have_tooltips(view: TableView) -> None:
+def test_table_has_right_aligned_numbers_and_header_tooltips(view: TableView) -> None:
     for section, column in enumerate(view._model.columns):
         alignment = Qt.AlignmentFlag(view._model.index(0, section).data(Qt.ItemDataRole.TextAlignmentRole))
         is_right = bool(alignment & Qt.AlignmentFlag.AlignRight)
@@ -298,7 +298,7 @@ def test_table_values_are_shown_in_the_format_of_the_locale(column: Column, valu
 
 
 class TestWorker:
-    def test_table_worker_delivers_results_in_the_thread_of_the_window(self, qtbot: QtBot) -> None:
+    def test_table_worker_delivers_results_in_the_window_thread(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         worker.submit("a", lambda: threading.get_ident(), lambda there: seen.append((there, threading.get_ident())), seen.append)
         qtbot.waitUntil(lambda: bool(seen))
@@ -312,7 +312,7 @@ class TestWorker:
         qtbot.waitUntil(lambda: bool(seen))
         assert seen == [ZeroDivisionError]
 
-    def test_table_worker_delivers_only_the_newest_of_similar_requests(self, qtbot: QtBot) -> None:
+    def test_table_worker_delivers_only_the_newest_similar_request(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         for i in range(20):
             worker.submit("same", lambda i=i: (time.sleep(0.01), i)[1], seen.append, seen.append)
@@ -340,7 +340,7 @@ class TestWorker:
         assert seen == []
 
 
-def test_selection_signal_reports_the_selected_row_after_random_input(view: TableView, qtbot: QtBot) -> None:
+def test_selection_signal_reports_selected_row_on_random_input(view: TableView, qtbot: QtBot) -> None:
     announced: list[tuple[int, list[int]]] = []
     view.rowChosen.connect(lambda row, _: announced.append((row, view.selected)))
     generator = np.random.default_rng(12)
@@ -361,7 +361,7 @@ def test_selection_signal_reports_the_selected_row_after_random_input(view: Tabl
     assert all(row in selected for row, selected in announced)
 
 
-def test_row_selection_is_signalled_if_the_order_changes_before_loading(view: TableView, qtbot: QtBot) -> None:
+def test_row_selection_is_signalled_once_if_sorted_while_loading(view: TableView, qtbot: QtBot) -> None:
     announced: list[tuple[int, object]] = []
     view.rowChosen.connect(lambda row, values: announced.append((row, values["scan"])))
     model = view.model()
