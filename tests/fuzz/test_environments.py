@@ -47,7 +47,7 @@ def place(inputs: Path) -> environments.Place:
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_command_in_hostile_environment_works_or_reports_a_line(name: str, place: environments.Place) -> None:
+def test_command_in_hostile_environment_works_or_prints_one_line(name: str, place: environments.Place) -> None:
     situation = next(situation for situation in environments.situations() if situation.name == name)
     environments.check(place, situation, SITUATIONS[name])
 

@@ -45,7 +45,7 @@ def test_queued_job_dragged_to_the_top_becomes_the_next(window: MainWindow, hand
     qtbot.waitUntil(lambda: all(job.is_over for job in (running, *jobs)))
 
 
-def test_preset_that_replaces_edited_values_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_preset_that_replaced_values_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("identify")
     form = window.form
     qtbot.waitUntil(form.run_button.isVisible)
@@ -64,7 +64,7 @@ def test_preset_that_replaces_edited_values_is_undone_by_keyboard(window: MainWi
 
 
 @pytest.mark.usefixtures("hand")
-def test_toolbar_buttons_are_visible_with_text_at_1280_and_1024_pixels(window: MainWindow, qtbot: QtBot) -> None:
+def test_toolbar_buttons_fit_at_1280_and_1024_pixels(window: MainWindow, qtbot: QtBot) -> None:
     bar = window.findChild(QToolBar, "toolbar")
     assert isinstance(bar, QToolBar)
     for width in (1280, 1024):
@@ -123,7 +123,7 @@ def test_reset_of_all_parameters_is_undone_by_keyboard(window: MainWindow, hand:
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
 
 
-def test_new_search_is_opened_from_the_menu_of_the_toolbar_button(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_toolbar_menu_opens_a_new_search(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     bar = window.findChild(QToolBar, "toolbar")
     assert isinstance(bar, QToolBar)
     menus: list[QWidget] = []

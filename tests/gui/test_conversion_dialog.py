@@ -42,7 +42,7 @@ def finish(dialog: ConversionDialog, window: MainWindow, qtbot: QtBot) -> str:
     return dialog.stage.text()
 
 
-def test_conversion_writes_only_spectra_of_the_given_charge_and_mass(
+def test_conversion_writes_only_spectra_of_given_charge_and_mass(
     dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
@@ -71,7 +71,7 @@ def test_conversion_dialog_reports_an_invalid_filter(dialog: ConversionDialog, t
     assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_conversion_dialog_rejects_unknown_suffixes_and_input_files_as_output(dialog: ConversionDialog, tmp_path: Path) -> None:
+def test_conversion_dialog_rejects_invalid_output_files(dialog: ConversionDialog, tmp_path: Path) -> None:
     for name, said in (
         ("some.txt", "needs one of these extensions"),
         ("no/some.mgf", "Folder not found"),
@@ -81,7 +81,7 @@ def test_conversion_dialog_rejects_unknown_suffixes_and_input_files_as_output(di
         assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_conversion_of_identified_spectra_needs_a_project_of_these_spectra(
+def test_conversion_of_identified_spectra_needs_their_project(
     dialog: ConversionDialog, window: MainWindow, identified_sample: Path, sample_data: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))

@@ -66,7 +66,7 @@ def opened_addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return addresses
 
 
-def test_context_menu_of_hit_opens_its_database_entry_only_by_click(view: HitsView, qtbot: QtBot, opened_addresses: list[str]) -> None:
+def test_context_menu_of_hit_opens_database_entry_only_by_click(view: HitsView, qtbot: QtBot, opened_addresses: list[str]) -> None:
     names = shown(view.hits, "subject")
     offered, menus = {}, []
     for position, name in enumerate(names):
@@ -275,7 +275,7 @@ HOSTILE_NAMES = (
 
 
 @pytest.mark.parametrize("is_structure", [False, True])
-def test_hostile_accessions_have_no_link_and_do_not_change_others(is_structure: bool, browser: Browser, qtbot: QtBot) -> None:
+def test_hostile_accessions_have_no_database_link(is_structure: bool, browser: Browser, qtbot: QtBot) -> None:
     button = LinksButton(lambda _: None, is_structure=is_structure)
     plot = CoverageMap()
     qtbot.addWidget(button)
@@ -291,7 +291,7 @@ def test_hostile_accessions_have_no_link_and_do_not_change_others(is_structure: 
     assert browser.opened == [UNIPROT, ALPHAFOLD]
 
 
-def test_only_the_three_listed_modules_open_addresses_in_the_browser() -> None:
+def test_only_three_modules_open_addresses_in_the_browser() -> None:
     folder = Path(database_links.__file__).parent
     users = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if "openUrl" in path.read_text(encoding="utf-8")}
     assert users == {"database_links.py", "run_actions.py", "help/help_window.py"} and QDesktopServices is not None

@@ -49,7 +49,7 @@ def count(qtbot: QtBot) -> Iterator[_Count]:
     QAbstractEventDispatcher.instance().awake.disconnect(made._next)
 
 
-def test_each_deferred_task_runs_in_its_own_turn_of_the_event_loop(count: _Count, qtbot: QtBot) -> None:
+def test_each_deferred_task_runs_in_a_separate_event_loop_turn(count: _Count, qtbot: QtBot) -> None:
     turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     assert turns.is_busy and not count.notes
@@ -112,7 +112,7 @@ def test_another_project_is_opened_in_steps_of_the_event_loop(
     assert all(form.project_folder() == tmp_path / "second" for form in forms)
 
 
-def test_deferred_tasks_finish_before_a_form_or_comparison_is_shown(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_deferred_tasks_finish_before_form_or_comparison_opens(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     """Check that a requested form or comparison never comes before its task."""
     project, *_ = project_with_runs(tmp_path / "second", n_runs=2)
     project_with_results(tmp_path / "first")

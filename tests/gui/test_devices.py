@@ -85,7 +85,7 @@ def states(page: DevicePage) -> dict[str, str]:
     return {name: card.state.text() for name, card in page.cards.items()}
 
 
-def test_device_detector_lists_the_cpu_and_detects_gpus_in_a_thread(detector: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_device_detector_detects_gpus_in_a_thread(detector: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     assert detector.devices == (CPU,) and not detector.is_known and machine.threads == []
     machine.devices = [CPU, GOOD, OLD]
     detect(detector, qtbot)
@@ -262,7 +262,7 @@ def test_device_field_of_form_offers_the_detected_devices(detector: DeviceDetect
     assert choice.value() == "cpu" and choice.note.text() == "A processor, 8 threads"
 
 
-def test_device_field_of_form_offers_workers_if_the_search_supports_them(detector: DeviceDetector, qtbot: QtBot) -> None:
+def test_device_field_offers_workers_if_the_search_supports_them(detector: DeviceDetector, qtbot: QtBot) -> None:
     with_workers, without = DeviceChoice(detector), DeviceChoice(detector, takes_workers=False)
     for choice in (with_workers, without):
         qtbot.addWidget(choice)

@@ -73,7 +73,7 @@ def test_tour_points_only_at_visible_widgets(window: MainWindow, hand: Hand, qtb
     assert window.settings.values.tour_seen
 
 
-def test_evidence_is_exported_in_all_formats_by_mouse_and_keyboard(
+def test_evidence_is_exported_in_all_formats_by_x_events(
     window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.open_project(project.folder)

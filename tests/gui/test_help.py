@@ -71,7 +71,7 @@ def test_sample_data_button_fills_the_form_ready_to_run(window: MainWindow, home
         if search.demo and search.demo.after
     ],
 )
-def test_sample_of_a_dependent_search_first_fills_the_identification_form(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
+def test_sample_data_first_fills_the_form_of_a_required_search(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
     window.start_page.more_button.setChecked(True)
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == ("import" if kind == "explain" else "identify")
@@ -98,7 +98,7 @@ def test_sample_of_a_dependent_search_first_fills_the_identification_form(window
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
-def test_simulated_sample_fills_the_quantification_form_with_its_design(window: MainWindow, home: Path, qtbot: QtBot) -> None:
+def test_simulated_sample_fills_the_quantification_form(window: MainWindow, home: Path, qtbot: QtBot) -> None:
     folder = home / "proteoscope_sample_simulated"
     folder.parent.mkdir(parents=True)
     assert main(["demo", "identify", "--data", "simulated", "--out", str(folder), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
@@ -122,7 +122,7 @@ def test_simulated_sample_fills_the_quantification_form_with_its_design(window: 
     qtbot.waitUntil(lambda: not window.searches["quantify"].results.is_busy)
 
 
-def test_tour_is_used_by_keyboard_and_not_started_again(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_tour_works_by_keyboard_and_opens_automatically_once(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.assistance.begin_tour_once()
     tour = window.assistance.tour
@@ -196,7 +196,7 @@ def test_f1_opens_the_help_of_the_focused_table_or_field(window: MainWindow, tmp
     help_window.close()
 
 
-def test_help_button_of_a_form_field_opens_the_help_of_the_parameter(window: MainWindow) -> None:
+def test_help_button_of_form_field_opens_parameter_help(window: MainWindow) -> None:
     for search in SEARCHES:
         window.new_search(search.kind)
         window.form.parameters.unfold()
@@ -212,7 +212,7 @@ def test_help_button_of_a_form_field_opens_the_help_of_the_parameter(window: Mai
         help_window.close()
 
 
-def test_help_button_of_a_dialog_field_opens_the_help_of_the_parameter(window: MainWindow) -> None:
+def test_help_button_of_dialog_field_opens_parameter_help(window: MainWindow) -> None:
     window.dialogs.predict_library()
     dialog = window.findChild(PredictionDialog)
     assert dialog is not None
@@ -272,7 +272,7 @@ def test_manual_pages_of_searches_exist_and_their_links_open(window: MainWindow)
     help_window.close()
 
 
-def test_glossary_and_shortcuts_can_be_searched_in_the_help_window(window: MainWindow) -> None:
+def test_help_window_searches_glossary_and_shortcuts(window: MainWindow) -> None:
     _triggered(window, "Glossary of columns and settings")
     help_window = window.findChild(HelpWindow)
     assert help_window is not None
@@ -357,7 +357,7 @@ def test_start_page_fits_without_scrolling(window: MainWindow, size: tuple[int, 
     assert page.recent.mapTo(page, QPoint()).y() < page.cards[0].mapTo(page, QPoint()).y(), "recent projects come first"
 
 
-def test_every_search_can_be_opened_from_the_start_page_by_keyboard(window: MainWindow, qtbot: QtBot) -> None:
+def test_start_page_opens_every_search_by_keyboard(window: MainWindow, qtbot: QtBot) -> None:
     page = window.start_page
     page.open_button.setFocus()
     reached: list[str] = []

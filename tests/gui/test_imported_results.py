@@ -36,7 +36,7 @@ def imported(window: MainWindow, tmp_path: Path, qtbot: QtBot, request: pytest.F
     return view
 
 
-def test_dropped_results_are_imported_with_scores_of_their_search_engine(imported: IdentificationView) -> None:
+def test_dropped_results_are_imported_with_their_scores(imported: IdentificationView) -> None:
     accepted = [psm for psm in TRUTH if psm.q_value <= 0.01]
     assert sorted(shown(imported.psms, "peptide")) == sorted(psm.text for psm in accepted)
     assert sorted(shown(imported.psms, "score_e_value")) == sorted(psm.e_value for psm in accepted)
@@ -47,7 +47,7 @@ def test_dropped_results_are_imported_with_scores_of_their_search_engine(importe
 
 
 @pytest.mark.parametrize("imported", ["dia-nn"], indirect=True)
-def test_imported_results_without_database_explain_the_missing_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
+def test_missing_coverage_of_imported_results_is_explained(imported: IdentificationView, qtbot: QtBot) -> None:
     click_row(imported.proteins, 0, qtbot)
     settle(imported, qtbot)
     assert "is unknown. Import the results with its database" in imported.coverage.text
@@ -65,6 +65,6 @@ def test_import_form_accepts_results_with_or_without_a_database(window: MainWind
 
 
 @pytest.mark.parametrize("imported", ["peptideshaker"], indirect=True)
-def test_header_of_imported_results_reports_psms_without_q_values(imported: IdentificationView) -> None:
+def test_header_of_imported_results_reports_missing_q_values(imported: IdentificationView) -> None:
     assert "4 PSMs" in imported.header.text and "without q-values" in imported.header.text
     assert "FDR" not in imported.header.text

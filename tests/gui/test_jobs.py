@@ -156,7 +156,7 @@ def test_job_row_shows_progress_and_result_of_the_job(dock: JobDock, bridge: Job
     assert dock.rows == {} and dock.empty.isVisible()
 
 
-def test_cancel_button_of_job_row_cancels_running_and_queued_jobs(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_cancel_button_cancels_running_and_queued_jobs(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     work = UntilCancelled()
     first, second = queue.add("first", work), queue.add("second", UntilCancelled())
     qtbot.waitUntil(lambda: len(dock.rows) == 2 and first.progress is not None)

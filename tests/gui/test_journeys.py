@@ -46,7 +46,7 @@ def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -
     qtbot.waitUntil(lambda: files.is_empty)
 
 
-def test_swapped_reads_and_genome_are_reported_corrected_and_aligned(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
+def test_swapped_reads_and_genome_are_reported_before_the_run(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     chance = random.Random(3)
     genome, reads = read_files(tmp_path / "data", "".join(chance.choice("ACGT") for _ in range(6000)), 20)
     window.new_search("reads")
@@ -72,9 +72,7 @@ def test_swapped_reads_and_genome_are_reported_corrected_and_aligned(window: Mai
     assert "--" not in window.results.header.message, "no words of the command line"
 
 
-def test_empty_filter_export_comparison_and_undo_work_one_after_another(
-    window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_filter_export_comparison_and_undo_work_in_sequence(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     project, *_ = project_with_runs(tmp_path / "p", n_runs=2)
     window.open_project(project.folder)
     results = window.results
@@ -129,7 +127,7 @@ def test_empty_filter_export_comparison_and_undo_work_one_after_another(
 @pytest.mark.parametrize(
     "kind", [*(pytest.param(name, marks=pytest.mark.long) for name in ("explain", "evidence")), "modified", "quantify"]
 )
-def test_filter_without_results_is_undone_and_sorted_rows_are_copied(
+def test_undo_of_a_filter_without_results_restores_rows(
     window: MainWindow, hand: Hand, kind: str, finished_run: Callable[[str], Path], qtbot: QtBot
 ) -> None:
     window.open_project(finished_run(kind))

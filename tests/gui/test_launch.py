@@ -78,7 +78,7 @@ def test_command_line_arguments_run_without_importing_qt(tmp_path: Path) -> None
     assert "high-resolution" in answer.stdout
 
 
-def test_program_without_qt_runs_commands_and_explains_how_to_install_it(tmp_path: Path) -> None:
+def test_program_without_qt_runs_commands_but_opens_no_window(tmp_path: Path) -> None:
     """The packages of the extra `gui` are not installed."""
     code = (
         "import sys\n"

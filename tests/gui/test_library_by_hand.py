@@ -52,7 +52,7 @@ def click_into_row(hand: Hand, panel: TablePanel, row: int, qtbot: QtBot) -> Non
     hand.click(view.viewport(), view.viewport().mapFromGlobal(places[-1]))
 
 
-def test_library_matches_are_filtered_and_viewed_by_mouse_and_keyboard(results: MainWindow, qtbot: QtBot) -> None:
+def test_library_matches_are_filtered_and_viewed_by_x_events(results: MainWindow, qtbot: QtBot) -> None:
     hand, view = Hand(qtbot), results.results
 
     def corners() -> str:

@@ -75,7 +75,7 @@ class Stepwise:
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])
 @pytest.mark.parametrize("writes", [True, False], ids=["the engine notices", "the window notices"])
-def test_run_in_a_deleted_or_moved_project_fails_with_one_message(
+def test_run_in_a_lost_project_fails_with_one_message(
     filled: MainWindow, messages: Messages, way: str, writes: bool, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = Stepwise(writes)
@@ -106,7 +106,7 @@ def test_run_in_a_deleted_or_moved_project_fails_with_one_message(
     assert filled.message_bar.isVisible(), "an error is not a hint, so it remains"
 
 
-def test_real_search_fails_with_one_message_if_the_project_is_deleted(
+def test_real_search_in_a_deleted_project_fails_with_one_message(
     filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot
 ) -> None:
     folder = tmp_path / "project"
@@ -157,7 +157,7 @@ def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.M
     return filled
 
 
-def test_run_prompts_for_a_moved_project_and_does_not_recreate_it(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_run_prompts_for_a_moved_project_without_recreating_it(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None and lost.task_projects.question.isVisible()
     assert str(tmp_path / "project") in lost.task_projects.question.informativeText()
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
@@ -186,7 +186,7 @@ def test_search_runs_in_the_moved_project_located_by_the_user(lost: MainWindow, 
     assert lost.settings.values.recent_projects == (str(tmp_path / "found again"),)
 
 
-def test_folder_that_is_not_a_project_is_rejected_as_the_moved_project(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_located_folder_that_is_not_a_project_is_rejected(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None
     (tmp_path / "empty").mkdir()
     click(lost.task_projects.question.locate_button)
@@ -200,7 +200,7 @@ def test_folder_that_is_not_a_project_is_rejected_as_the_moved_project(lost: Mai
     assert lost.queue.is_idle and list((tmp_path / "empty").iterdir()) == []
 
 
-def test_new_project_is_created_in_place_of_a_moved_one_on_request(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_new_project_replaces_a_moved_one_on_request(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None
     with qtbot.waitSignal(lost.bridge.finished):
         click(lost.task_projects.question.make_button)
@@ -238,7 +238,7 @@ with Project.open(sys.argv[1]).run("identify", {}) as run:
 """
 
 
-def test_search_in_a_locked_project_is_rejected_with_the_name_of_the_owner(
+def test_search_in_a_locked_project_reports_the_owner(
     filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)

@@ -120,7 +120,7 @@ def test_tip_text_escapes_entities_and_tags(name: str, qtbot: QtBot) -> None:
     assert document.toPlainText() == name
 
 
-def test_tooltips_of_combo_boxes_and_lists_show_names_like_html_as_text(qtbot: QtBot) -> None:
+def test_tooltips_of_boxes_and_lists_show_html_names_as_text(qtbot: QtBot) -> None:
     bar = QuantityFilterBar()
     qtbot.addWidget(bar)
     bar.open([f"{MARKUP} / B"], 0.01)

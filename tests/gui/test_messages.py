@@ -32,7 +32,7 @@ def places(window: MainWindow) -> dict[QWidget, tuple[QPoint, int, int]]:
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 700)])
-def test_message_bar_moves_no_button(window: MainWindow, size: tuple[int, int], qtbot: QtBot) -> None:
+def test_message_bar_does_not_move_any_button(window: MainWindow, size: tuple[int, int], qtbot: QtBot) -> None:
     window.resize(*size)
     for show in (lambda: None, window.show_form):
         show()
@@ -131,9 +131,7 @@ def test_forms_and_results_open_no_separate_windows(
     assert spy.shown == []
 
 
-def test_spectrum_is_high_enough_above_the_ion_table_in_a_low_window(
-    window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot
-) -> None:
+def test_spectrum_has_enough_height_above_the_ion_table(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.resize(1280, 740)
     window.dock_jobs.show()
     window.open_project(Project.open(finished_run("modified")).folder)

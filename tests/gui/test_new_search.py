@@ -28,9 +28,7 @@ def filled_form(window: MainWindow, small_database: Path, small_spectra: Path, t
     return form
 
 
-def test_new_search_empties_the_form_and_offers_the_last_database(
-    window: MainWindow, filled_form: SearchForm, small_database: Path
-) -> None:
+def test_new_search_empties_the_form_and_offers_last_database(window: MainWindow, filled_form: SearchForm, small_database: Path) -> None:
     window.menus.new["identify"].trigger()
     assert window.form is filled_form
     assert filled_form.file_lists["spectra"].is_empty and filled_form.file_lists["database"].is_empty
@@ -69,7 +67,7 @@ def test_new_search_uses_the_open_project(window: MainWindow, filled_form: Searc
 
 
 @pytest.mark.parametrize("kind", ["align", "modified", "quantify", "explain", "evidence", "cluster", "reads", "structures", "library"])
-def test_new_search_empties_every_form_and_last_settings_restores_it(window: MainWindow, kind: str, tmp_path: Path) -> None:
+def test_last_settings_button_restores_every_emptied_form(window: MainWindow, kind: str, tmp_path: Path) -> None:
     Project.create_or_open(tmp_path / "opened")
     window.open_project(tmp_path / "opened")
     window.try_sample(kind)
@@ -83,7 +81,7 @@ def test_new_search_empties_every_form_and_last_settings_restores_it(window: Mai
         assert form.content() == before
 
 
-def test_files_dropped_on_another_page_replace_the_files_of_the_form(
+def test_files_dropped_on_another_page_replace_form_files(
     window: MainWindow, filled_form: SearchForm, small_database: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.show_devices()

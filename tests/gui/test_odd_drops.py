@@ -147,7 +147,7 @@ ODD = (
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_window_reports_an_unusual_drop_in_one_sentence_without_a_stall(
+def test_window_reports_an_unusual_drop_without_a_stall(
     report_of_drop: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path, name: str
 ) -> None:
     text, stall = report_of_drop([QUrl.fromLocalFile(str(path)) for path in odd_files(tmp_path)[name]])
@@ -155,7 +155,7 @@ def test_window_reports_an_unusual_drop_in_one_sentence_without_a_stall(
     assert stall < 1
 
 
-def test_window_limits_a_drop_of_ten_thousand_files_without_a_stall(
+def test_window_limits_a_drop_of_10000_files_without_a_stall(
     report_of_drop: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
 ) -> None:
     paths = [tmp_path / f"{number}.mgf" for number in range(10_000)]
@@ -166,9 +166,7 @@ def test_window_limits_a_drop_of_ten_thousand_files_without_a_stall(
     assert stall < 15, "some forty calls for each name, and nothing else is read in the window's thread"
 
 
-def test_window_limits_a_dropped_folder_of_many_files_without_a_stall(
-    report_of_drop: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path
-) -> None:
+def test_window_limits_a_dropped_folder_without_a_stall(report_of_drop: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
     for folder in range(20):
         (tmp_path / f"{folder}").mkdir()
         for number in range(2000):

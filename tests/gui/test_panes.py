@@ -90,7 +90,7 @@ def test_pane_next_to_others_collapses_to_a_vertical_title(view: _View, qtbot: Q
     qtbot.waitUntil(lambda: view.side.height() > 400 and view.across.sizes()[0] > 600)
 
 
-def test_click_on_pane_title_collapses_and_double_click_maximises(view: _View, qtbot: QtBot) -> None:
+def test_click_collapses_and_double_click_maximises_a_pane(view: _View, qtbot: QtBot) -> None:
     title = _title(view.upper, "Upper")
     QTest.mouseDClick(title, _LEFT)
     assert view.upper.is_maximised and view.top.isVisible() and not view.bottom.isVisible() and not view.tabs.isVisible()
@@ -180,7 +180,7 @@ def _all_pictures(view: QWidget) -> list[Pane]:
 @pytest.mark.parametrize(
     "kind", ["identify", "modified", "align", "structures", "evidence", "cluster", "library", "explain", "reads", "quantify"]
 )
-def test_figures_of_every_result_view_can_be_maximised_and_detached(
+def test_figures_of_each_result_view_are_maximised_and_detached(
     window: MainWindow, finished_run: Callable[[str], Path], kind: str, qtbot: QtBot
 ) -> None:
     window.open_project(finished_run(kind))
@@ -201,9 +201,7 @@ def test_figures_of_every_result_view_can_be_maximised_and_detached(
         assert pane.content.window() is window and pane.content.isVisible()
 
 
-def test_window_of_a_detached_pane_is_hidden_while_its_view_has_no_run(
-    window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot
-) -> None:
+def test_detached_pane_is_hidden_while_its_view_has_no_run(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.open_project(finished_run("identify"))
     view = window.results
     settle(view, qtbot)
@@ -314,7 +312,7 @@ def test_jobs_pane_opens_while_a_job_runs_and_closes_when_idle(window: MainWindo
     qtbot.waitUntil(lambda: not window.dock_jobs.isVisible())
 
 
-def test_jobs_pane_closed_by_the_user_does_not_open_automatically(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_jobs_pane_closed_by_the_user_remains_closed(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.job_strip.begin()
     close = next(button for button in window.dock_jobs.titleBarWidget().findChildren(QAbstractButton) if "Close" in button.toolTip())

@@ -249,9 +249,7 @@ def check_form(page: SearchForm, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_window_shows_the_selected_rows_of_two_projects_after_random_input(
-    window: MainWindow, projects: list[Path], seed: int, qtbot: QtBot
-) -> None:
+def test_window_shows_selected_rows_after_random_input(window: MainWindow, projects: list[Path], seed: int, qtbot: QtBot) -> None:
     window.resize(1280, 800)
     for folder in projects:
         window.open_project(folder)

@@ -93,7 +93,7 @@ def form(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> SearchFo
     return form
 
 
-def test_dropped_fastq_opens_the_read_alignment_form_with_the_read_count(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_dropped_fastq_opens_read_alignment_form_with_read_count(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
     patterns, texts = form.file_lists["patterns"], form.file_lists["texts"]
     assert patterns.paths == [files[1]] and patterns.problem() == texts.problem() == ""
     reads = read_fastq(files[1])
@@ -108,7 +108,7 @@ def test_dropped_fastq_opens_the_read_alignment_form_with_the_read_count(form: S
     assert form.inputs["patterns"].warning.text() == ""
 
 
-def test_read_alignment_form_reports_swapped_files_and_the_right_field(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_read_alignment_form_names_the_field_of_swapped_files(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
     window.menus.new["reads"].trigger()
     form = window.form
     form.file_lists["texts"].add([files[1]])
@@ -188,7 +188,7 @@ def test_read_alignment_runs_in_the_window_and_is_exported(
     assert [line.split("\t")[1] for line in lines[1:]] == shown(view.alignments, "pattern")
 
 
-def test_reads_select_the_mapping_preset_unless_the_user_selected_one(form: SearchForm, qtbot: QtBot) -> None:
+def test_reads_select_mapping_preset_unless_one_was_selected(form: SearchForm, qtbot: QtBot) -> None:
     assert [input_file.spec.title for input_file in form.inputs.values()] == ["Genome or reference", "Reads"]
     qtbot.waitUntil(lambda: form.presets.box.currentData() == "map-to-genome")
     values = form.parameters.values()

@@ -168,7 +168,7 @@ def test_sorting_by_score_shows_the_worst_accepted_matches(shared_results: Ident
     assert scores == sorted(scores)
 
 
-def test_button_above_results_opens_the_form_of_a_follow_up_search(
+def test_button_above_results_opens_a_follow_up_form(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     for kind in ("explain", "quantify"):
@@ -184,7 +184,7 @@ def test_button_above_results_opens_the_form_of_a_follow_up_search(
         assert search.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
 
 
-def test_follow_up_searches_that_need_psms_are_disabled_for_a_run_without(
+def test_follow_up_searches_are_disabled_for_a_run_without_psms(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     base = identification(20)
@@ -216,7 +216,7 @@ def test_follow_up_searches_that_need_psms_are_disabled_for_a_run_without(
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.searches["quantify"].made_form)
 
 
-def test_another_run_is_shown_with_its_parameters_in_three_actions(
+def test_parameters_of_another_run_are_shown_in_three_actions(
     window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot
 ) -> None:
     pane = window.project_pane

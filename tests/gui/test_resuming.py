@@ -92,7 +92,7 @@ def test_run_with_a_damaged_checkpoint_cannot_be_resumed(window: MainWindow, pro
     assert "no results" in window.message_bar.label.text()
 
 
-def test_run_of_another_user_cannot_be_resumed_and_the_reason_is_shown(
+def test_run_of_another_user_cannot_be_resumed(
     window: MainWindow, project: Path, stopped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "another user's"))

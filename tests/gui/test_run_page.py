@@ -86,9 +86,7 @@ def test_title_and_note_of_a_run_are_stored_while_typing(window: MainWindow, sea
     assert window.project_pane.title_of(project.runs()[-1]).startswith("1 · ")
 
 
-def test_reuse_settings_button_fills_files_and_parameters_of_the_run(
-    window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_reuse_settings_fills_files_and_parameters_of_the_run(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)

@@ -72,7 +72,7 @@ def paste(form: SearchForm, text: str, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: form.inputs["queries"].box.is_read)
 
 
-def test_pasted_protein_is_searched_and_related_proteins_are_listed(
+def test_search_of_pasted_protein_lists_related_proteins(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     assert form.reason.text() == "Add queries, or paste a sequence" and not form.run_button.isEnabled()
@@ -239,7 +239,7 @@ def test_sequence_search_form_warns_of_dna_instead_of_protein(form: SearchForm, 
     assert not form.inputs["queries"].warning.isVisible(), "so short a text may be a peptide"
 
 
-def test_sequence_search_form_counts_dna_sequences_among_proteins(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_sequence_search_form_counts_dna_among_proteins(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     protein, gene = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADE", "ACGTTGCAAGCT" * 75
     paste(form, f">gene\n{gene[:46]}\n>protein\nMKV", qtbot)
     assert form.inputs["queries"].warning.text().startswith("The pasted text: 1 of 2 sequences looks like DNA or RNA")
@@ -318,7 +318,7 @@ def test_inspection_classifies_short_sequences_as_one_group(
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.booleans(),
 )
-def test_inspection_counts_as_many_sequences_in_files_and_text_as_the_engine(
+def test_inspection_counts_as_many_sequences_as_the_engine(
     tmp_path_factory: pytest.TempPathFactory, records: list[tuple[str, list[str]]], ending: str, is_last_ended: bool
 ) -> None:
     text = ending.join(part for header, lines in records for part in (f">{header}", *lines)) + (ending if is_last_ended else "")
@@ -418,9 +418,7 @@ def prompt_for_export(window: MainWindow, target: Path) -> None:
     dialog.close()
 
 
-def test_exports_of_hits_from_the_window_equal_those_of_the_engine(
-    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_hit_exports_of_window_and_engine_are_equal(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     window.results.filter_bar.text.setText("relative 3")
@@ -561,9 +559,7 @@ def searched_project(tmp_path: Path, project_of_both_kinds: Path) -> Path:
     return Path(shutil.copytree(project_of_both_kinds, tmp_path / "both"))
 
 
-def test_recreated_project_shows_the_new_run_and_not_the_deleted_run(
-    filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_recreated_project_shows_the_new_run(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     window, form = filled, filled.form
     assert isinstance(form, SearchForm)
     subjects = []
@@ -584,9 +580,7 @@ def test_recreated_project_shows_the_new_run_and_not_the_deleted_run(
     assert subjects[0] != subjects[1]
 
 
-def test_opened_project_shows_its_run_even_if_another_has_the_same_name(
-    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_opened_project_shows_its_run_despite_equal_names(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     other = tmp_path / "other"
     shutil.copytree(searched_project, other)
     for folder in (searched_project, other, searched_project):

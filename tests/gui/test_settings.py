@@ -56,7 +56,7 @@ def test_recent_projects_are_at_most_ten_unique_and_newest_first() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"theme": "dark"}', '{"version": 1, "theme": "pink"}', '{"version": "x"}', "null"])
-def test_damaged_settings_file_is_renamed_and_replaced_by_defaults(path: Path, content: str) -> None:
+def test_damaged_settings_file_is_replaced_by_defaults(path: Path, content: str) -> None:
     path.parent.mkdir()
     path.write_text(content, encoding="utf-8")
     assert SettingsFile(path).values == Settings()
@@ -109,7 +109,7 @@ def test_newest_settings_are_written_while_the_disk_is_busy(path: Path, monkeypa
     assert SettingsFile(path).values.theme == "dark"
 
 
-def test_default_settings_path_is_in_the_user_configuration_folder() -> None:
+def test_default_settings_path_is_in_configuration_folder() -> None:
     assert default_settings_path().name == "settings.json"
     assert default_settings_path().parent.name == "proteoscope"
 
@@ -150,7 +150,7 @@ def test_recent_projects_with_non_utf8_names_are_remembered(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("system", "number"), [("C", "1,234"), ("de_DE", "1.234")])
-def test_window_has_thousands_separators_without_a_system_language(system: str, number: str) -> None:
+def test_set_locale_has_thousands_separators_in_any_locale(system: str, number: str) -> None:
     before = QLocale()
     try:
         QLocale.setDefault(QLocale(system))

@@ -58,7 +58,7 @@ def compare(window: MainWindow, runs: set[str], qtbot: QtBot) -> ComparisonView:
     return page
 
 
-def test_results_shown_by_the_menu_select_their_run_in_the_project(opened: MainWindow, qtbot: QtBot) -> None:
+def test_results_shown_by_the_menu_select_their_run(opened: MainWindow, qtbot: QtBot) -> None:
     select(opened, ALIGNED, qtbot)
     select(opened, NEWEST, qtbot)
     select(opened, FAILED, qtbot)
@@ -83,7 +83,7 @@ def test_comparison_replaced_by_another_is_later_deleted(opened: MainWindow, qtb
     qtbot.waitUntil(lambda: not isValid(replaced))
 
 
-def test_results_replace_the_details_page_if_another_run_is_selected(opened: MainWindow, qtbot: QtBot) -> None:
+def test_selecting_another_run_replaces_details_by_results(opened: MainWindow, qtbot: QtBot) -> None:
     opened.project_pane.about_action.trigger()
     select(opened, ALIGNED, qtbot)
     assert opened.results.run is not None and opened.pages.currentWidget() is opened.results and opened.results.run.id == ALIGNED
@@ -133,7 +133,7 @@ def test_another_run_can_be_selected_while_a_title_is_edited(opened: MainWindow,
     assert {run.id: run.title for run in stored_runs(projects[0])}[NEWEST] == "control"
 
 
-def test_results_of_the_previous_project_are_not_shown_by_the_menu(opened: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_menu_does_not_show_results_of_the_previous_project(opened: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     select(opened, ALIGNED, qtbot)
     Project.create_or_open(tmp_path / "empty")
     opened.open_project(tmp_path / "empty")
@@ -195,7 +195,7 @@ def test_unfinished_run_cannot_be_compared(opened: MainWindow, qtbot: QtBot) -> 
     assert isinstance(page, SelectionPage) and page.text.endswith(f"{FAILED} has no results (failed)")
 
 
-def test_list_of_selected_runs_has_their_present_titles(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
+def test_list_of_selected_runs_has_their_current_titles(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
     extend_selection(opened, OLDEST, qtbot)
     Project.open(projects[0]).set_note(OLDEST, RunNote("heat shock", ""))
     opened.project_pane.refresh_titles()
@@ -203,7 +203,7 @@ def test_list_of_selected_runs_has_their_present_titles(opened: MainWindow, proj
     assert isinstance(page, SelectionPage) and "heat shock" in page.text.splitlines()
 
 
-def test_details_of_a_run_follow_its_state(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
+def test_details_page_is_updated_if_the_run_status_changes(opened: MainWindow, projects: list[Path], qtbot: QtBot) -> None:
     select(opened, FAILED, qtbot)
     page = show_details(opened, qtbot)
     assert page.account is not None and page.account.run.status == "failed"

@@ -32,7 +32,7 @@ def described(button: QAbstractButton) -> bool:
     return around is not None and bool(re.search(r"\w\w", button.accessibleName()))
 
 
-def test_icon_buttons_of_forms_and_results_have_tooltip_and_accessible_name(window: MainWindow) -> None:
+def test_icon_buttons_of_searches_have_tooltips_and_names(window: MainWindow) -> None:
     for kind, pages in window.searches.items():
         icons = [button for page in (pages.form, pages.results) for button in icon_buttons(page)]
         assert len(icons) > 3, kind
@@ -45,7 +45,7 @@ def test_icon_buttons_of_forms_and_results_have_tooltip_and_accessible_name(wind
         assert silent == [], kind
 
 
-def test_icon_buttons_of_other_panes_have_tooltip_and_accessible_name(window: MainWindow) -> None:
+def test_icon_buttons_of_other_panes_have_tooltips_and_names(window: MainWindow) -> None:
     around = (window.start_page, window.project_pane, window.jobs, window.log, window.message_bar, window.dock_project, window.dock_jobs)
     silent = [f"{type(icon).__name__} {icon.text()!r}" for part in around for icon in icon_buttons(part) if not described(icon)]
     assert silent == []

@@ -24,7 +24,7 @@ def test_remaining_time_includes_earlier_times_of_later_stages() -> None:
     assert times.left(ProgressEvent("Scoring", 1, 4, 30.0), 140.0) == pytest.approx(90 + 5), "the stage's own steps know better"
 
 
-def test_remaining_time_is_scaled_by_the_speed_of_finished_stages() -> None:
+def test_remaining_time_is_scaled_by_speed_of_finished_stages() -> None:
     times = StageTimes(EARLIER)
     times.begin("Reading", 0.0)
     times.begin("Scoring", 20.0)
@@ -40,7 +40,7 @@ def test_remaining_time_is_unknown_in_a_new_stage() -> None:
     assert times.left(None, 2.0) == pytest.approx(5.0)
 
 
-def test_stage_times_of_a_finished_job_have_the_seconds_of_each_stage() -> None:
+def test_stage_times_of_finished_job_have_seconds_of_each_stage() -> None:
     times = StageTimes({})
     for stage, now in (("Reading", 0.0), ("Scoring", 2.0), ("Reading", 5.0)):
         times.begin(stage, now)

@@ -136,9 +136,7 @@ def test_form_requested_during_its_preparation_is_complete(window: MainWindow) -
 
 
 @pytest.mark.parametrize("page", ["form", "results"])
-def test_page_that_fails_to_build_raises_the_error_and_is_built_later(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
+def test_page_that_failed_to_build_is_built_later(window: MainWindow, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     pages = window.searches["modified"]
 
     def broken(*_: object, **__: object) -> None:

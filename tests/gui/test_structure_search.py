@@ -72,7 +72,7 @@ def test_structure_files_are_recognised_by_content(files: tuple[Path, Path], tmp
     )
 
 
-def test_dropped_structures_are_added_to_the_right_field_and_counted(
+def test_dropped_structures_are_added_to_the_field_and_counted(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     query, folder = files
@@ -102,7 +102,7 @@ def test_damaged_structure_file_blocks_the_search(form: SearchForm, files: tuple
     assert not form.run_button.isEnabled()
 
 
-def test_structure_form_has_an_optional_folder_for_superposed_hits(
+def test_structure_form_accepts_a_folder_for_superposed_hits(
     form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     form.file_lists["queries"].add([files[0]])
@@ -116,7 +116,7 @@ def test_structure_form_has_an_optional_folder_for_superposed_hits(
     assert task is not None and task.request.options == {"all": False, "superpose": tmp_path / "superposed"}
 
 
-def test_structure_form_has_weight_boxes_and_sets_gap_costs_by_mode(form: SearchForm) -> None:
+def test_structure_form_reads_weights_and_sets_gap_costs_by_mode(form: SearchForm) -> None:
     editor = form.parameters.fields["weights"].editor
     boxes = editor._boxes  # type: ignore[attr-defined]
     assert editor.value() == (1.0, 1.0, 1.0, 1.0)
@@ -194,7 +194,7 @@ def test_structure_database_is_built_and_searched_in_the_window(
     assert form.file_lists["queries"].paths == [query]
 
 
-def test_structure_database_build_can_be_cancelled_and_reports_errors(
+def test_structure_database_dialog_cancels_and_reports_errors(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.dialogs.new_database()
@@ -218,7 +218,7 @@ def test_structure_database_build_can_be_cancelled_and_reports_errors(
     close(dialog)
 
 
-def test_fields_of_structure_form_have_names_and_are_reached_by_tab(form: SearchForm, qtbot: QtBot) -> None:
+def test_fields_of_structure_form_have_names_and_take_tab_focus(form: SearchForm, qtbot: QtBot) -> None:
     line = form.folders["superpose"]
     assert line.line.accessibleName() == "Write superposed hits into" and line.line.toolTip()
     button = form.file_lists["database"].database_button

@@ -54,7 +54,7 @@ def test_tab_titles_are_short_while_the_bar_is_narrow(tabs: PageTabs, qtbot: QtB
     qtbot.waitUntil(lambda: titles(tabs) == _TITLES)
 
 
-def test_selected_tab_title_is_complete_even_if_others_do_not_fit(tabs: PageTabs, qtbot: QtBot) -> None:
+def test_selected_tab_title_is_complete_in_a_narrow_bar(tabs: PageTabs, qtbot: QtBot) -> None:
     tabs.resize(290, 200)
     for index in range(tabs.count()):
         tabs.setCurrentIndex(index)

@@ -52,7 +52,7 @@ def test_theme_texts_have_sufficient_contrast_on_every_surface(look: Colours) ->
     assert contrast(look.tooltip_text, look.tooltip) >= 4.5
 
 
-def test_high_contrast_theme_has_contrast_7_for_every_pair_of_colours() -> None:
+def test_high_contrast_theme_has_contrast_ratio_7() -> None:
     look, surfaces = HIGH_CONTRAST, ("surface", "field", "raised", "striped")
     for text in ("text", "faint_text", "disabled_text", "link", "good", "attention", "wrong", "outline", "frame", "accent"):
         for surface in surfaces:
@@ -62,7 +62,7 @@ def test_high_contrast_theme_has_contrast_7_for_every_pair_of_colours() -> None:
     assert paired | {"accent", "accent_text", "tooltip", "tooltip_text"} == asdict(look).keys(), "a colour without a test"
 
 
-def test_high_contrast_palette_has_contrast_7(theme: Theme, qtbot: QtBot) -> None:
+def test_high_contrast_palette_has_contrast_ratio_7(theme: Theme, qtbot: QtBot) -> None:
     theme.choose("contrast")
     assert colours() is HIGH_CONTRAST and theme.is_dark
     role, group = QPalette.ColorRole, QPalette.ColorGroup
@@ -86,7 +86,7 @@ def test_high_contrast_palette_has_contrast_7(theme: Theme, qtbot: QtBot) -> Non
     assert QApplication.palette("QPushButton").color(role.Window).name() == LIGHT.surface  # type: ignore[arg-type]
 
 
-def test_high_contrast_plots_have_contrast_7(theme: Theme) -> None:
+def test_high_contrast_plots_have_contrast_ratio_7(theme: Theme) -> None:
     theme.choose("contrast")
     palette = palette_of(QGuiApplication.palette())
     assert palette.is_high_contrast
@@ -101,7 +101,7 @@ def test_high_contrast_plots_have_contrast_7(theme: Theme) -> None:
         assert not other.is_high_contrast and any(qt_colour(ink, other) != qt_colour(ink, palette) for ink in inks)
 
 
-def test_high_contrast_icons_and_3d_texts_have_contrast_7(theme: Theme, qtbot: QtBot) -> None:
+def test_high_contrast_icons_and_3d_texts_have_contrast_ratio_7(theme: Theme, qtbot: QtBot) -> None:
     theme.choose("contrast")
     for path in _ICONS.glob("*.svg"):
         for mode in (QIcon.Mode.Normal, QIcon.Mode.Disabled):
@@ -115,7 +115,7 @@ def test_high_contrast_icons_and_3d_texts_have_contrast_7(theme: Theme, qtbot: Q
     assert background == HIGH_CONTRAST.field and contrast(text.name(), background) >= 7
 
 
-def test_high_contrast_theme_draws_a_frame_around_the_focused_widget(theme: Theme, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_high_contrast_theme_frames_the_focused_widget(theme: Theme, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     theme.choose("contrast")
     window.show_form()
     window.form.file_lists["spectra"].add_button.setFocus()
@@ -139,7 +139,7 @@ def test_high_contrast_theme_draws_a_frame_around_the_focused_widget(theme: Them
     assert window.findChildren(QWidget, "focusFrame") == []
 
 
-def test_high_contrast_theme_is_selected_in_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_high_contrast_theme_is_selected_in_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "v")
     menu = hand.menu()
     hand.press("t")
@@ -149,7 +149,7 @@ def test_high_contrast_theme_is_selected_in_the_menu_and_remembered(window: Main
 
 
 @LOOKS
-def test_theme_marks_have_contrast_3_with_their_background(look: Colours) -> None:
+def test_theme_marks_have_contrast_ratio_3_to_their_background(look: Colours) -> None:
     for surface in ("surface", "field", "raised"):
         assert contrast(look.wrong, getattr(look, surface)) >= 3
         assert contrast(look.disabled_text, getattr(look, surface)) >= 2

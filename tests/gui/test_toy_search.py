@@ -85,7 +85,7 @@ def test_new_search_type_is_offered_in_menu_and_start_page(window: MainWindow) -
     assert window.pages.currentWidget() is window.searches["composition"].form
 
 
-def test_results_of_new_search_type_are_shown_filtered_and_stored(window: MainWindow, searched: StandardView, qtbot: QtBot) -> None:
+def test_results_of_new_search_type_are_shown_and_filtered(window: MainWindow, searched: StandardView, qtbot: QtBot) -> None:
     panel = searched.panels["composition"]
     assert dict(zip(shown(panel, "residue"), shown(panel, "count"), strict=True)) == EXPECTED
     assert [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)] == ["Residue", "Count", "Share (%)"]
@@ -127,7 +127,7 @@ def test_results_of_new_search_type_are_exported(
     assert ("mine.json written in" if chosen == "json" else "A.json, C.json, ") in window.message_bar.label.text()
 
 
-def test_results_of_new_search_type_are_shown_when_the_project_is_reopened(
+def test_reopened_project_shows_results_of_new_search_type(
     make_window: Callable[[], MainWindow], window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot
 ) -> None:
     searched.panels["composition"].view.hide_columns(["share"])
@@ -144,9 +144,7 @@ def test_results_of_new_search_type_are_shown_when_the_project_is_reopened(
     assert panel.hidden_columns() == ["share"] and again.searches["composition"].form.device.value() == "cpu"
 
 
-def test_text_pasted_into_form_of_new_search_type_is_stored_and_searched(
-    window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_text_pasted_for_new_search_type_is_stored_and_searched(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     box = form.inputs["proteins"].box
     assert box is not None
     box.text.setPlainText("MKWV")

@@ -56,7 +56,7 @@ def open_details(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)
 
 
-def test_undo_restores_a_deleted_run_after_its_message_is_replaced(
+def test_undo_restores_a_deleted_run_after_another_message(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     both = listed(window)
@@ -91,9 +91,7 @@ def test_undo_in_the_menu_restores_a_deleted_run(window: MainWindow, results: Id
     assert window.menus.redo.text().replace("&", "") == "Redo delete run 2" and not window.menus.undo.isEnabled()
 
 
-def test_deletion_undone_by_the_message_button_is_not_undone_again(
-    window: MainWindow, results: IdentificationView, project: Project
-) -> None:
+def test_deletion_undone_by_message_button_is_not_undone_again(window: MainWindow, results: IdentificationView, project: Project) -> None:
     both = listed(window)
     window.project_pane.discard_action.trigger()
     results.filter_bar.text.setText("x")
@@ -154,9 +152,7 @@ def test_undo_of_a_filter_shows_the_results_again(window: MainWindow, results: I
     assert not window.menus.undo.isEnabled() and not window.menus.redo.isEnabled()
 
 
-def test_text_field_undoes_its_typing_before_the_window_undoes_actions(
-    window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot
-) -> None:
+def test_text_field_undoes_only_its_own_typing(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     window.project_pane.discard_action.trigger()
     window.project_pane.select("identify-0001")
     settle(results, qtbot)
@@ -215,7 +211,7 @@ def test_undo_restores_the_title_of_a_renamed_run(
     qtbot.waitUntil(lambda: not window.run_actions.is_busy)
 
 
-def test_undo_restores_a_title_even_if_an_earlier_edited_field_has_focus(
+def test_undo_restores_a_title_before_text_of_a_focused_field(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     """The results page returns the focus to the field in which the user typed earlier; that text is older than the new title."""

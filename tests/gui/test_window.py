@@ -233,7 +233,7 @@ def test_project_folder_is_suggested_until_one_is_typed(window: MainWindow, samp
 
 
 @pytest.mark.parametrize("good", ["spectra", "project", "preset"])
-def test_accepted_drop_clears_the_error_of_an_earlier_rejected_drop(
+def test_accepted_drop_clears_the_error_of_a_rejected_drop(
     window: MainWindow, spectra: Path, tmp_path: Path, good: str, qtbot: QtBot
 ) -> None:
     (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
@@ -262,7 +262,7 @@ def test_mixed_drop_reports_accepted_and_rejected_files(window: MainWindow, spec
     assert "broken.toml" in window.message_bar.label.text() and window.message_bar.isVisible()
 
 
-def test_mixed_drop_fills_only_the_visible_form_and_offers_another(
+def test_mixed_drop_fills_the_visible_form_and_offers_another(
     window: MainWindow, spectra: Path, small_database: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     structure = tmp_path / "fold.pdb"
@@ -295,7 +295,7 @@ def test_mixed_drop_on_another_page_fills_one_form(window: MainWindow, spectra: 
     assert " is not used" in window.message_bar.label.text() or " are not used" in window.message_bar.label.text()
 
 
-def test_selecting_a_finished_run_clears_the_error_of_a_failed_run(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_selecting_a_finished_run_clears_an_earlier_error(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project, _ = project_with_results(tmp_path / "project")
     with pytest.raises(InputError), project.run("identify", {}):
         raise InputError("a.mzML", "is cut off")
@@ -416,9 +416,7 @@ def test_saved_preset_can_be_loaded(filled: MainWindow, tmp_path: Path) -> None:
     assert form.presets.box.currentText() == "mine"
 
 
-def test_searches_are_queued_and_the_running_one_can_be_cancelled(
-    filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_searches_are_queued_and_cancelled_one_by_one(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchTask, "run", counting())
     window = filled
     click(window.form.run_button)
@@ -562,7 +560,7 @@ def test_window_remembers_size_project_files_preset_and_theme(
     assert second.project_pane.name.text() == "stored"
 
 
-def test_missing_recent_project_is_reported_and_removed_from_the_list(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
+def test_missing_recent_project_is_removed_from_the_list(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
     window = make_window()
     window.settings.values.remember_project(tmp_path / "gone")
     window.open_project(tmp_path / "gone")
@@ -633,7 +631,7 @@ def test_theme_selected_during_a_change_is_applied_last(filled: MainWindow, qtbo
     assert not filled.theme.is_changing and colours() is LIGHT
 
 
-def test_search_with_numbers_typed_in_german_has_the_right_values(
+def test_search_uses_numbers_typed_in_german_format(
     make_window: Callable[[], MainWindow], spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = QLocale()
@@ -683,9 +681,7 @@ def test_window_opens_before_gpu_detection_ends(
     assert threading.main_thread() not in threads
 
 
-def test_garbage_of_background_threads_is_collected_in_the_window_thread(
-    filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_garbage_of_threads_is_collected_in_the_window_thread(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[bool] = []
 
     class ReferenceCycle:
