@@ -3,7 +3,7 @@
     python installer/language.py             # the files and folders that language.toml lists as clean
     python installer/language.py gui docs    # only these paths
 
-The rules are in `installer/language.toml`. Code blocks and code spans of Markdown are not checked.
+The rules are in `installer/language.toml`; names of tests have at most 60 characters. Code in Markdown is not checked.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ RULES = REPOSITORY / "installer" / "language.toml"
 SUFFIXES = {".md", ".py", ".pyi", ".sh", ".toml", ".yaml", ".yml"}
 MAXIMUM_SUMMARY = 140
 """Maximum number of columns in the first line of a docstring."""
+MAXIMUM_TEST_NAME = 60
+"""Maximum number of characters in the name of a test in `tests/`."""
 _MARKDOWN_CODE = re.compile(r"```.*?```|^    [^\n]*$|`[^`]*`", re.MULTILINE | re.DOTALL)
+_LONG_TEST_NAME = re.compile(rf"test_.{{{MAXIMUM_TEST_NAME - 4}}}")
 _WORD_BREAK = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 _INDENTATION = re.compile(r"[ \t]*\n[ \t]*")
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Finding(NamedTuple):
-    """A word or phrase to avoid that was found, with its position and replacement."""
+    """A word, phrase or name to avoid that was found, with its position and replacement."""
 
     path: str
     line: int
@@ -118,6 +121,8 @@ def findings_of_file(rules: Rules, name: str, text: str) -> Iterator[Finding]:
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node):
             docstring = node.body[0]
             yield from rules.in_docstring(name, docstring.lineno, ast.get_docstring(node) or "")
+        if name.startswith("tests/") and isinstance(node, ast.FunctionDef) and _LONG_TEST_NAME.match(node.name):
+            yield Finding(name, node.lineno, node.name, f"at most {MAXIMUM_TEST_NAME} characters instead of {len(node.name)}")
     for node in ast.walk(tree) if rules.may_find_names(text) else ():
         if isinstance(node, ast.arg) and node.arg in rules.names:
             yield Finding(name, node.lineno, node.arg, rules.names[node.arg])

@@ -40,6 +40,14 @@ def test_language_check_reads_names_and_texts_of_python_code(source: str, expect
     assert words_in("module.py", source) == expected
 
 
+def test_language_check_reports_test_names_over_60_characters() -> None:
+    name = "test_" + "a" * 55
+    source = f"def {name}():\n    pass\n\n\nclass TestA:\n    def {name}b(self):\n        pass\n"
+    (finding,) = findings_of_file(read_rules(), "tests/test_module.py", source)
+    assert str(finding) == f"tests/test_module.py:6: '{name}b': use at most 60 characters instead of 61"
+    assert words_in("engine/module.py", source) == []
+
+
 def test_language_check_reports_unneeded_exceptions(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("A told tale.\n")
     words, entry = {"told": "report", "room": "space"}, {"path": "page.md", "words": ["told", "room"], "reason": "a quote"}
