@@ -94,7 +94,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/command_line/test_resume.py::test_resume_rejects_a_run_without_checkpoint",
         "engine/command_line/test_resume.py::test_resume_records_actual_inputs_despite_forged_project",
         "engine/command_line/test_resume.py::test_untrusted_project_cannot_resume_run_of_another_project",
-        "engine/command_line/test_resume.py::test_moved_project_writes_no_file_outside_its_folder_on_resume",
+        "engine/command_line/test_resume.py::test_resume_of_moved_project_writes_no_file_outside_it",
         "engine/project/test_checkpoint_store.py::test_checkpoint_is_found_by_project_and_run",
     ),
     "| files outside it that it names": (
@@ -107,7 +107,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/evidence/test_named_structures.py::test_structure_export_opens_no_path_recorded_in_the_project",
         "engine/evidence/test_named_structures.py::test_structure_export_opens_no_device_or_network_path",
         "engine/evidence/test_named_structures.py::test_shown_structure_opens_only_file_with_recorded_digest",
-        "engine/evidence/test_named_structures.py::test_structure_export_omits_other_structure_of_same_file_name",
+        "engine/evidence/test_named_structures.py::test_structure_export_omits_different_file_of_same_name",
     ),
     "| parameters of a run in it |": (
         "engine/test_recorded_parameters.py::test_recorded_parameters_rejects_forged_values",

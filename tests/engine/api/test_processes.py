@@ -43,7 +43,7 @@ def run(folder: Path, script: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_script_without_main_guard_runs_once_if_processes_read_the_files(tmp_path: Path) -> None:
+def test_script_without_main_guard_runs_once(tmp_path: Path) -> None:
     folder = tmp_path / "structures"
     folder.mkdir()
     for number in range(40):

@@ -28,7 +28,7 @@ def test_run_name_becomes_run_id_and_folder_name(folder: Path) -> None:
     assert align(run_name="first").run_id == "first" and (folder / "p" / "results" / "first" / "hits.parquet").is_file()
 
 
-def test_existing_run_is_an_error_or_is_reused_or_replaced_as_requested(folder: Path) -> None:
+def test_existing_run_is_rejected_reused_or_replaced(folder: Path) -> None:
     first = align(run_name="a", out="h.tsv")
     date = first.record["date"]
     with pytest.raises(proteoscope.RunExistsError, match=r"a finished run 'a'\. overwrite=True replaces it, skip_existing=True keeps it"):
@@ -44,7 +44,7 @@ def test_existing_run_is_an_error_or_is_reused_or_replaced_as_requested(folder: 
     assert [(run.id, run.status) for run in proteoscope.open_project("p").records] == [("a", "done")]
 
 
-def test_skip_existing_computes_again_if_an_output_file_is_missing(folder: Path) -> None:
+def test_skip_existing_recreates_a_missing_output_file(folder: Path) -> None:
     align(run_name="a", out="h.tsv")
     expected = (folder / "h.tsv").read_bytes()
     (folder / "h.tsv").unlink()
@@ -72,7 +72,7 @@ def test_failing_run_leaves_no_project(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["bad.fasta"]
 
 
-def test_run_fails_or_waits_if_another_process_writes_the_project(folder: Path) -> None:
+def test_run_fails_or_waits_while_the_project_is_busy(folder: Path) -> None:
     project, waiting, results = Project.create_or_open("p"), threading.Event(), list[proteoscope.SequenceSearch]()
 
     def note(event: proteoscope.ProgressEvent) -> None:

@@ -93,7 +93,7 @@ def test_digestion_equals_brute_force(sequence: str, missed: int, agent: Enzyme,
         assert digest(sequence, agent, missed, specificity, shortest, longest, clip) == expected
 
 
-def test_digestion_accepts_enzymes_that_cut_no_bond_or_every_bond() -> None:
+def test_digestion_accepts_no_and_unspecific_cleavage() -> None:
     assert digest("PEKTIDE", ENZYMES["no cleavage"]) == [(0, 7, 0)]
     assert len(digest("PEKTIDE", ENZYMES["unspecific cleavage"])) == 7 * 8 // 2
 

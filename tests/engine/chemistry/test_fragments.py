@@ -42,7 +42,7 @@ def test_glu_fibrinopeptide_fragments_equal_published_masses() -> None:
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.data())
-def test_modification_shifts_only_fragments_with_the_modified_residue(sequence: str, data: st.DataObject) -> None:
+def test_modification_shifts_only_fragments_that_contain_it(sequence: str, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(sequence) + 1))
     plain, heavy = (fragment_ions(sequence, deltas, series="abcxyzp", maximum_charge=1) for deltas in ({}, {position: 100.0}))
     n_side = np.isin(plain.series, [SERIES.index(name) for name in "abc"])
@@ -59,7 +59,7 @@ def test_complementary_b_and_y_ions_sum_to_the_precursor_mass(sequence: str) -> 
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.integers(1, 2))
-def test_water_and_ammonia_losses_occur_only_with_losing_residues(sequence: str, maximum_charge: int) -> None:
+def test_water_and_ammonia_losses_require_specific_residues(sequence: str, maximum_charge: int) -> None:
     ions = fragment_ions(sequence, series="abyzp", maximum_charge=maximum_charge, neutral_losses=("H2O", "NH3"))
     results = {
         (SERIES[s], int(n), int(z), ions.loss_names[loss]): mz

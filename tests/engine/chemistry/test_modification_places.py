@@ -18,7 +18,7 @@ from proteoscope.engine.chemistry.noted_peptides import NotedModification, Noted
         ("AAR", "Arg-loss", 1287, 4, 3),
     ],
 )
-def test_modification_of_terminal_residue_can_be_moved_back_to_the_terminus(sequence, name, unimod_id, at_terminus, on_residue):
+def test_terminal_position_reverses_move_to_terminal_residues(sequence, name, unimod_id, at_terminus, on_residue):
     other = NotedModification(2, "Oxidation")
     moved = move_to_terminal_residues(NotedPeptide(sequence, (other, NotedModification(at_terminus, name))))
     assert moved.modifications == tuple(sorted((other, NotedModification(on_residue, name)), key=lambda noted: noted.position))
@@ -28,7 +28,7 @@ def test_modification_of_terminal_residue_can_be_moved_back_to_the_terminus(sequ
 @pytest.mark.parametrize(
     ("name", "unimod_id", "position"), [("Gln->pyro-Glu", 28, 0), ("Acetyl", 1, 0), ("Amidated", 2, 4), ("Unheard", None, 0)]
 )
-def test_modification_of_unspecified_terminus_stays_at_the_terminus(name, unimod_id, position):
+def test_terminal_modification_not_tied_to_residue_is_not_moved(name, unimod_id, position):
     peptide = NotedPeptide("AAK", (NotedModification(position, name),))
     assert move_to_terminal_residues(peptide) == peptide
     residue = 1 if position == 0 else 3

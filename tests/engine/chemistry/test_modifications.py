@@ -217,7 +217,7 @@ def test_unimod_search_combines_all_criteria() -> None:
 @pytest.mark.parametrize(
     ("name", "title"), [("UNIMOD:35", "Oxidation"), ("UNIMOD:4000000", None), ("Oxidation (M)", "Oxidation"), ("no such name", None)]
 )
-def test_find_unimod_entry_accepts_titles_and_numbers_or_returns_none(name: str, title: str | None) -> None:
+def test_find_unimod_entry_accepts_titles_and_numbers(name: str, title: str | None) -> None:
     entry = find_unimod_entry(name)
     assert (entry.title if entry is not None else None) == title
 
@@ -252,7 +252,7 @@ CAM, TMT = 57.021464, 229.162932
         ("Amidated (C-term)", [("Amidated (C-term)", 0)]),
     ],
 )
-def test_variable_modification_replaces_fixed_modification_at_same_site(text, replaced):
+def test_replaced_mass_equals_fixed_modification_at_same_site(text, replaced):
     """Check a heavy lysine, which stays heavy, and a ubiquitin remnant, whose free amine carries the label."""
     result = with_replaced_masses([parse_modification(text)], [parse_modification(fixed) for fixed in FIXED])
     assert [(str(modification), pytest.approx(modification.replaced_mass, abs=1e-6)) for modification in result] == replaced

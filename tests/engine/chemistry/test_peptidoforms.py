@@ -39,7 +39,7 @@ def test_peptidoform_text_round_trip(peptidoform: Peptidoform) -> None:
 
 
 @pytest.mark.parametrize("title", titles[::7] + [title for title in titles if set(title) & set("[]{}()/+-?#|<>^")][::5])
-def test_peptidoform_round_trips_with_any_unimod_title_at_any_site(title: str) -> None:
+def test_peptidoform_with_any_unimod_title_round_trips(title: str) -> None:
     mass = unimod().by_name(title).mass
     for text in (f"A[{title}]K", f"[{title}]-AK", f"AK-[{title}]/3", f"{{{title}}}AK", f"[{title}]?AK", f"<[{title}]@A>AK"):
         result = parse(text)
@@ -173,7 +173,7 @@ def test_peptidoform_parser_rejects_position_outside_the_peptide() -> None:
         write(Peptidoform("PEK", (PlacedModification(5, "Oxidation", 15.994915),)))
 
 
-def test_write_many_peptidoforms_runs_few_lines_of_python_per_peptide() -> None:
+def test_write_many_peptidoforms_runs_few_lines_per_peptide() -> None:
     n, texts = 2000, []
 
     def work() -> None:
@@ -184,7 +184,7 @@ def test_write_many_peptidoforms_runs_few_lines_of_python_per_peptide() -> None:
 
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
-def test_peptidoform_parser_rejects_numbers_with_thousands_of_digits(text: str) -> None:
+def test_peptidoform_parser_rejects_extremely_long_numbers(text: str) -> None:
     """Check numbers with more digits than `int` converts, which are also too large for a double."""
     with pytest.raises(ParameterError) as caught:
         parse(text.format("9" * 5000))

@@ -161,7 +161,7 @@ def real(shared_data: Path, tmp_path_factory) -> tuple[Spectra, Identified]:
     return held, read_identified(project.table("psms"), len(held), 0.01)
 
 
-def test_few_spectra_get_wrong_peptides_if_the_right_ones_are_removed(real):
+def test_explanation_is_rarely_wrong_without_the_right_peptide(real):
     held, identified = real
     trials = [leave_out(held, identified, share, seed, ExplanationParameters(), TOLERANCE) for share in (0.3, 0.5) for seed in range(8)]
     rows, left_out, other = (sum(column) for column in zip(*trials, strict=True))

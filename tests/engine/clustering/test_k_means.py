@@ -218,7 +218,7 @@ def test_k_means_assigns_vectors_only_to_centroids_in_range():
 
 
 @pytest.mark.parametrize("gpus", [0, 2])
-def test_k_means_stops_if_labels_are_unchanged_or_centroids_move_little(gpus):
+def test_k_means_stops_when_labels_or_centroids_are_stable(gpus):
     rng = np.random.default_rng(10)
     data = Points(rng.random((900, 4)))
     seeds = InitialCentroids(7, "first")
@@ -266,7 +266,7 @@ def clusters_of_one_device(sort):
     return data, k_means(executor(threads=1), data, InitialCentroids(25, "random", 2), rounds=9)
 
 
-def test_k_means_on_several_gpus_uses_threads_only_in_first_round(monkeypatch):
+def test_k_means_on_gpus_uses_threads_only_at_start_and_end(monkeypatch):
     divided = list[object]()
     serve = Scheduler._serve_alone
     monkeypatch.setattr(Scheduler, "_serve_alone", lambda self, pace: (divided.append(pace), serve(self, pace))[1])

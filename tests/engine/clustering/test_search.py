@@ -88,7 +88,7 @@ def test_cluster_groups_copies_and_writes_a_row_per_spectrum(method, spectra, tm
     assert record["kind"] == "cluster" and record["counts"]["spectra"] == 65
 
 
-def test_number_of_clustered_spectra_increases_from_complete_linkage_to_dbscan(spectra, tmp_path):
+def test_dbscan_clusters_more_spectra_than_complete_linkage(spectra, tmp_path):
     n_clustered = {
         name: run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / name, maximum_distance=0.05, **values).n_clustered
         for name, values in (("complete", {"linkage": "complete"}), ("average", {}), ("dbscan", {"method": "dbscan"}))

@@ -138,9 +138,7 @@ def test_convert_reports_invalid_requests_in_one_line(
     assert not any(tmp_path.iterdir())
 
 
-def test_convert_identified_rejects_spectra_that_the_run_did_not_read(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_convert_identified_rejects_file_not_read_by_the_run(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.mzML"
     other.write_bytes(gzip.decompress(SPECTRA.read_bytes()))
     assert converted(other, "--out", tmp_path / "out.mgf", "--identified", project, "--quiet") == 2

@@ -259,7 +259,7 @@ def test_json_output_of_an_error_is_one_line_with_the_exit_code(tmp_path: Path, 
         (("--no-such-option",), "proteoscope"),
     ],
 )
-def test_error_for_a_rejected_option_refers_to_the_help_of_the_command(
+def test_rejected_option_error_refers_to_help_of_the_command(
     arguments: tuple[str, ...], program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -157,7 +157,7 @@ def test_command_line_limits_numpy_to_one_thread():
 
 
 @pytest.mark.parametrize("has_settings", [False, True])
-def test_numba_loads_no_scipy_and_loads_yaml_only_if_it_has_a_settings_file(has_settings, tmp_path):
+def test_numba_import_loads_neither_scipy_nor_unneeded_yaml(has_settings, tmp_path):
     if has_settings:
         (tmp_path / ".numba_config.yaml").write_text("boundscheck: 1\n")
     code = (

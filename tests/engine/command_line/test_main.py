@@ -486,7 +486,7 @@ def test_compare_rejects_output_in_results_folder_of_a_project(two_runs, capsys)
     assert "belongs to the project" in capsys.readouterr().err
 
 
-def test_option_accepts_a_range_that_starts_with_a_negative_number(tmp_path, capsys):
+def test_mass_shift_option_accepts_range_with_negative_start(tmp_path, capsys):
     arguments = ["modified", str(tmp_path / "no.mgf"), "--database", str(tmp_path / "no.fasta"), "--out", str(tmp_path / "p")]
     assert main([*arguments, "--mass-shift", "-150..500"]) == 2
     assert "no.mgf: does not exist" in capsys.readouterr().err

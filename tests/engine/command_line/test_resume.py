@@ -121,9 +121,7 @@ def test_resume_rejects_a_run_of_another_version(
     assert "but this is 99.0; run the search again" in refusal(capsys, "resume", project)
 
 
-def test_resume_rejects_a_run_if_another_process_writes_the_project(
-    project: Path, stopped: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resume_is_rejected_while_the_project_is_locked(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     lock = FileLock(project / "project.lock")
     assert lock.acquire(f"run {stopped}")
     try:
@@ -229,9 +227,7 @@ def test_untrusted_project_cannot_resume_run_of_another_project(project: Path, t
     assert main(["resume", str(project), "--quiet"]) == 0 and out.exists()
 
 
-def test_moved_project_writes_no_file_outside_its_folder_on_resume(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resume_of_moved_project_writes_no_file_outside_it(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out" / "hits.tsv"
     scores = out.with_name("scores.npy")
     out.parent.mkdir()
@@ -299,7 +295,7 @@ def test_search_warns_once_when_cache_is_not_writable(project: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("change", ["cut", "damaged", "swapped", "empty"])
-def test_run_resumed_from_a_damaged_checkpoint_has_the_same_tables(
+def test_resume_recovers_from_or_rejects_damaged_checkpoint(
     project: Path, tmp_path: Path, change: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped, other = stop_a_search(project, tmp_path), stop_a_search(project, tmp_path, gap_open=12)
@@ -410,7 +406,7 @@ def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are killed differently there")
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_run_killed_during_checkpoint_removal_has_complete_results(project: Path, stopped: str, tmp_path: Path, moment: str) -> None:
+def test_run_killed_while_removing_checkpoint_is_complete(project: Path, stopped: str, tmp_path: Path, moment: str) -> None:
     remove = {"before": "kill(); unlink(path, **options)", "after": "unlink(path, **options); kill()"}[moment]
     program = (
         "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"

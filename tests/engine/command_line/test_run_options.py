@@ -50,7 +50,7 @@ def test_run_name_determines_the_paths_of_results(folder: Path) -> None:
     assert (folder / "p" / "results" / "sample_1" / "hits.parquet").is_file()
 
 
-def test_existing_run_is_an_error_or_is_skipped_or_replaced_as_requested(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_run_is_rejected_skipped_or_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert align("--run-name", "a", "--quiet") == 0
     first = (folder / "p" / "results" / "a" / "run.json").read_bytes()
     capsys.readouterr()
@@ -70,7 +70,7 @@ def test_existing_run_is_an_error_or_is_skipped_or_replaced_as_requested(folder:
     assert runs() == [("a", "done")] and (folder / "p" / "results" / "a" / "run.json").read_bytes() != first
 
 
-def test_skip_existing_rejects_changed_parameters_and_input_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_skip_existing_rejects_changed_parameters_and_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert align("--run-name", "a", "--quiet") == 0
     capsys.readouterr()
     assert align("--run-name", "a", "--skip-existing", "--matrix", "BLOSUM45", "--quiet") == 2
@@ -81,7 +81,7 @@ def test_skip_existing_rejects_changed_parameters_and_input_files(folder: Path, 
     assert "which differs in the content of its input files" in error_message(capsys)
 
 
-def test_skip_existing_computes_again_if_an_output_file_is_missing(folder: Path) -> None:
+def test_skip_existing_recreates_a_missing_output_file(folder: Path) -> None:
     assert align("--run-name", "a", "--quiet") == 0
     expected = (folder / "h.tsv").read_bytes()
     (folder / "h.tsv").unlink()
@@ -97,7 +97,7 @@ def test_skip_existing_works_without_a_project(folder: Path, capsys: pytest.Capt
     assert (folder / "other.tsv").stat().st_size > 0
 
 
-def test_standard_input_is_read_once_if_a_missing_file_is_computed_again(folder: Path) -> None:
+def test_skip_existing_recreates_output_from_standard_input(folder: Path) -> None:
     command = [sys.executable, "-m", "proteoscope.engine.command_line", "align", "-", QUERIES, "--device", "cpu"]
     command += ["--out", "h.tsv", "--project", "p", "--run-name", "a", "--skip-existing", "--quiet"]
     content = gzip.compress(Path(QUERIES).read_bytes())
@@ -164,9 +164,7 @@ def holder(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_search_fails_by_default_if_another_process_writes_the_project(
-    holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_search_fails_by_default_while_the_project_is_busy(holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]) -> None:
     try:
         assert align("--run-name", "a", "--quiet") == 2
         assert "is writing this project" in error_message(capsys)
@@ -176,9 +174,7 @@ def test_search_fails_by_default_if_another_process_writes_the_project(
 
 
 @needs_signals
-def test_search_waits_on_request_even_if_the_first_writer_is_killed(
-    holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_search_waits_on_request_until_the_writer_is_killed(holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]) -> None:
     command = [sys.executable, "-m", "proteoscope.engine.command_line", *ALIGN, "--out", "h.tsv", "--project", "p"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     waiting = subprocess.Popen([*command, "--run-name", "a", "--if-busy", "wait"], stderr=subprocess.PIPE, text=True, env=environment)

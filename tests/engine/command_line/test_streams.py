@@ -92,7 +92,7 @@ def test_preset_is_read_from_standard_input_and_gzip(
         (("estimate", "align", "-", QUERIES, "--out", "o"), "standard input has no size before it is read"),
     ],
 )
-def test_dash_is_rejected_if_standard_input_or_output_cannot_be_used(
+def test_dash_is_rejected_when_the_stream_cannot_be_used(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

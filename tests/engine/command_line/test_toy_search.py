@@ -41,7 +41,7 @@ def test_toy_search_subcommand_writes_table_record_and_summary(proteins, tmp_pat
     assert run.message == "8 residues" and run.device == "cpu"
 
 
-def test_toy_search_subcommand_accepts_json_quiet_and_preset_file(proteins, tmp_path, capsys):
+def test_toy_search_accepts_json_quiet_and_preset_options(proteins, tmp_path, capsys):
     preset = tmp_path / "mine.toml"
     preset.write_text("minimum_length = 5\n")
     assert main(["composition", str(proteins), "--out", str(tmp_path / "p"), "--preset", str(preset), "--json", "--threads", "1"]) == 0
@@ -51,7 +51,7 @@ def test_toy_search_subcommand_accepts_json_quiet_and_preset_file(proteins, tmp_
     assert capsys.readouterr() == ("", "")
 
 
-def test_parameter_preset_and_export_lists_include_the_toy_search(proteins, tmp_path, capsys):
+def test_parameters_presets_and_export_support_the_toy_search(proteins, tmp_path, capsys):
     assert main(["parameters", "composition"]) == 0
     assert "minimum_length = 1 residues [1 to 1000]" in capsys.readouterr().out
     assert main(["presets", "composition"]) == 0

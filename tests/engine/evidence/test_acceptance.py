@@ -148,7 +148,7 @@ def test_solvent_exposure_matches_freesasa(evidence: ChainEvidence) -> None:
         assert np.corrcoef(ours, theirs)[0, 1] > 0.995
 
 
-def test_exported_structures_match_tables_read_by_gemmi_and_biopython(evidence: ChainEvidence, tmp_path: Path) -> None:
+def test_exported_structure_b_factors_equal_psm_counts(evidence: ChainEvidence, tmp_path: Path) -> None:
     project = Project.open(evidence.project)
     EVIDENCE.export(
         project, ExportRequest(evidence.run, "structures", tmp_path / "structures", structures=tuple(evidence.paths.values())), Progress()

@@ -196,7 +196,7 @@ def test_site_and_contact_distances_match_coordinates(project: Path, run: str, c
 
 
 @pytest.mark.parametrize(("distance", "separation"), [(30.0, 6), (12.0, 1), (25.0, 40)])
-def test_contacts_are_all_residue_pairs_within_the_given_distance(
+def test_contacts_equal_all_close_pairs_of_lysines_and_sites(
     project: Path, albumin: Path, tmp_path: Path, distance: float, separation: int
 ) -> None:
     project = Path(shutil.copytree(project, tmp_path / "project"))
@@ -266,7 +266,7 @@ def test_paralogue_table_counts_shared_and_unique_peptides(project: Path, run: s
         assert (row["n_shared"], row["n_own"], row["n_of_other"]) == (len(first & other), len(first - other), len(other - first))
 
 
-def test_find_peptide_positions_treats_i_as_l_and_allows_overlaps() -> None:
+def test_peptide_positions_equate_i_and_l_and_may_overlap() -> None:
     none = Modifications.from_columns(np.zeros(2, np.int64), [], [], [])
     peptides = IdentifiedPeptides(("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan))
     places = find_peptide_positions(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
@@ -306,7 +306,7 @@ def test_exported_structures_read_by_gemmi_match_tables(project: Path, run: str,
     assert (tmp_path / "structures" / "protein_RELATIVE" / "picture.pml").read_text().startswith("# Open in PyMOL")
 
 
-def test_evidence_accepts_selected_proteins_and_rejects_invalid_input(project: Path, run: str, albumin: Path, tmp_path: Path) -> None:
+def test_evidence_selects_proteins_and_rejects_invalid_input(project: Path, run: str, albumin: Path, tmp_path: Path) -> None:
     where = {"project": [project], "structures": [albumin]}
     done = run_search("evidence", where, device="cpu", proteins=("PARTIAL",), threads=2)
     assert done.run_id is not None

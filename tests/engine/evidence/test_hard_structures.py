@@ -94,7 +94,7 @@ def run_evidence(project: Path, structure: Path) -> str:
     return done.run_id
 
 
-def test_mapped_residues_have_author_numbers_and_gaps_of_the_file(evidence: HardEvidence) -> None:
+def test_mapped_residues_retain_author_numbers_and_gaps(evidence: HardEvidence) -> None:
     project, run, sequence = evidence[:3]
     chains = rows(project, run, CHAINS)
     whole = next(number for number, row in enumerate(chains) if row["accession"] == "WHOLE")
@@ -109,7 +109,7 @@ def test_mapped_residues_have_author_numbers_and_gaps_of_the_file(evidence: Hard
     assert [row["chain"] for row in chains if row["accession"] == "WHOLE"] == ["1ao6_A"]
 
 
-def test_evidence_is_unchanged_by_a_second_model_and_selenomethionine(evidence: HardEvidence) -> None:
+def test_evidence_is_equal_with_second_model_or_selenomethionine(evidence: HardEvidence) -> None:
     columns = ("author_number", "chain_letter", "is_identical", "secondary_structure", "exposure", "position", "chain_residue")
 
     def residues(run: str) -> list[tuple[Any, ...]]:

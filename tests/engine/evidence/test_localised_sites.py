@@ -150,7 +150,7 @@ def test_site_is_rejected_if_its_match_lacks_the_modification(run: Planted, tmp_
         identified_peptides(source_tables(project.folder, source), ACCEPTED)
 
 
-def test_localised_sites_do_not_move_fixed_modifications_of_equal_name() -> None:
+def test_localised_sites_leave_fixed_modifications_of_equal_name() -> None:
     site = {"psm": 3, "peptide": "GASDEC[Methyl]VTD[Methyl]K", "charge": 2, "modification": "Methyl", "residue": "D", "position": 9}
     site |= {"site_probability": 0.8, "site_score": 1.0, "localisation_q_value": 0.01, "has_alternative": True, "proteins": ["one"]}
     site |= {"possible_positions": [4, 5, 9], "probabilities": [0.02, 0.18, 0.8], "protein_positions": [9]}

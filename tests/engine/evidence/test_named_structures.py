@@ -174,7 +174,7 @@ def test_structure_export_counts_and_names_omitted_proteins(
     assert f"1 of 2 proteins left out of the structures ({left_out})" in errors
 
 
-def test_structure_export_omits_other_structure_of_same_file_name(
+def test_structure_export_omits_different_file_of_same_name(
     original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     atoms = gemmi.read_structure(str(albumin))

@@ -61,9 +61,7 @@ def test_protein_pages_are_identical_when_written_again(project: Project, pages:
         assert path.read_bytes() == (pages / path.name).read_bytes()
 
 
-def test_protein_pages_find_relative_structure_path_from_any_folder(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_structure_path_is_found_from_any_folder(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(project.folder, tmp_path / "made")
     write_albumin(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -61,7 +61,7 @@ def with_homologues(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str
     return project, done.run_id, proteins, relatives
 
 
-def test_homologues_exclude_unrelated_proteins_and_the_protein_itself(
+def test_homologues_exclude_the_protein_and_unrelated_proteins(
     with_homologues: tuple[Path, str, dict[str, str], dict[str, str]],
 ) -> None:
     project, run, proteins, relatives = with_homologues

@@ -296,7 +296,7 @@ def test_evidence_counts_imported_fixed_modifications_on_request(tmp_path: Path)
         assert {residue for _, residue in modified} == residues | {"K"}
 
 
-def test_evidence_reads_fixed_modifications_from_search_parameters(tmp_path: Path) -> None:
+def test_evidence_reads_fixed_modifications_from_parameters(tmp_path: Path) -> None:
     """Use two cysteines, which could be modified by chance: only the parameters show that the modification is fixed."""
     protein = "MAAELVCAGSTEDLLKGGSTVAEDLYCKSAELLDDYTPAEEVLKSSTVEEPLMDAK"
     synthetic = write_run(tmp_path, {"MADE": protein, **dict(list(proteins_of(SAMPLE).items())[:N_OTHERS])}, {}, 3)
