@@ -136,7 +136,7 @@ def test_checkpoint_is_ignored_if_state_or_workload_differs(tmp_path: Path) -> N
     np.testing.assert_array_equal(rows["found"], np.abs(X[:, None] - np.array([0.1, 0.7])).argmin(axis=1))
 
 
-def test_resumed_run_restores_a_phase_that_computes_only_some_items(tmp_path: Path) -> None:
+def test_resumed_run_restores_a_phase_over_selected_items(tmp_path: Path) -> None:
     path, passed = tmp_path / "toy.sqlite", np.flatnonzero(X > 0.3)
     for stop_after in (300 + 60, 1 << 60):
         try:
@@ -221,7 +221,7 @@ def test_k_means_resumes_from_stored_round_or_seeds(tmp_path: Path, monkeypatch:
     assert max(progress.steps) > 3, "the last run did not start again"
 
 
-def test_digest_of_plain_data_depends_on_content_type_and_structure() -> None:
+def test_plain_digest_depends_on_content_type_and_structure() -> None:
     values: list[Any] = [
         None,
         0,

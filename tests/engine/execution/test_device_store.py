@@ -96,7 +96,7 @@ def test_device_store_reports_and_replaces_a_damaged_file(own_cache: Path, text:
 
 
 @pytest.mark.parametrize("entry", [1, [], [1], [1, 2, 3], ["1", 2.0], [-1, 2.0], [1e300, 2.0], [1, "fast"], [1, -2.0], [1, [1]], None])
-def test_device_store_ignores_invalid_entries_and_retains_valid_ones(own_cache: Path, entry: object) -> None:
+def test_device_store_ignores_only_invalid_entries(own_cache: Path, entry: object) -> None:
     (own_cache / "devices.json").write_text(json.dumps({"speeds": {"a": entry, "b": [1, 2.0]}, "other": {"x": 1}}))
     assert speeds().all() == {"b": 2.0}
     speeds().store({"c": 3.0})

@@ -172,7 +172,7 @@ def set_probe_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     gpus.cache_clear()
 
 
-def test_device_auto_selects_all_usable_gpus_and_cuda_the_first_usable_gpu(machine: Callable[..., None]) -> None:
+def test_device_auto_selects_all_usable_gpus_and_cuda_the_first(machine: Callable[..., None]) -> None:
     machine(gpu(0, usable=False, reason="a test kernel does not run"), gpu(1), gpu(2))
     assert resolve_device("auto").name == "cuda:1+cuda:2"
     assert resolve_device("auto").numbers == (1, 2)
@@ -255,7 +255,7 @@ def test_gpu_that_cannot_be_opened_is_listed_with_the_reason(fall: str, number: 
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "7"])
-def test_error_names_the_variable_cuda_visible_devices_if_it_hides_all_gpus(visible: str, driver: Callable[..., Path]) -> None:
+def test_hidden_gpus_error_names_cuda_visible_devices(visible: str, driver: Callable[..., Path]) -> None:
     driver(FAKE_COUNT="0", CUDA_VISIBLE_DEVICES=visible)
     assert f"CUDA_VISIBLE_DEVICES is '{visible}'; unset it" in gpus()[0].reason
 

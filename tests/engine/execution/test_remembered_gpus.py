@@ -39,7 +39,7 @@ def test_usable_gpus_are_remembered(state: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["driver", "start"])
-def test_remembered_gpus_are_ignored_after_driver_change_or_reboot(state: dict[str, Any], name: str) -> None:
+def test_remembered_gpus_expire_after_driver_change_or_reboot(state: dict[str, Any], name: str) -> None:
     _remember_gpus(usable_gpus())
     state[name] = "another"
     assert _remembered_gpus() == ()

@@ -125,7 +125,7 @@ def test_scheduler_reports_progress_of_partial_results_once() -> None:
     assert reported == [3.0, 2.0, 1.0, 4.0, 0.0]
 
 
-def test_scheduler_starts_gpus_with_large_and_cpu_with_small_items() -> None:
+def test_scheduler_gives_gpus_large_and_cpu_small_first_parts() -> None:
     record = Recorder()
     record.run([record.worker("cuda:0", seconds=1e-3), record.worker("cpu", seconds=1e-3)])
     assert record.begun["cuda:0"][0].cost == max(part.cost for parts in record.begun.values() for part in parts)
@@ -199,7 +199,7 @@ def test_scheduler_ignores_setup_time_in_worker_speed() -> None:
     assert record.share()["cuda:1"] > N // 5
 
 
-def test_scheduler_gives_no_further_items_to_cpu_much_slower_than_gpus() -> None:
+def test_scheduler_gives_few_items_to_a_much_slower_cpu() -> None:
     record = Recorder()
     fast, slow = record.worker("cuda:0", step=5, seconds=1e-4), record.worker("cpu", step=5, seconds=2e-2)
     assert record.run([fast, slow], parts=[Partition(first, first + 5, 5.0) for first in range(0, N, 5)])[0] == []
@@ -246,7 +246,7 @@ def test_scheduler_closes_all_computations_at_cancel(n: int) -> None:
     assert sum(record.share().values()) < N
 
 
-def test_scheduler_stops_all_workers_and_raises_a_programming_error() -> None:
+def test_scheduler_raises_programming_error_and_stops_workers() -> None:
     record = Recorder()
 
     def broken(part: Partition) -> Generator[PartialResult, None, None]:
@@ -259,7 +259,7 @@ def test_scheduler_stops_all_workers_and_raises_a_programming_error() -> None:
     assert sum(record.share().values()) < N
 
 
-def test_scheduler_starts_workers_with_their_items_of_the_last_round() -> None:
+def test_scheduler_starts_workers_with_their_previous_items() -> None:
     record = Recorder()
 
     def workers() -> list[Worker]:
@@ -368,7 +368,7 @@ def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
     raise AssertionError("the run does not end")
 
 
-def test_scheduler_blames_no_item_for_workers_lost_before_the_start() -> None:
+def test_scheduler_blames_no_item_when_workers_fail_to_start() -> None:
     record, losses, n_came = with_lost_before(5)
     assert record.times == {1} and n_came == 6
     assert losses.items == [] and losses.in_a_row == 0

@@ -171,9 +171,7 @@ def test_untrusted_experiment_file_is_rejected(
     assert ("link" if change == "link" else "experiment.tsv") in refusal(capsys, "list", tmp_path / "x")
 
 
-def test_experiment_runs_have_the_same_tables_as_separate_searches(
-    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_experiment_tables_equal_those_of_separate_searches(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.mzML").write_text("junk")
     (tmp_path / "changed.mgf").write_text("before")
     project = tmp_path / "x"
@@ -210,9 +208,7 @@ def test_experiment_runs_have_the_same_tables_as_separate_searches(
     assert "BSA1 (database); BSA2 (database)" in other
 
 
-def test_finished_run_of_the_project_can_be_added_to_the_experiment(
-    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_finished_run_can_be_added_to_the_experiment(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = tmp_path / "x"
     assert main(["experiment", "create", str(project), files[0]]) == 0
     assert main(["identify", files[1], "--out", str(project), *SEARCH, "--run-name", "by_hand", "--quiet"]) == 0
@@ -223,9 +219,7 @@ def test_finished_run_of_the_project_can_be_added_to_the_experiment(
     assert capsys.readouterr().out == "1 searched, 1 were finished before, 0 failed\n"
 
 
-def test_memory_limit_is_rejected_if_too_low_and_changes_no_table(
-    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_memory_limit_must_suffice_and_changes_no_table(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("limited", "free"):
         assert main(["experiment", "create", str(tmp_path / name), files[0]]) == 0
     message = refusal(capsys, "run", tmp_path / "limited", *SEARCH, "--memory-limit", "260")
@@ -253,7 +247,7 @@ OTHER_SEARCHES = {
 
 
 @pytest.mark.parametrize("kind", OTHER_SEARCHES)
-def test_experiment_with_other_search_has_same_tables_as_separate_search(
+def test_experiment_tables_of_other_searches_equal_single_runs(
     kind: str, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project, search = tmp_path / "x", (*OTHER_SEARCHES[kind], "--preset", "low-resolution", "--device", "cpu")
@@ -270,7 +264,7 @@ def test_experiment_with_other_search_has_same_tables_as_separate_search(
     assert f"holds no finished run 'identified' of {kind}" in refusal(capsys, "add", project, "identified")
 
 
-def test_experiment_search_rejects_options_that_concern_a_single_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_experiment_run_rejects_unsuitable_search_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "unrecognized arguments: --from-project" in refusal(
         capsys, "run", tmp_path, "--search", "modified", "--database", DATABASE, "--from-project", "x"
     )
@@ -353,9 +347,7 @@ def test_runs_searched_in_processes_have_the_same_tables(files: list[str], tmp_p
     assert "give one of the two" in refusal(capsys, "run", tmp_path / "x", *SEARCH, "--processes", "2", "--workers", "local:2")
 
 
-def test_number_of_processes_depends_on_threads_device_and_memory(
-    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_process_count_depends_on_threads_device_and_memory(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bad.mzML").write_text("junk")
     folder, search = tmp_path / "x", search_of_kind("identify")
 
@@ -384,7 +376,7 @@ def test_number_of_processes_depends_on_threads_device_and_memory(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills processes")
-def test_project_stays_locked_until_the_processes_of_a_killed_search_have_ended(files: list[str], tmp_path: Path) -> None:
+def test_project_stays_locked_until_child_processes_have_ended(files: list[str], tmp_path: Path) -> None:
     project = tmp_path / "x"
     assert main(["experiment", "create", str(project), *files, "--quiet"]) == 0
     command = [sys.executable, "-m", "proteoscope", "experiment", "run", str(project), *SEARCH, "--processes", "2"]
@@ -407,7 +399,7 @@ def test_project_stays_locked_until_the_processes_of_a_killed_search_have_ended(
     assert main(["experiment", "run", str(project), *SEARCH, "--quiet"]) == 0
 
 
-def test_cancelled_search_in_processes_ends_them_and_can_be_resumed(files: list[str], tmp_path: Path) -> None:
+def test_cancelled_search_ends_its_processes_and_is_resumable(files: list[str], tmp_path: Path) -> None:
     project = tmp_path / "x"
     assert main(["experiment", "create", str(project), *files, "--quiet"]) == 0
     opened, search = Project.open(project), search_of_kind("identify")

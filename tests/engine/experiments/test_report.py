@@ -135,7 +135,7 @@ def test_experiment_report_equals_plain_target_decoy_competition(tmp_path: Path)
 
 # If all matches take part in the fit, 2.5 % are false in the small runs.
 @pytest.mark.parametrize(("n_runs", "size", "n_known", "most"), [(30, 400, 1000, 0.012), (100, 60, 400, 0.02)], ids=["large", "small"])
-def test_experiment_fdr_is_controlled_where_the_union_of_runs_exceeds_it(n_runs: int, size: int, n_known: int, most: float) -> None:
+def test_experiment_fdr_is_controlled_unlike_in_union_of_runs(n_runs: int, size: int, n_known: int, most: float) -> None:
     false_share, of_union = [], []
     for seed in range(4):
         rng = np.random.default_rng((seed, n_runs))
@@ -178,7 +178,7 @@ def test_posterior_error_of_a_peptide_ignores_its_decoy_labels() -> None:
     assert len(posterior_errors(np.zeros(0), np.zeros(0, bool), np.zeros(0, np.int64))) == 0
 
 
-def test_match_classes_of_an_experiment_have_separate_error_rates(tmp_path: Path) -> None:
+def test_experiment_match_classes_have_separate_error_rates(tmp_path: Path) -> None:
     planted = Planted(400, 1000)
     runs = {}
     for number in range(3):
@@ -206,7 +206,7 @@ def test_pair_number_depends_on_residues_shift_class_and_protein() -> None:
     assert pair[0] == pair[1] and len(set(pair.tolist())) == 5
 
 
-def test_merged_matches_do_not_depend_on_order_or_number_of_merges() -> None:
+def test_merge_matches_does_not_depend_on_order_or_batches() -> None:
     rng = np.random.default_rng(3)
     rows = np.zeros(500, MATCH)
     rows["key"], rows["run"], rows["psm"] = rng.integers(0, 40, 500), rng.integers(0, 5, 500), rng.permutation(500)
@@ -305,7 +305,7 @@ def test_report_error_names_the_invalid_table_of_a_run(case: str, tmp_path: Path
     assert REPORT not in {run.id for run in Project.open(project.folder).runs() if run.status == "done"}
 
 
-def test_report_accepts_or_rejects_odd_values_of_a_run(tmp_path: Path) -> None:
+def test_report_accepts_or_rejects_unusual_values_of_a_run(tmp_path: Path) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(40, 100), 2, 100))
     table = pq.read_table(project.folder / "results" / "run_1" / "psms.parquet")
     odd = {"calculated_mass": [math.inf] * 100, "sequence": ["*BXZ*"] * 100, "psm_id": [-1] * 100, "score": [1e9, *[-1e9] * 99]}
@@ -369,7 +369,7 @@ def test_report_of_library_runs_equals_report_of_identifications(tmp_path: Path)
     assert {row["match_class"] for row in written["experiment_peptides"]} == {"same"}
 
 
-def test_report_has_no_protein_groups_if_library_peptides_lack_proteins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_has_no_protein_groups_without_known_proteins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = {name: of_search(run, "library") for name, run in planted_runs(Planted(60, 200), 2).items()}
     for run in runs.values():
         run["proteins"] = [["DECOY_unknown" if is_decoy else "unknown"] for is_decoy in run["is_decoy"]]
@@ -386,7 +386,7 @@ def test_report_has_no_protein_groups_if_library_peptides_lack_proteins(tmp_path
     assert len(pq.read_table(project.table("experiment_matches", REPORT))) > 0
 
 
-def test_report_of_open_library_search_separates_shifted_and_equal_masses(tmp_path: Path) -> None:
+def test_open_library_report_separates_shifted_matches(tmp_path: Path) -> None:
     run = Planted(60, 200).run(1, 300)
     shifts = [57.0215 if number % 2 else 0.0 for number in range(300)]
     project, rows = made(tmp_path, {"run_0": of_search(run, "library", shifts)}, kind="library", precursor_tolerance="200 Da")
@@ -395,7 +395,7 @@ def test_report_of_open_library_search_separates_shifted_and_equal_masses(tmp_pa
     assert {("[+57.02]" in row["peptide"], row["match_class"]) for row in peptides} == {(True, "shifted"), (False, "same")}
 
 
-def test_report_joins_peptidoforms_with_the_same_shift_in_all_runs(tmp_path: Path) -> None:
+def test_report_joins_peptidoforms_of_equal_shift_across_runs(tmp_path: Path) -> None:
     planted = Planted(60, 200)
     runs = {}
     for number, shift in enumerate((57.0215, 57.0249, 57.0301, -17.0)):
@@ -417,7 +417,7 @@ def test_report_joins_peptidoforms_with_the_same_shift_in_all_runs(tmp_path: Pat
     assert {row["match_class"] for text, row in peptides.items() if "[" not in text} == {"none"}
 
 
-def test_experiment_report_command_prints_counts_and_exports_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_command_prints_counts_and_exports_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project, rows = made(tmp_path, planted_runs(Planted(120, 300), 3))
     write_experiment(project, rows)
     assert main(["experiment", "report", str(project.folder), "--tsv"]) == 0

@@ -47,7 +47,7 @@ def read(path: Path) -> list[ExperimentRow]:
     return [row._replace(file=Path(row.file).name) for row in read_table(path)]
 
 
-def test_read_table_reads_samples_conditions_fractions_and_labels(tmp_path: Path) -> None:
+def test_sdrf_samples_conditions_fractions_and_labels_are_read(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         line("A", "a1.mzML"),

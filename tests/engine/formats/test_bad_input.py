@@ -83,7 +83,7 @@ def test_file_without_read_permission_is_rejected(written: Callable[..., Path]) 
         read_spectra([path])
 
 
-def test_error_recognises_spectra_given_as_proteins_and_the_reverse(written: Callable[..., Path], make: Any) -> None:
+def test_error_recognises_exchanged_spectra_and_protein_files(written: Callable[..., Path], make: Any) -> None:
     with pytest.raises(InputError, match=r"is a FASTA file.*not a file of spectra.*database"):
         read_spectra([written(">P1\nACD\n", "run.mgf")])
     for content, name in ((MGF, "MGF"), (make.mzml(make.mzml_spectrum()), "mzML"), (make.mzxml(make.mzxml_scan(1)), "mzXML")):

@@ -69,7 +69,7 @@ def test_uniprot_text_and_xml_equal_the_fasta_file(written: Callable[..., Path],
 
 
 @pytest.mark.parametrize("text", [entry_files.SWISS_PROT, entry_files.UNIPROT_XML])
-def test_features_of_other_isoforms_or_unknown_positions_are_skipped(written: Callable[..., Path], text: str) -> None:
+def test_features_of_isoforms_or_unknown_positions_are_skipped(written: Callable[..., Path], text: str) -> None:
     proteins = read_proteins([written(text, "database.dat")])
     assert list_features(proteins, 0) == FEATURES
     assert list_features(proteins, 1) == []
@@ -180,7 +180,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_entry_is_reported_in_one_sentence_with_line_number(written: Callable[..., Path], name: str) -> None:
+def test_broken_entry_error_has_file_reason_and_remedy(written: Callable[..., Path], name: str) -> None:
     text, expected = BROKEN[name]
     path = written(text, "database.dat")
     with pytest.raises(InputError, match=expected) as raised:
@@ -195,7 +195,7 @@ def test_entry_with_an_endless_line_is_rejected(written: Callable[..., Path], be
         read_proteins([path])
 
 
-def test_uniprot_xml_with_a_document_type_declaration_is_rejected(written: Callable[..., Path]) -> None:
+def test_uniprot_xml_with_doctype_declaration_is_rejected(written: Callable[..., Path]) -> None:
     bomb = '<!DOCTYPE uniprot [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
     before, _, after = XML.partition("<uniprot")
     for text in (f"{before}{bomb}<uniprot{after}", XML.replace("<entry", f"{bomb}<entry", 1), XML.replace("<gene>", f"{bomb}<gene>", 1)):

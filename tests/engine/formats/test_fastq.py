@@ -51,7 +51,7 @@ def test_fastq_reads_equal_biopython(tmp_path):
 @pytest.mark.parametrize("size", [7, 64, 1000])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_fastq_reads_are_equal_for_any_block_size_line_end_and_gzip(tmp_path, monkeypatch, size, newline, is_packed):
+def test_fastq_is_equal_for_any_line_end_gzip_and_block_size(tmp_path, monkeypatch, size, newline, is_packed):
     records = random_records(40)
     monkeypatch.setattr(fastq, "BLOCK_BYTES", size)
     content = written(records, newline).encode()

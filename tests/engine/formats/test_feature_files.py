@@ -26,7 +26,7 @@ def content(features: Features) -> list[tuple[int, int, int, int, str]]:
     return list(zip(*columns, strict=True))
 
 
-def test_features_are_unchanged_after_writing_selection_and_joining(tmp_path: Path) -> None:
+def test_features_round_trip_and_can_be_selected_and_joined(tmp_path: Path) -> None:
     features = Features.from_rows(ROWS)
     expected = [(0, 0, 1, 10, "é"), (0, 29, 3, 3, "A -> T"), (2, 6, 2, 5, "x" * 300)]
     assert content(features) == expected

@@ -276,7 +276,7 @@ def test_centroided_profiles_have_the_original_peaks(make: Any, written: Callabl
         read_spectra([path], centroid=False)
 
 
-def test_centroid_spectra_are_unchanged_unless_centroiding_is_requested(make: Any, written: Callable[..., Path]) -> None:
+def test_spectra_labelled_centroid_are_centroided_on_request(make: Any, written: Callable[..., Path]) -> None:
     mz, intensity = profile((300.0,), (100.0,), 0.02, 0.005)
     path = written(make.mzml(make.mzml_spectrum(mz=tuple(mz), intensity=tuple(intensity), dtypes=("<f8", "<f8"))))
     assert len(read_spectra([path]).mz) == (intensity > 0).sum()

@@ -23,7 +23,7 @@ Written = Callable[..., Path]
         ("500.5 1000 -2\n100 1\n", [0b101]),
     ],
 )
-def test_negative_charges_of_peak_lists_are_read_as_charge_and_polarity(content: str, masks: list[int], written: Written) -> None:
+def test_negative_charges_of_peak_lists_set_charge_and_polarity(content: str, masks: list[int], written: Written) -> None:
     path = written(content)
     assert read_spectra([path], takes_negative=True).charge_mask.tolist() == masks
     if not content.startswith("CHARGE"):

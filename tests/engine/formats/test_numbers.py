@@ -107,7 +107,7 @@ def read(path: Path, is_library: bool) -> tuple[list[str], dict[str, np.ndarray]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_numbers_in_text_formats_equal_python_float_or_are_counted(tmp_path: Path, format: str) -> None:
+def test_text_format_numbers_equal_python_float_or_are_counted(tmp_path: Path, format: str) -> None:
     """A thousand number texts are tried in each field of each format, in the middle of three records."""
     template, fields = FORMATS[format]
     is_library = format in ("msp", "sptxt", "gnps")

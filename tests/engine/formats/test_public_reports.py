@@ -60,7 +60,7 @@ def read(path: Path) -> tuple[Any, list[str]]:
 @pytest.mark.parametrize(
     ("value", "unit"), [("1583100", "UO:0000028"), ("2.01", "UO:0000010"), ("2.01", "UO:0000031"), ("0.5", "UO:0000032")]
 )
-def test_mzml_retention_times_are_converted_from_the_unit_of_the_file(make: Any, written: Written, value: str, unit: str) -> None:
+def test_mzml_retention_times_equal_pyteomics_in_every_unit(make: Any, written: Written, value: str, unit: str) -> None:
     """Units of scan times are converted (https://github.com/pymzml/pymzML/pull/288, https://github.com/levitsky/pyteomics/issues/56)."""
     mzml = pytest.importorskip("pyteomics.mzml", reason="pyteomics reads mzML independently")
     path = written(named(make.mzml(make.mzml_spectrum(time=make.term("MS:1000016", value, unit)))), "a.mzML")
@@ -219,7 +219,7 @@ def test_fastq_of_several_lines_equals_biopython(written: Written) -> None:
     assert results == expected and len(results) == 3
 
 
-def test_sptxt_terminal_modifications_have_the_masses_of_the_file(written: Written) -> None:
+def test_sptxt_terminal_modification_mass_includes_hydrogen(written: Written) -> None:
     """Terminal masses include the hydrogen (https://github.com/msproteomicstools/msproteomicstools/issues/113)."""
     mass = pytest.importorskip("pyteomics.mass", reason="pyteomics weighs peptides independently")
     expected = mass.calculate_mass(sequence="SAIQNLHSF", charge=2) + 42.010565 / 2

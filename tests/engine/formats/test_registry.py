@@ -89,7 +89,7 @@ def test_text_formats_are_recognised_by_their_beginnings(name: str, text: bytes)
     )
 
 
-def test_sample_files_are_recognised_as_the_formats_of_their_names() -> None:
+def test_sample_file_content_matches_format_of_file_name() -> None:
     for name in ("BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"):
         with ByteSource(resources.path("samples", name)) as source:
             assert recognise(source) is find_format(name)
@@ -103,7 +103,7 @@ def test_format_registry_imports_no_heavy_modules() -> None:
 
 
 @pytest.mark.parametrize("suffix", list_suffixes("structures"))
-def test_structure_search_and_database_use_same_files_of_a_folder(tmp_path: Path, suffix: str) -> None:
+def test_structure_search_and_database_read_same_folder_files(tmp_path: Path, suffix: str) -> None:
     for place in ("b", "a", "deep/er/c", ".hidden"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{place}{suffix}").write_text("x")

@@ -20,7 +20,7 @@ from proteoscope.engine.matches.preset_advice import advise, warn_of_unsuitable_
 from proteoscope.engine.searches import search_of_kind
 
 
-def test_spectra_content_recognises_orbitrap_with_ion_trap_fragments() -> None:
+def test_orbitrap_run_with_ion_trap_fragments_is_recognised() -> None:
     """The converter of this file names only the Orbitrap, but the fragments were measured in the linear ion trap."""
     content = spectra_content(Path(str(resources.path("samples", "BSA1.mzML.gz"))))
     assert content is not None
@@ -49,7 +49,7 @@ def test_spectra_content_has_no_mass_accuracy_for_few_peaks() -> None:
     assert precursor_exactness(np.array([500.0]), np.array([4], np.uint32)) == ""
 
 
-def test_spectra_content_classifies_random_mass_defects_as_ion_trap() -> None:
+def test_random_mass_defects_are_classified_as_ion_trap() -> None:
     random = np.random.default_rng(1)
     nominal, charges = random.integers(800, 2500, 500), np.full(500, 1 << 2, np.uint32)
     exact = (nominal * 1.000495 + random.normal(0, 0.05, 500)) / 2 + 1.00728
@@ -67,7 +67,7 @@ def test_spectra_content_returns_none_for_broken_files(tmp_path: Path) -> None:
     assert spectra_content(tmp_path / "absent.mzML") is None
 
 
-def test_advise_suggests_a_preset_only_if_settings_conflict_with_spectra() -> None:
+def test_advise_suggests_preset_only_when_settings_conflict() -> None:
     search = search_of_kind("identify")
     trap = SpectraContent(fragments="ion trap", precursors="exact", n_ms2=9)
     exact = SpectraContent(fragments="exact", precursors="exact", n_ms2=9)

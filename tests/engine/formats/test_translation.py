@@ -114,6 +114,6 @@ def test_reading_frame_name_without_location_is_not_parsed() -> None:
     assert place is not None and (place.sequence, place.first, place.last, place.strand) == ("a:b", 4, 9, "-")
 
 
-def test_translation_cache_key_has_codons_instead_of_the_code_number() -> None:
+def test_translation_cache_key_has_codons_not_code_number() -> None:
     contents = [Translation("six-frame", code, 30).content() for code in (1, 2)]
     assert contents[0] != contents[1] and not any(np.isin([1, 2], list(content.values())).any() for content in contents)

@@ -152,7 +152,7 @@ def test_failing_vendor_converter_is_reported_in_one_sentence(tmp_path: Path, pl
     assert raised.value.path == str(path) and "\n" not in str(raised.value)
 
 
-def test_cancel_ends_the_vendor_converter_and_its_child_processes(tmp_path: Path, play: Callable[..., Path]) -> None:
+def test_cancel_ends_vendor_converter_and_child_processes(tmp_path: Path, play: Callable[..., Path]) -> None:
     converter, child = tmp_path / "own", tmp_path / "child"
     play(
         "msconvert",

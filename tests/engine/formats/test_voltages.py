@@ -20,7 +20,7 @@ def minutes(make: Any, time: float) -> str:
     return make.term("MS:1000016", str(time), "UO:0000031")
 
 
-def test_read_ms1_spectra_reads_mzml_faims_voltages_in_time_order(make: Any, written: Written) -> None:
+def test_mzml_faims_voltages_of_ms1_are_read_in_time_order(make: Any, written: Written) -> None:
     volts = make.term("MS:1001581", "-45")
     spectra = [
         make.mzml_spectrum(0, level="1", ions="", time=minutes(make, 3), extra=volts),

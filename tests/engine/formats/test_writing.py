@@ -75,7 +75,7 @@ def test_spectra_are_written_in_the_requested_order(spectra: Spectra, tmp_path: 
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_written_spectra_are_equal_for_any_batch_size_and_threads(
+def test_written_spectra_do_not_depend_on_batches_and_threads(
     spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_spectrum_file(tmp_path / "whole", spectra, format=format)
@@ -267,7 +267,7 @@ def test_written_title_of_several_lines_becomes_one_line(tmp_path: Path) -> None
     assert read_spectra([tmp_path / "out.mgf"]).identifier == ["a END IONS b"]
 
 
-def test_writing_of_spectra_leaves_no_file_after_cancel_or_full_disk(spectra: Spectra, tmp_path: Path) -> None:
+def test_cancelled_or_failed_writing_leaves_no_partial_file(spectra: Spectra, tmp_path: Path) -> None:
     progress = Progress(lambda event: progress.cancel() if event.done else None, interval=0)
     out = tmp_path / "out.mgf"
     out.write_text("former content")

@@ -54,7 +54,7 @@ def n_accepted(tables: dict[str, bytes]) -> int:
 
 
 @pytest.mark.parametrize("naming", NAMINGS)
-def test_database_decoys_are_rejected_used_or_removed_as_requested(
+def test_database_decoys_are_rejected_used_or_left_out(
     case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
@@ -81,7 +81,7 @@ def test_identify_rejects_decoys_among_contaminants(case: Path, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("naming", ["prefix", "none"])
-def test_modified_search_and_prediction_reject_database_with_decoys(
+def test_modified_search_and_prediction_reject_database_decoys(
     case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database, spectra = str(with_decoys(case, tmp_path / "both.fasta", naming)), str(case / "nothing_right.mzML")

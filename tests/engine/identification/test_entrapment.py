@@ -65,7 +65,7 @@ def most_by_chance(expected):
     return most
 
 
-def test_few_peptides_absent_from_the_sample_are_accepted_at_1_percent_fdr(shared_data, known_peptides, tmp_path):
+def test_few_foreign_peptides_are_accepted_at_1_percent_fdr(shared_data, known_peptides, tmp_path):
     """Foreign peptides are few among the matches at 1 % FDR of all four samples, searched in five proteomes and the known peptides.
 
     The known peptides of another test are included so that both tests share one index.
@@ -148,7 +148,7 @@ def test_few_entrapment_peptides_are_accepted_in_five_replicates(shared_data, tm
         ("E. coli", "proteomes/human.small.comet.fasta", "ion-trap", "hyperscore"),
     ],
 )
-def test_e_values_of_spectra_searched_in_another_organism_are_calibrated(shared_data, tmp_path, name, foreign, preset, score):
+def test_e_values_in_another_organism_are_calibrated(shared_data, tmp_path, name, foreign, preset, score):
     """At most 1.5 % of the spectra of one organism have E <= 0.01 in proteins of another, with a margin for chance."""
     import pyarrow.parquet as pq
 

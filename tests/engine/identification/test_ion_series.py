@@ -116,7 +116,7 @@ def test_identify_uses_the_ion_series_of_each_activation(simulation, spectra, da
     assert "60 spectra ETD: c, z; 60 spectra EThcD: b, y, c, z; 60 spectra HCD: b, y" in summary.passes[0].sentence()
 
 
-def test_intensities_are_predicted_only_for_spectra_of_b_and_y_ions(spectra, database, tmp_path):
+def test_intensities_are_predicted_only_for_b_and_y_ions(spectra, database, tmp_path):
     summary = identify([spectra / "mixed.mgf"], [database], tmp_path / "project", IdentificationParameters(), threads=2)
     assert any("none predicted for" in message and "spectra without b and y ions" in message for message in summary.messages)
     table = parquet.read_table(next((tmp_path / "project").rglob("psms.parquet")))
@@ -148,7 +148,7 @@ def test_explicit_ion_series_apply_to_all_spectra(spectra, database, tmp_path):
     assert mixed == unnamed
 
 
-def test_spectra_without_activation_are_searched_for_b_and_y_ions(spectra, database, tmp_path):
+def test_spectra_without_activation_use_b_and_y_ions(spectra, database, tmp_path):
     for name, changes in (("default", {}), ("explicit", {"ion_series": "by"})):
         summary = identify([spectra / "unnamed.mgf"], [database], tmp_path / name, plain(**changes), threads=2)
         assert summary.passes[0].sentence().endswith("; ions b, y")
@@ -176,7 +176,7 @@ def test_psms_of_mixed_activations_are_equal_on_gpu_and_cpu(spectra, database, t
     assert rows_of(tmp_path / "gpu") == rows_of(tmp_path / "cpu")
 
 
-def test_modified_search_of_mixed_activations_equals_separate_files(spectra, database, tmp_path):
+def test_modified_search_uses_the_ions_of_each_activation(spectra, database, tmp_path):
     columns = ("spectrum_id", "sequence", "charge", "matched_ions", "hyperscore", "shift_kind")
     parameters = ModifiedSearchParameters(rescoring="off")
     find_modified([spectra / "mixed.mgf"], [database], tmp_path / "mixed", parameters, threads=2)

@@ -68,7 +68,7 @@ def projects(databases: tuple[Path, Path], tmp_path_factory: pytest.TempPathFact
     return folder / "plain", folder / "planted"
 
 
-def test_psms_with_known_modification_equal_those_with_residue_of_equal_mass(projects: tuple[Path, Path]) -> None:
+def test_known_deamidation_scores_like_aspartate_of_equal_mass(projects: tuple[Path, Path]) -> None:
     plain, planted = (
         {row["spectrum"]: row for row in rows_of(folder, "psms") if row["q_value"] is not None and row["q_value"] <= 0.01}
         for folder in projects
@@ -106,7 +106,7 @@ def test_variable_modification_at_a_known_site_counts_as_known(databases: tuple[
     assert rows["HLVN[Deamidated]EPQNLIK"]["known_modifications"]
 
 
-def test_psm_of_variant_with_known_modification_has_the_variant_residue(tmp_path: Path) -> None:
+def test_peptide_with_variant_and_known_modification_is_found(tmp_path: Path) -> None:
     albumin, *others = chosen_proteins()
     at = albumin.index("DLGEEHFK") + 1
     annotation = (
@@ -139,7 +139,7 @@ def test_second_pass_searches_known_modifications(databases: tuple[Path, Path], 
     assert "HLVN[Deamidated]EPQNLIK" in {row["peptide"] for row in rows if row["q_value"] is not None and row["q_value"] <= 0.01}
 
 
-def test_identify_reports_known_modifications_that_exceed_the_limit(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_identify_reports_unsearched_known_modifications(databases: tuple[Path, Path], tmp_path: Path) -> None:
     messages: list[str] = []
 
     class MessageRecorder(Progress):

@@ -70,7 +70,7 @@ def tables(searched, tmp_path_factory):
     return project, search(searched, project)
 
 
-def test_most_sites_are_correct_and_probabilities_sum_to_the_number_of_sites(searched, tables):
+def test_most_sites_are_correct_and_probabilities_add_up(searched, tables):
     _, truth = searched
     _, rows = tables
     right = rated = 0
@@ -116,7 +116,7 @@ def test_protein_sites_table_has_one_row_per_residue(proteins, tables):
     assert not counted
 
 
-def test_run_record_has_false_localisation_rates_of_both_decoy_residues(tables):
+def test_run_record_has_false_localisation_rates(tables):
     project, rows = tables
     record = json.loads((project / "run.json").read_text())["localisation"]
     (of_phospho,) = record
@@ -148,7 +148,7 @@ def test_search_localises_only_the_requested_modifications(searched, tmp_path):
     assert not set(TABLES) & rows.keys(), "only the second pass searches deamidation"
 
 
-def test_ubiquitin_is_never_localised_to_the_last_residue_of_a_peptide(proteins, searched, tmp_path):
+def test_ubiquitin_is_never_localised_to_the_last_residue(proteins, searched, tmp_path):
     folder, _ = searched
     remnant, random = mass.calculate_mass(formula="C4H6N2O2"), np.random.default_rng(5)
     ends = {sequence[-12:] for sequence in proteins.values()}
@@ -183,7 +183,7 @@ def test_ubiquitin_is_never_localised_to_the_last_residue_of_a_peptide(proteins,
     assert all(len(rows["psms"][site["psm"]]["sequence"]) not in site["possible_positions"] for site in of_gg)
 
 
-def test_python_api_returns_accepted_sites_and_sites_without_alternative(tables):
+def test_python_api_sites_are_accepted_or_without_alternative(tables):
     project, rows = tables
     result = proteoscope.open_project(project).run()
     assert {*TABLES} <= {*result.tables}
@@ -214,13 +214,13 @@ def test_site_tables_are_exported_if_the_run_has_sites(searched, tables, tmp_pat
     assert sorted(path.name for path in written) == ["peptides.tsv", "proteins.tsv", "psms.tsv"]
 
 
-def test_python_api_raises_an_error_for_sites_of_a_run_without_localisation(searched, tmp_path):
+def test_python_api_rejects_sites_of_run_without_localisation(searched, tmp_path):
     search(searched, tmp_path, localise="none")
     with pytest.raises(ParameterError, match="no table 'protein_sites'"):
         proteoscope.open_project(tmp_path).run().sites()
 
 
-def test_site_peptides_do_not_move_fixed_modifications_of_equal_name(tmp_path):
+def test_site_peptides_leave_fixed_modifications_of_equal_name(tmp_path):
     """A fixed modification stays where it is, also if a variable one of the same name is localised."""
     simulation, random = Simulation(3, 5, 8), np.random.default_rng(5)
     methyl, sequence = mass.calculate_mass(formula="CH2"), "GASDECVTDMSFLNETHAAEYVLR"

@@ -73,7 +73,7 @@ def test_advice_suggests_fragment_tolerance_for_ion_trap_spectra(proteins, datab
     assert "errors of precursors" not in message
 
 
-def test_advice_reports_no_common_mass_error_if_database_lacks_the_proteins(proteins, database, tmp_path):
+def test_advice_reports_no_common_error_for_wrong_database(proteins, database, tmp_path):
     simulation = Simulation(6, 4, 10)
     for number, sequence in enumerate(tryptic(proteins, 22, 60)):
         simulation.add(sequence[:-1][::3] + sequence[:-1][1::3] + sequence[:-1][2::3] + sequence[-1], 2 + number % 2, fixed(sequence))

@@ -51,7 +51,7 @@ def test_advice_reports_precursors_outside_the_searched_masses(proteins, databas
     assert message.startswith("40 of 40 precursors weigh less than 3000 Da")
 
 
-def test_advice_suggests_ion_series_for_electron_transfer_spectra(shared_cases, tmp_path):
+def test_advice_suggests_c_and_z_ions_for_etd_spectra(shared_cases, tmp_path):
     folder = shared_cases / "etd_not_noticed"
     files = folder / "etd.mzML", folder / "small.fasta"
     summary, rows = search(*files, tmp_path / "lost", "high-resolution", advice="full", ion_series="by")

@@ -24,7 +24,7 @@ def preset(name):
     return IdentificationParameters.checked(read_preset("identify", name))
 
 
-def test_identification_parameters_have_title_group_help_and_bounds():
+def test_identification_parameters_are_fully_described():
     for parameter in IdentificationParameters.describe():
         assert parameter.title, parameter.name
         assert parameter.group, parameter.name
@@ -37,7 +37,7 @@ def test_identification_parameters_have_title_group_help_and_bounds():
             assert parameter.default in parameter.choices, parameter.name
 
 
-def test_default_parameters_are_high_resolution_without_slow_steps():
+def test_defaults_are_high_resolution_without_slow_steps():
     default = IdentificationParameters()
     assert IdentificationParameters.checked(default.model_dump()) == default
     assert IdentificationParameters.checked(default.model_dump(mode="json")) == default

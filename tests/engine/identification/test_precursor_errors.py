@@ -77,7 +77,7 @@ def test_calibration_of_shifted_errors_keeps_requested_tolerance():
     assert (np.abs(errors - calibration.medians[0]) < REQUESTED.value).all()
 
 
-def test_calibration_keeps_requested_tolerance_for_too_few_matches():
+def test_calibration_keeps_tolerance_for_too_few_matches():
     errors = np.linspace(5, 9, 30)
     assert errors_of_matches(errors, np.zeros(30, int), 1, REQUESTED).medians.tolist() == [7.0]
     calibration = errors_of_matches(errors[:29], np.zeros(29, int), 1, REQUESTED)
@@ -255,7 +255,7 @@ def test_calibrated_search_is_equal_on_any_threads_and_gpus(miscalibrated, datab
     assert all(tables_of(summary) == expected for summary in summaries[1:])
 
 
-def test_second_pass_uses_narrow_isotope_range_and_one_modification(miscalibrated, database, tmp_path, monkeypatch):
+def test_second_pass_searches_fewer_isotopes_and_modifications(miscalibrated, database, tmp_path, monkeypatch):
     searched = []
 
     def noted(spectra, peptides, modifications, parameters, *more):

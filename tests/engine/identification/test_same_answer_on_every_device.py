@@ -177,7 +177,7 @@ def test_identify_tables_are_equal_on_any_threads_gpus_and_both(preset, score, p
 
 @pytest.mark.parametrize("score", DENSE)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_identify_tables_with_dense_precursor_windows_are_equal_on_gpu(preset, score, prepared, monkeypatch):
+def test_dense_precursor_windows_give_equal_tables_on_gpu(preset, score, prepared, monkeypatch):
     monkeypatch.setattr(SpectrumSearch, "minimum_sharing", 0.0)
     expected, gpus = answer(preset, score, prepared, monkeypatch, 2, []), shim_gpus(1)
     assert_same(answer(preset, score, prepared, monkeypatch, 2, gpus), expected)

@@ -165,7 +165,7 @@ def test_spectra_without_charge_are_searched_at_several_charges(plain, database,
     assert all(len([row for row in rows if row["spectrum_id"] == identifier]) == 1 for identifier in simulation.known)
 
 
-def test_best_hit_does_not_depend_on_the_number_of_hits_per_spectrum(plain, database, tmp_path):
+def test_best_hit_does_not_depend_on_hits_per_spectrum(plain, database, tmp_path):
     _, path = plain
     _, single = search(path, database, tmp_path / "project", "high-resolution")
     _, several = search(path, database, tmp_path / "project", "high-resolution", hits_per_spectrum=3)
@@ -186,7 +186,7 @@ def test_best_hit_does_not_depend_on_the_number_of_hits_per_spectrum(plain, data
             assert float(rows[0]["delta_score"]) == pytest.approx(scores[0] - scores[1], abs=1e-4)
 
 
-def test_identify_gives_equal_results_with_existing_and_generated_decoys(plain, proteins, database, tmp_path):
+def test_existing_and_generated_decoys_give_equal_results(plain, proteins, database, tmp_path):
     _, path = plain
     both = tmp_path / "both.fasta"
     decoys = "".join(f">REV_{name} a protein\n{sequence[::-1]}\n" for name, sequence in proteins.items())
@@ -397,14 +397,14 @@ def test_predicted_intensity_features_can_be_disabled(plain, database, tmp_path)
     assert names <= set((tmp_path / "out.pin").read_text().split("\n", 1)[0].split("\t"))
 
 
-def test_intensities_are_not_predicted_for_peptides_with_tmt_label(plain, database, tmp_path):
+def test_intensities_are_not_predicted_with_tmt_label(plain, database, tmp_path):
     _, path = plain
     summary, _ = search(path, database, tmp_path / "project", "high-resolution", variable_modifications=("TMT6plex (K)",))
     assert not any("intensity" in name for name in features_of(summary)[0])
     assert any("fragment intensities are not predicted: the label TMT6plex" in message for message in summary.messages)
 
 
-def test_isobaric_label_in_second_pass_disables_predicted_intensities(plain, database, tmp_path):
+def test_second_pass_label_disables_predicted_intensities(plain, database, tmp_path):
     """Matches of both passes are scored by a model trained on those of the first."""
     _, path = plain
     changes = {"second_pass": True, "second_pass_modifications": ("TMT6plex (K)",)}
@@ -423,7 +423,7 @@ def test_second_pass_has_predicted_intensities(plain, database, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "is_searched_again"), [("specific", False), ("isotope error", False), ("semi-specific", True)])
-def test_second_pass_searches_spectra_of_classes_after_isotope_error(plain, database, tmp_path, monkeypatch, name, is_searched_again):
+def test_second_pass_searches_semi_specific_matches_again(plain, database, tmp_path, monkeypatch, name, is_searched_again):
     """Matches that are accepted in a class after isotope errors compete with those of the second pass."""
     monkeypatch.setattr(report, "classify_matches", lambda psms, *_, **__: np.full(len(psms), CLASSES.index(name)))
     _, path = plain

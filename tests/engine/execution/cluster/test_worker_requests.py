@@ -113,7 +113,7 @@ def test_written_certificates_are_private_and_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has other file modes")
 @pytest.mark.parametrize("mode", [0o2775, 0o1777, 0o755])
-def test_write_certificates_does_not_change_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_write_certificates_leaves_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
     folder, link = tmp_path / "shared", tmp_path / "link"
     folder.mkdir()
     folder.chmod(mode)
@@ -140,7 +140,7 @@ def test_certificates_from_line_rejects_invalid_text(line: str) -> None:
         Certificates.from_line(line)
 
 
-def test_version_difference_reports_other_version_sources_or_python() -> None:
+def test_version_difference_names_version_sources_or_python() -> None:
     current = program_version()
     assert version_difference(current, dict(current)) == ""
     assert version_difference({**current, "version": "0.0.1"}, current) == f"version 0.0.1 there, version {current['version']} here"

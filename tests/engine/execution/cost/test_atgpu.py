@@ -72,7 +72,7 @@ def test_serial_cost_of_round_without_transfer_is_a_launch():
     assert serial_cost(MACHINE, rounds).synchronisation == pytest.approx(3.0 + 2 * 1.0)
 
 
-def test_serial_cost_uses_measured_transfer_curve_for_alpha_and_beta():
+def test_serial_cost_uses_the_measured_transfer_curve():
     cost = serial_cost(MACHINE, thesis_addition(3200), lambda n_bytes, is_inward: n_bytes / (1000 if is_inward else 100))
     assert (cost.transfer_in, cost.transfer_out) == pytest.approx((2 * 12.8, 128))
 

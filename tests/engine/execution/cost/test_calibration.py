@@ -78,7 +78,7 @@ def test_workload_types_without_samples_are_not_predicted():
         KindSamples("toy points", Processor(1), None)
 
 
-def test_minimum_run_returns_the_minimum_of_each_time_over_repeats():
+def test_minimum_run_returns_the_minimum_of_each_time():
     def parts(*runs, is_processor=False):
         combined = minimum_run(runs, is_processor=is_processor)
         return combined.seconds, combined.kernel, combined.transfer

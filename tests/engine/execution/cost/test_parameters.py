@@ -65,7 +65,7 @@ def test_predicted_kernel_seconds_follow_the_measured_curve():
     assert open_gpu().transfers.seconds(4, True) == open_gpu().transfers.alpha(True) == 1e-5, "a transfer of a word costs its start"
 
 
-def test_predicted_host_seconds_use_last_sample_for_larger_workloads():
+def test_predicted_host_seconds_follow_the_measured_samples():
     costs = open_gpu().kinds["sequences"].model_copy(update={"host_over_line": (1.0, 0.5)})
     assert costs.host_seconds(1000, 1e3) == pytest.approx(2e-3 + 1e-7)
     assert costs.host_seconds(1000, 1e6) == pytest.approx(0.5 * (2e-3 + 1e-4))
@@ -75,7 +75,7 @@ def test_predicted_host_seconds_use_last_sample_for_larger_workloads():
         KindCosts(operations=(1.0,), kernel=(1.0,), moved=(1.0, 2.0), transfer=(1.0, 1.0), host_over_line=(1.0,))
 
 
-def test_predicted_seconds_are_the_sum_of_kernel_transfer_and_host():
+def test_predicted_seconds_sum_kernel_transfer_and_host_time():
     prediction = predict_workload(open_gpu(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
     assert prediction.kernel == pytest.approx(1.1e-2)
     assert prediction.transfer == pytest.approx(1e-3)

@@ -67,7 +67,7 @@ def test_corrected_prediction_prefers_runs_of_similar_size():
 
 
 @pytest.mark.parametrize("size", [0.3, 3.0, 60.0])
-def test_corrected_prediction_ignores_earlier_load_of_the_machine(size):
+def test_corrected_prediction_ignores_earlier_machine_load(size):
     machine = Machine()
     for _ in range(20):
         machine.run(size, load=4.0)
@@ -80,14 +80,14 @@ def test_corrected_prediction_ignores_earlier_load_of_the_machine(size):
     assert max(idle[1:]) < 0.25
 
 
-def test_corrected_prediction_prefers_runs_that_did_not_wait_for_cpus():
+def test_corrected_prediction_prefers_runs_without_cpu_waiting():
     machine = Machine()
     for load in (1.0, 1.0, *[4.0] * 8):
         machine.run(3.0, load, cpu_share=1.0 / load)
     assert machine.run(3.0, load=1.0)[0] < 0.25, "the first run after the load"
 
 
-def test_corrected_prediction_divides_by_load_if_all_earlier_runs_had_load():
+def test_corrected_prediction_removes_load_when_all_runs_had_it():
     machine = Machine()
     StepHistory("cluster", "cpu", 2).add({"read": 1.0}, {"read": 1.0}, 0.9)
     for _ in range(4):
@@ -95,14 +95,14 @@ def test_corrected_prediction_divides_by_load_if_all_earlier_runs_had_load():
     assert machine.run(3.0, load=1.0, cpu_share=0.9)[0] < 0.25
 
 
-def test_corrected_prediction_ignores_usual_cpu_waiting_of_the_machine():
+def test_corrected_prediction_ignores_usual_cpu_waiting():
     machine = Machine()
     for _ in range(3):
         machine.run(3.0, load=1.0, cpu_share=0.4)
     assert machine.run(3.0, load=1.0, cpu_share=0.4)[0] < 0.25
 
 
-def test_index_time_is_corrected_by_runs_that_also_built_or_opened_it():
+def test_index_build_and_open_times_are_corrected_separately():
     building, opening = {"read": 1.0, "index": 2.0}, {"read": 1.0, "index": 0.1}
     first = StepHistory("library", "cpu", 2, "a")
     assert not first.finds_index
@@ -117,7 +117,7 @@ def test_index_time_is_corrected_by_runs_that_also_built_or_opened_it():
     assert StepHistory("modified", "cpu", 2, "a").finds_index, "searches share their indexes"
 
 
-def test_corrected_prediction_is_within_25_percent_for_mixed_sizes():
+def test_corrected_prediction_median_error_is_below_25_percent():
     machine, rng, errors = Machine(noise=0.1), np.random.default_rng(2), []
     for number in range(60):
         error, _ = machine.run(float(np.exp(rng.uniform(np.log(0.5), np.log(50.0)))), load=4.0 if number < 20 else 1.0)
