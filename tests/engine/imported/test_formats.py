@@ -200,7 +200,7 @@ def test_read_identifications_accepts_tpp_probabilities(tmp_path):
     assert set(matches.scores["score_xcorr"]) == {3.1} and set(matches.posterior_error) == {0.25}
 
 
-def test_read_identifications_error_has_the_line_of_a_truncated_row(tmp_path):
+def test_read_identifications_error_names_truncated_line(tmp_path):
     path = write_results("sage", tmp_path)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:-1], lines[-1][: len(lines[-1]) // 2]]))
@@ -282,7 +282,7 @@ def test_read_identifications_joins_files_of_a_format(tmp_path):
     assert len(both) == 2 * len(TRUTH) and len(both.peptides) == len(TRUTH) and set(both.file.tolist()) == {0, 1}
 
 
-def test_readers_reject_spectra_as_results_and_results_as_spectra(spectra, tmp_path):
+def test_readers_reject_exchanged_spectra_and_results(spectra, tmp_path):
     with pytest.raises(InputError, match="is MGF, not results of a search engine"):
         read_identifications([spectra])
     from proteoscope.engine.formats import read_spectra
@@ -306,7 +306,7 @@ def test_dia_nn_parquet_and_text_reports_give_equal_psms(spectra, database, tmp_
         assert other["posterior_error_probability"] == pytest.approx(row["posterior_error_probability"], rel=1e-6)
 
 
-def test_import_error_for_an_unknown_parquet_table_names_the_missing_column(tmp_path):
+def test_unknown_parquet_error_names_the_missing_column(tmp_path):
     pq.write_table(pa.table({"peptide": ["PEPTIDEK"], "scannr": ["scan=1"]}), tmp_path / "results.sage.parquet")
     with pytest.raises(InputError, match=r"has no column .*Modified.Sequence.*results.sage.tsv"):
         read_identifications([tmp_path / "results.sage.parquet"])

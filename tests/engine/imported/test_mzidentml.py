@@ -127,7 +127,7 @@ def test_import_lists_unreadable_table_rows(tmp_path):
     assert summary.n_imported == len(TRUTH) - 1 and sum(summary.left_out.values()) == 1
 
 
-def test_import_distinguishes_spectrum_files_of_equal_name_by_folder(tmp_path):
+def test_import_separates_equal_file_names_by_folder(tmp_path):
     import numpy as np
 
     zeros = np.zeros(2)
@@ -166,7 +166,7 @@ def test_import_distinguishes_spectrum_files_of_equal_name_by_folder(tmp_path):
         assert find_spectra(collected.finish(), spectra).spectrum.tolist() == [row], name
 
 
-def test_mzidentml_without_readable_match_is_rejected_with_reason(tmp_path):
+def test_mzidentml_without_readable_match_is_rejected(tmp_path):
     with pytest.raises(InputError, match="no location"):
         read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", PHOSPHO.format(" ")))])
 

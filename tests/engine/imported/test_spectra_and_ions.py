@@ -41,7 +41,7 @@ def test_import_spectra_option_accepts_lists_and_repeats(flags, tmp_path):
     assert list(map(str, recorded)) == list(map(str, spectra))
 
 
-def test_script_that_imports_only_one_search_module_lists_imported_runs(tmp_path):
+def test_imported_run_is_found_with_one_search_module_loaded(tmp_path):
     folder = tmp_path / "p"
     import_results([write_results("sage", tmp_path)], [write_spectra(tmp_path / "run.mgf")], folder)
     script = (
@@ -73,7 +73,7 @@ def test_imported_scan_is_assigned_to_the_named_file(runs, tmp_path):
     assert found_by(runs, tmp_path, scan=12, run="third")[0] == found_by(runs, tmp_path, scan=99, run="run")[0] == UNKNOWN
 
 
-def test_import_assigns_spectra_by_native_id_then_scan_then_title(runs, tmp_path):
+def test_import_assigns_spectra_by_id_scan_index_or_time(runs, tmp_path):
     first, second = runs.identifier[0], runs.identifier[1]
     assert found_by(runs, tmp_path, run="run", native_id=first, scan=12, title=second) == (0, "native id")
     assert found_by(runs, tmp_path, run="run", native_id="scan=13", title=first) == (2, "scan")

@@ -88,7 +88,7 @@ def test_import_rejects_column_without_numbers(tmp_path: Path) -> None:
         read_identifications([path])
 
 
-def test_import_accepts_a_table_if_the_only_value_of_a_column_is_invalid(tmp_path: Path) -> None:
+def test_import_accepts_column_whose_only_value_is_invalid(tmp_path: Path) -> None:
     path = write_results("sage", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     for row in rows:

@@ -34,14 +34,14 @@ def reported_stages(threads):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_background_tasks_report_stages_in_order_and_messages_once(threads):
+def test_background_tasks_report_stages_and_messages_once(threads):
     stages, messages = reported_stages(threads)
     changes = [stage for stage, before in zip(stages, [("", 0), *stages], strict=False) if stage != before]
     assert changes == [("foreground", 0), ("foreground", 1), ("background", 0), ("background", 2), ("further background", 0)]
     assert messages == ["a message"]
 
 
-def test_background_tasks_run_in_parallel_only_with_several_threads():
+def test_background_tasks_are_parallel_only_with_two_threads():
     both = threading.Barrier(2, timeout=20.0)
     with Background(Progress(), 2) as background:
         outcome = background.begin(lambda _: both.wait())
@@ -94,7 +94,7 @@ def test_foreground_error_is_raised_and_stops_background_tasks():
     assert not progress.is_cancelled
 
 
-def test_background_task_error_is_raised_when_the_task_is_awaited():
+def test_background_error_is_raised_when_task_is_awaited():
     def fail(progress):
         raise ValueError("background")
 

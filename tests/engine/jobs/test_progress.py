@@ -37,7 +37,7 @@ def test_recording_progress_forwards_stages_steps_and_cancels() -> None:
     assert wrapped.is_cancelled
 
 
-def test_recording_progress_shows_passing_message_without_storing():
+def test_recording_progress_does_not_store_passing_messages():
     """Waiting for the compilation of kernels is not a property of the run."""
     shown, logged = list[str](), list[str]()
     recording = RecordingProgress(Progress(lambda event: shown.append(event.message)))

@@ -59,7 +59,7 @@ def test_queue_runs_jobs_in_order_and_never_two_at_once(queue: JobQueue) -> None
     assert {job.state for job in jobs} == {"done"}
 
 
-def test_job_seconds_are_zero_while_queued_and_fixed_after_the_end(queue: JobQueue) -> None:
+def test_job_seconds_count_only_while_the_job_runs(queue: JobQueue) -> None:
     gate, next_gate = Gate(), Gate()
     job, next_job = queue.add("first", gate), queue.add("second", next_gate)
     assert gate.entered.wait(60)
@@ -203,7 +203,7 @@ def test_queue_handles_a_thousand_jobs_from_four_threads(queue: JobQueue, events
         assert sum(kind == kinds for kind, _ in events) == 1000
 
 
-def test_queue_gives_one_final_state_to_jobs_cancelled_at_any_time(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+def test_jobs_cancelled_at_any_time_have_one_final_state(queue: JobQueue, events: list[tuple[str, int]]) -> None:
     jobs = [queue.add(str(i), lambda progress: progress.stage("One", 1)) for i in range(300)]
     for job in jobs[::2]:
         queue.cancel(job)

@@ -89,7 +89,7 @@ def test_predicted_library_is_equal_for_any_chunks_and_threads(tmp_path, monkeyp
         np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
 
 
-def test_predicted_library_has_the_most_intense_peaks_within_limits(tmp_path):
+def test_predicted_library_has_most_intense_peaks_in_limits(tmp_path):
     (part,) = predicted(tmp_path, maximum_peaks=5, minimum_fragment_mz=200.0)
     (whole,) = predicted(tmp_path, maximum_peaks=250, minimum_fragment_mz=200.0, minimum_share=0.0)
     assert (np.diff(part.offsets) <= 5).all() and part.mz.min() >= 200.0

@@ -124,7 +124,7 @@ def test_open_library_search_finds_and_names_mass_shifts(files, tmp_path):
     assert all(psms[f"{sequence}+"] == f"{sequence[:9]}[Oxidation]{sequence[9:]}" for sequence in shifted)
 
 
-def test_library_search_tables_are_equal_for_any_threads_and_cache(files, tmp_path):
+def test_library_search_tables_are_equal_on_any_threads(files, tmp_path):
     run, library = files
     texts = []
     for threads in (1, 2):
@@ -209,7 +209,7 @@ def test_identical_shuffled_decoys_of_a_library_are_counted_once(tmp_path):
 
 
 @pytest.mark.parametrize(("decoys", "is_decoy"), [("automatic", [False, True]), ("none", [False])])
-def test_library_index_uses_decoys_of_the_library_unless_none_are_requested(tmp_path, decoys, is_decoy):
+def test_library_index_uses_library_decoys_unless_disabled(tmp_path, decoys, is_decoy):
     written = []
     for comment in ("", "Remark=DECOY "):
         mz, precursor = fragments("ADEFGHILK"[:: -1 if comment else 1])
@@ -223,7 +223,7 @@ def test_library_index_uses_decoys_of_the_library_unless_none_are_requested(tmp_
     assert sorted(load_references(tmp_path / "index").is_decoy.tolist()) == is_decoy
 
 
-def test_library_search_shows_5_percent_count_if_none_at_1_percent(files, tmp_path, capsys):
+def test_matches_at_5_percent_are_shown_if_none_at_1_percent(files, tmp_path, capsys):
     run, library = files
     spectra = run.read_text().split("END IONS\n")
     run.write_text("END IONS\n".join([*spectra[:20], ""]))  # One more decoy is 2.5 % of them, at two for each target.

@@ -56,7 +56,7 @@ def matches(tmp_path, monkeypatch):
     return rows_of(tmp_path / "p" / "exports" / "matches.tsv"), rows_of(tmp_path / "p" / "exports" / "psms.tsv")
 
 
-def test_library_search_names_and_localises_planted_modifications(matches):
+def test_library_search_names_and_localises_modifications(matches):
     table, psms = matches
     matches_by_id = {row["spectrum_id"]: row for row in table}
     peptides = {row["spectrum_id"]: row["peptide"] for row in psms if row["is_decoy"] == "false"}

@@ -37,7 +37,7 @@ def summary_of(classes):
     )
 
 
-def test_class_texts_have_the_number_error_rate_and_method_of_each_class():
+def test_class_texts_have_count_error_rate_and_method():
     record = json.loads(json.dumps({"classes": [counts.record() for counts in CLASSES], "parameters": {"fdr": 0.01}}))
     texts = class_texts(record)
     assert texts == [(counts.name, counts.text(0.01)) for counts in CLASSES]
@@ -47,7 +47,7 @@ def test_class_texts_have_the_number_error_rate_and_method_of_each_class():
     assert CLASSES[2].line(0.01) == f"  variant: {texts[2][1]}"
 
 
-def test_class_texts_omit_empty_classes_and_intervals_without_accepted_matches():
+def test_class_texts_omit_empty_classes_and_empty_intervals():
     nothing = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 0}
     unseen = ClassCounts("non-specific", "none", 0, {}), ClassCounts("isotope error", "own decoys", 0, nothing | {"decoys": 2})
     seen = ClassCounts("variant", "transferred", 25, nothing), ClassCounts("contaminant", "none", 1, {})

@@ -56,7 +56,7 @@ def test_group_error_rates_equal_the_definition():
         assert computed[row] == pytest.approx(max(by_level))
 
 
-def test_group_without_decoys_gets_its_error_rate_from_decoys_of_all_groups():
+def test_group_without_decoys_uses_decoys_of_all_groups():
     random = np.random.default_rng(2)
     decoys, named = random.exponential(1.0, 200), np.full(30, 6.0)
     score, is_decoy = np.concatenate((decoys, named)), np.arange(230) < 200
@@ -95,7 +95,7 @@ def matches_of_classes(random, *sizes):
     return np.concatenate(score), false & (random.random(len(false)) < 0.5), np.concatenate(number), false
 
 
-def test_error_rate_method_of_a_class_depends_only_on_its_number_of_targets():
+def test_class_error_rate_method_depends_only_on_target_count():
     counts = {0: 5, 1: 100, 2: 99, 3: 20, 4: 19, 5: 0, 6: 130}
     match_class = np.concatenate([np.repeat(number, count + 8) for number, count in counts.items()])
     is_decoy = np.concatenate([np.arange(count + 8) >= count for count in counts.values()])
@@ -132,7 +132,7 @@ def test_class_rates_equal_q_values_of_each_class_and_method():
         assert np.isfinite(error[match_class < 3]).all()
 
 
-def test_class_rates_of_a_single_class_equal_rates_of_the_whole_list():
+def test_single_class_rates_equal_rates_of_the_whole_list():
     random = np.random.default_rng(9)
     score, is_decoy, match_class, _ = matches_of_classes(random, (40, 60))
     peptide = np.arange(100) // 2
@@ -145,7 +145,7 @@ def test_class_rates_of_a_single_class_equal_rates_of_the_whole_list():
         assert computed == pytest.approx(q_values(score, is_decoy, expected=expected, at_once=at_once))
 
 
-def test_class_rates_are_correct_where_rates_of_the_whole_list_are_not():
+def test_class_rates_are_correct_unlike_whole_list_rates():
     random, accepted, proportions, listed = np.random.default_rng(12), np.zeros(3), [], np.zeros(2)
     for _ in range(120):
         score, is_decoy, match_class, is_false = matches_of_classes(random, (1500, 400), (60, 300), (20, 50))
@@ -162,7 +162,7 @@ def test_class_rates_are_correct_where_rates_of_the_whole_list_are_not():
 
 
 @pytest.mark.parametrize("is_decoy", [True, False])
-def test_class_rates_accept_classes_of_only_decoys_or_only_targets(is_decoy):
+def test_class_rates_accept_all_decoy_and_all_target_classes(is_decoy):
     random = np.random.default_rng(2)
     score, decoys, match_class, _ = matches_of_classes(random, (300, 200), (0, 150), (0, 40))
     decoys[match_class > 0] = is_decoy

@@ -214,7 +214,7 @@ def test_intensities_are_not_predicted_without_b_and_y_ions() -> None:
     np.testing.assert_array_equal(feature_rows[rows], features(bonds.take(rows), MatchColumns(*(column[rows] for column in columns))))
 
 
-def test_matched_bonds_are_retained_when_psms_are_selected_and_joined() -> None:
+def test_matched_bonds_follow_selected_and_joined_psms() -> None:
     bonds, _ = run(n_peptides=5)
     rows = np.array([3, 3, 0, 9])
     taken = bonds.take(rows)

@@ -109,12 +109,12 @@ def test_ion_evidence_without_ions_equals_that_of_usual_spectra():
         ("Gln->pyro-Glu (N-term Q)", False, False),
     ],
 )
-def test_is_localised_returns_whether_each_option_localises_the_modification(text, automatic, every):
+def test_is_localised_selects_modifications_by_option(text, automatic, every):
     modification = parse_modification(text)
     assert [is_localised(modification, choice) for choice in ("automatic", "all", "none")] == [automatic, every, False]
 
 
-def test_usual_sites_are_unimod_sites_that_are_not_hidden_or_were_observed():
+def test_usual_sites_are_visible_or_observed_unimod_sites():
     def sites(name, observed=()):
         entry = unimod().by_name(name)
         return usual_sites(SearchModification(name, entry.id, entry.mass, "", "anywhere"), observed)

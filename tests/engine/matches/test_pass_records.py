@@ -135,7 +135,7 @@ def test_read_passes_rejects_invalid_files(content, tmp_path):
         read_passes(path)
 
 
-def test_sentence_of_a_search_pass_lists_spectra_tolerances_and_modifications():
+def test_sentence_of_a_search_pass_lists_spectra_and_settings():
     assert SECOND.sentence() == (
         "Second pass: 300 spectra, 68 proteins found before, precursors within 10 ppm, isotope errors 0, 1, fragments within 0.02 Da,"
         " Trypsin, semi-specific, up to 2 missed cleavages; fixed Carbamidomethyl (C); variable Oxidation (M), Deamidated (NQ)"

@@ -37,7 +37,7 @@ def rows(offsets: np.ndarray, values: np.ndarray) -> list[list[int]]:
 
 @settings(deadline=None, max_examples=300)
 @given(CASES)
-def test_protein_groups_explain_all_peptides_and_contain_no_other_group(case: list[tuple[set[int], int]]) -> None:
+def test_protein_groups_explain_all_peptides_without_redundancy(case: list[tuple[set[int], int]]) -> None:
     peptides, score = [c[0] for c in case], [float(c[1]) for c in case]
     groups = infer(peptides, score)
     peptides_of = {protein: {p for p, proteins in enumerate(peptides) if protein in proteins} for protein in range(N_PROTEINS)}
@@ -139,7 +139,7 @@ def test_picked_protein_groups_compete_with_their_decoy() -> None:
     np.testing.assert_allclose(infer_protein_groups(*arguments).q_value, [0, 1, 1, 1])
 
 
-def test_protein_group_loses_to_better_decoy_of_any_of_its_proteins() -> None:
+def test_protein_group_loses_to_better_decoy_of_any_member() -> None:
     """Proteins 0 and 1 share their only peptide; the decoy of 1, in a group with another decoy, scores better."""
     groups = infer_protein_groups(
         np.array([0, 2, 4, 5]),
@@ -211,7 +211,7 @@ def test_protein_grouping_effort_is_linear_in_peptides() -> None:
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=5), st.data())
-def test_protein_coverage_is_the_fraction_of_residues_in_peptides(length: list[int], data: st.DataObject) -> None:
+def test_protein_coverage_is_fraction_of_residues_in_peptides(length: list[int], data: st.DataObject) -> None:
     stretches = []
     for _ in range(data.draw(st.integers(0, 12))):
         protein = data.draw(st.integers(0, len(length) - 1))

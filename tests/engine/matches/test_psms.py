@@ -235,7 +235,7 @@ def test_rescoring_features_are_finite_and_label_free(psms: Psms) -> None:
         assert np.array_equal(column, features[name]), name
 
 
-def test_precursor_error_feature_is_distance_to_median_of_confident_psms(psms: Psms) -> None:
+def test_precursor_error_feature_is_distance_to_median_error(psms: Psms) -> None:
     confident = np.arange(len(psms)) % 2 == 0
     assert confident.sum() >= 10
     systematic, error = SystematicErrors.from_matches(psms, confident), psms.mass_error_ppm

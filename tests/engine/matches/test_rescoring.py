@@ -54,7 +54,7 @@ def accepted(score: np.ndarray, is_decoy: np.ndarray) -> np.ndarray:
     return np.flatnonzero((q_values(score, is_decoy) <= 0.01) & ~is_decoy)
 
 
-def test_rescoring_with_informative_features_accepts_more_matches() -> None:
+def test_informative_features_increase_accepted_matches() -> None:
     features, is_decoy, peptide, initial, is_true = simulated_run(2_000, 800, 1)
     result = rescore(columns(features), is_decoy, peptide, initial)
     rows = accepted(result.score, is_decoy)
@@ -126,7 +126,7 @@ def test_rescoring_accepts_nothing_with_shuffled_labels() -> None:
     assert len(accepted(result.score, shuffled)) < 20
 
 
-def test_rescoring_models_are_trained_without_the_scored_peptides() -> None:
+def test_rescoring_models_exclude_the_peptides_they_score() -> None:
     """Swapping the labels of a peptide's matches changes the models of other folds only."""
     features, is_decoy, peptide, initial, _ = repeated(simulated_run(800, 400, 7), 3, 0.1)
     first = rescore(columns(features), is_decoy, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
@@ -155,7 +155,7 @@ def test_rescoring_is_identical_on_any_threads() -> None:
     assert np.array_equal(weights(single), weights(parallel))
 
 
-def test_trained_scorer_scores_later_matches_as_if_they_were_scored_together() -> None:
+def test_later_matches_get_the_scores_of_a_joint_rescoring() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
     competes = np.arange(900) < 600
     together = rescore(columns(features), is_decoy, peptide, initial, competes)
@@ -174,7 +174,7 @@ def test_rescoring_stops_at_cancel() -> None:
         rescore(columns(features), is_decoy, peptide, score, resources=Resources(progress=progress))
 
 
-def test_rescoring_does_not_depend_on_feature_units_and_constants() -> None:
+def test_rescoring_ignores_feature_units_and_constants() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 5)
     scaled = np.column_stack([features * 10.0 ** np.arange(-6, 6), np.full(len(features), 7.0)])
     first = rescore(columns(features), is_decoy, peptide, initial)
@@ -191,7 +191,7 @@ def test_rescoring_is_skipped_with_too_few_targets() -> None:
     np.testing.assert_array_equal(result.score, initial)
 
 
-def test_rescoring_with_noise_features_loses_few_and_adds_no_false_matches() -> None:
+def test_noise_features_cost_few_and_add_no_false_matches() -> None:
     """The better of the two scores is not selected, since that would favour chance; therefore noise may cost some targets."""
     before, after, false = 0, 0, 0
     for seed in range(5):
@@ -231,7 +231,7 @@ def test_logistic_regression_matches_scikit_learn() -> None:
     np.testing.assert_allclose(weights_found, np.append(peer.coef_[0], peer.intercept_), rtol=1e-3, atol=1e-4)
 
 
-def test_rescoring_of_large_runs_has_fewer_cross_validation_divisions() -> None:
+def test_large_runs_have_fewer_cross_validation_divisions() -> None:
     """At most about 40,000 rows of each fold are used for training, in at least two divisions."""
     divisions = {}
     for n in (500, 10_000, 40_000):

@@ -134,7 +134,7 @@ def test_spectra_with_many_peaks_are_scored_on_the_cpu(
     assert max(peaks) <= 80
 
 
-def test_gpu_with_little_memory_uses_small_batches_or_is_not_used(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+def test_gpu_with_little_memory_uses_small_batches_or_is_skipped(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     expected, _ = searched([])
     limited, full = shim.ShimGpu(), shim.ShimGpu()
     limited.largest_buffer, full.largest_buffer = 210_000, 1000
@@ -183,7 +183,7 @@ def test_scoring_respects_the_gpu_memory_limit(shim: Any, searched: Callable[...
     assert "not enough" in messages[0]
 
 
-def test_scoring_loses_no_hits_when_a_gpu_kernel_fails_to_compile(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+def test_scoring_loses_no_hits_when_a_kernel_cannot_compile(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     expected, _ = searched([])
 
     class OldGpu(shim.ShimGpu):

@@ -26,7 +26,7 @@ def false_and_accepted(score: np.ndarray, is_decoy: np.ndarray, is_true: np.ndar
 
 @pytest.mark.parametrize("share_true", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("level", [0.01, 0.05])
-def test_fraction_of_false_accepted_matches_equals_the_q_value_level(share_true: float, level: float) -> None:
+def test_false_match_fraction_equals_the_q_value_level(share_true: float, level: float) -> None:
     """The count over all repeats is within 4 standard deviations of a count with twice the binomial variance, since decoys vary too."""
     rng = np.random.default_rng(17)
     counts = np.array([false_and_accepted(*mixture(rng, 4_000, share_true), level, False) for _ in range(REPEATS)])
@@ -36,7 +36,7 @@ def test_fraction_of_false_accepted_matches_equals_the_q_value_level(share_true:
     assert abs(false - level * accepted) < 4 * deviation + REPEATS
 
 
-def test_plus_one_limits_the_fraction_of_false_matches_to_the_level() -> None:
+def test_plus_one_limits_false_match_fraction_to_the_level() -> None:
     rng = np.random.default_rng(5)
     shares = []
     for _ in range(400):

@@ -114,7 +114,7 @@ def test_mass_shift_names_list_modification_before_substitution(residue, exchang
     assert leading[0] == "Formyl" and exchange in others
 
 
-def test_mass_shift_names_list_modification_before_other_peptide_end():
+def test_mass_shift_names_list_modification_before_peptide_end():
     # Either glycine, which follows serine in the protein, or a carbamidomethyl group on lysine.
     leading, others = possible("PEPTIDEK", mass_of("G"), 8)
     assert leading[0] == "Carbamidomethyl" and not any("end" in name for name in leading)
@@ -161,7 +161,7 @@ def test_substitution_is_named_after_both_amino_acids():
     assert named("PEVTIDEK", mass_of("W") - mass_of("V"), best=3)[:2] == ("Val->Trp", 3)
 
 
-def test_mass_shift_may_be_a_missing_or_replaced_fixed_modification():
+def test_mass_shift_may_remove_or_replace_fixed_modification():
     fixed = unimod().by_name("Carbamidomethyl").mass
     assert named("PECTIDEK", -fixed, best=3)[0] == "without Carbamidomethyl"
     assert named("PECTIDEK", unimod().by_name("Propionamide").mass - fixed, best=3)[0] == "Propionamide instead of Carbamidomethyl"
@@ -186,7 +186,7 @@ def test_two_modifications_are_named_with_both_sites():
         ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, None),
     ],
 )
-def test_common_modifications_and_peptide_ends_have_separate_fdr_tiers(sequence, shift, best, tier):
+def test_fdr_tiers_separate_modifications_and_peptide_ends(sequence, shift, best, tier):
     tiers, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
     assert tiers[0] == tier if tier is not None else tiers[0] > END_TIER
     if tiers[0] < TIERS - 1:

@@ -88,7 +88,7 @@ def accepted(rows):
     return [row for row in rows if row["rank"] == "1" and row["is_decoy"] == "false" and float(row["q_value"] or "nan") <= 0.01]
 
 
-def test_modified_search_names_and_localises_planted_modifications(made, project):
+def test_modified_search_names_and_localises_modifications(made, project):
     rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
     right = {title: rows[title] for title, (sequence, *_) in made.planted.items() if rows.get(title, {}).get("sequence") == sequence}
     assert len(right) >= 0.9 * len(made.planted)
@@ -150,7 +150,7 @@ def test_modifications_table_counts_the_psms(project):
     assert counts["psms"] == len(rows) == sum(counts[kind] for kind in ("plain", "named", "ends", "unnamed"))
 
 
-def test_possible_modification_names_start_with_the_selected_name(project):
+def test_possible_names_start_with_the_selected_name(project):
     rows = [row for row in rows_of(project) if row["shift_kind"] != "none"]
     for row in rows:
         leading = row["possible_names"].split("; ")[0].split(" or ")[0]
@@ -173,14 +173,14 @@ def test_modified_peptide_proforma_has_name_or_mass(project):
             assert f"[{write_mass(float(row['carried_mass']))}]" in row["peptide"]
 
 
-def test_modified_search_tables_are_equal_with_one_and_two_threads(made, project, tmp_path):
+def test_modified_search_tables_are_equal_on_any_threads(made, project, tmp_path):
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=1)
     for name in ("psms", "peptides", "proteins", "modifications"):
         first, second = (folder / "exports" / f"{name}.tsv" for folder in (project, tmp_path / "p"))
         assert first.read_bytes() == second.read_bytes()
 
 
-def test_modified_search_tables_are_equal_with_the_index_in_parts(made, project, tmp_path, monkeypatch):
+def test_modified_search_tables_are_equal_for_a_split_index(made, project, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.modified_search.passes._MB", 20_000)
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(index_memory=64), device="cpu", threads=2)
     assert (tmp_path / "p" / "exports" / "psms.tsv").read_bytes() == (project / "exports" / "psms.tsv").read_bytes()
@@ -210,7 +210,7 @@ def test_exported_mass_shift_is_read_as_mass_difference(project, tmp_path):
     assert carrying == sum((row["modification"] != "") + row["sequence"].count("C") for row in rows.values())
 
 
-def test_modified_search_accepts_unidentified_spectra_of_a_project(made, tmp_path):
+def test_unidentified_spectra_of_a_project_are_searched(made, tmp_path):
     command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
     assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
     out = tmp_path / "second"
@@ -253,7 +253,7 @@ def test_published_preset_ranks_by_matching_masses_only(made, tmp_path):
     assert oxidised and {row["shift_kind"] for row in oxidised} == {"named"}
 
 
-def test_modified_search_rescores_all_matches_of_a_peptide_in_one_fold(made, tmp_path, monkeypatch):
+def test_peptide_and_its_decoy_are_rescored_in_the_same_fold(made, tmp_path, monkeypatch):
     """Check the numbers that split training and scoring: one for each sequence (I = L) together with its decoy."""
     numbers = {}
 
@@ -293,7 +293,7 @@ def test_cancelled_modified_search_leaves_no_files(made, tmp_path):
     assert not (tmp_path / "p" / "exports").exists()
 
 
-def test_modified_search_rejects_unsearchable_input_in_one_sentence(made, tmp_path):
+def test_modified_search_rejects_unsearchable_input(made, tmp_path):
     search = {"device": "cpu", "threads": 1}
     with pytest.raises(ParameterError, match="spectra"):
         find_modified([], [made.database], tmp_path / "p", ModifiedSearchParameters(), **search)
@@ -373,7 +373,7 @@ def test_modified_search_translates_nucleotide_database(made, tmp_path):
     assert lines and all(line[0] == "one" and line[5] == "+" for line in lines)
 
 
-def test_modified_search_rejects_project_without_unidentified_spectra(made, tmp_path, monkeypatch, capsys):
+def test_project_without_unidentified_spectra_is_rejected(made, tmp_path, monkeypatch, capsys):
     command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
     assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
     monkeypatch.setattr("proteoscope.engine.modified_search.search.identified_spectra", lambda psms, n, fdr: range(n))

@@ -165,7 +165,7 @@ def test_decoys_with_ordinary_names_are_detected_by_sequence(mirror: str, order:
         ("{}.mirror", DecoyTag(".mirror", is_suffix=True)),
     ],
 )
-def test_unusual_decoy_prefix_is_detected_from_target_decoy_pairs(named: str, tag: DecoyTag) -> None:
+def test_unusual_decoy_tag_is_detected_from_reversed_sequences(named: str, tag: DecoyTag) -> None:
     targets = natural(60)
     answer = detected(targets + [(named.format(name), sequence[::-1]) for name, sequence in targets])
     assert answer is not None and answer.n_by_sequence == 60 and answer.tag == tag
@@ -225,7 +225,7 @@ def test_few_reversed_sequences_are_not_detected_as_decoys() -> None:
     assert detected(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:12])]) is not None
 
 
-def test_shuffled_proteins_of_other_names_are_not_detected_as_decoys() -> None:
+def test_shuffled_proteins_are_not_detected_as_decoys() -> None:
     """Check shuffled proteins, which are needed for entrapment and do not bias error rates."""
     targets = natural(200, longest=3000)
     mixed = [(f"Q{i}", "".join(random.Random(sequence).sample(sequence, len(sequence)))) for i, (_, sequence) in enumerate(targets)]
@@ -266,7 +266,7 @@ REVERSED = [(f"rev_{name}", sequence[::-1]) for name, sequence in TARGETS]
 UNNAMED = [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(TARGETS)]
 
 
-def test_error_for_decoys_in_a_database_has_file_example_and_remedies(tmp_path: Path) -> None:
+def test_database_decoy_error_has_file_example_and_remedies(tmp_path: Path) -> None:
     targets, decoys = written(tmp_path / "targets.fasta", TARGETS), written(tmp_path / "decoys.fasta", REVERSED)
     with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as error:
         built(tmp_path / "index", [targets, decoys])

@@ -206,7 +206,7 @@ def test_forms_with_known_modifications_equal_enumeration(annotated, tmp_path: P
 
 
 @pytest.mark.parametrize("change", ["C", "", "GGK", "R"])
-def test_variant_peptides_have_known_modifications_of_other_residues(annotated, tmp_path: Path, change: str) -> None:
+def test_variants_retain_known_modifications_of_other_residues(annotated, tmp_path: Path, change: str) -> None:
     _, sequences, sites = annotated
     of_all, sites_of_all, changes = dict(sequences), dict(sites), []
     at = 17
@@ -293,7 +293,7 @@ def test_known_modification_replaces_fixed_modification(tmp_path: Path) -> None:
     assert other == pytest.approx(sequence_mass("CKACDEFGHK") + 42.010565 + 238.229666 + carbamidomethyl + 2 * label, abs=1e-6)
 
 
-def test_peptide_index_with_modified_forms_is_equal_in_mass_ranges(annotated, tmp_path: Path) -> None:
+def test_peptide_index_of_modified_forms_is_equal_in_parts(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters()
     proteins, whole = built(tmp_path / "index", database, settings)
@@ -358,7 +358,7 @@ def test_index_key_depends_on_all_settings_of_modified_forms(tmp_path: Path) -> 
     assert len({str(without), *keys}) == 4
 
 
-def test_index_with_known_modification_after_the_last_residue_is_rejected(annotated, tmp_path: Path) -> None:
+def test_known_modification_beyond_last_residue_is_rejected(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     built(tmp_path / "index", database, parameters())
     n_residues = len(open_protein_index(tmp_path / "index").proteins.residues)

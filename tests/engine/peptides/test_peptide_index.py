@@ -181,7 +181,7 @@ def test_peptide_index_is_equal_for_any_threads_and_memory(tmp_path: Path, ends:
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_peptide_index_of_selected_proteins_has_original_positions(tmp_path: Path, memory: int) -> None:
+def test_peptide_index_of_selection_has_original_positions(tmp_path: Path, memory: int) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     how, chosen = digestion(), [0, 3, 17, 41, 44, 47, 60]
     index = build(tmp_path, proteins, how, memory=memory, selected=np.array(chosen))
@@ -189,7 +189,7 @@ def test_peptide_index_of_selected_proteins_has_original_positions(tmp_path: Pat
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_peptide_index_of_mass_windows_has_only_peptides_near_windows(tmp_path: Path, memory: int) -> None:
+def test_peptide_index_of_mass_windows_omits_distant_peptides(tmp_path: Path, memory: int) -> None:
     proteins, how = protein_index(tmp_path / "p", random_proteome(8)), digestion()
     whole = build(tmp_path / "whole", proteins, how, memory=memory)
     masses = whole.mass[::40]
@@ -204,7 +204,7 @@ def test_peptide_index_of_mass_windows_has_only_peptides_near_windows(tmp_path: 
     assert len(build(tmp_path / "none", proteins, how, memory=memory, windows=distant)) == 0
 
 
-def test_peptide_index_with_all_proteins_selected_is_the_complete_index(tmp_path: Path) -> None:
+def test_peptide_index_of_all_selected_proteins_is_complete(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     whole = build(tmp_path / "a", proteins, digestion())
     same = build(tmp_path / "b", proteins, digestion(), selected=np.arange(len(proteins)))
@@ -276,7 +276,7 @@ def test_peptide_index_arrays_equal_the_columns(tmp_path: Path) -> None:
         assert arrays.mass[i] == pytest.approx(total, abs=1e-6)
 
 
-def test_target_peptide_equal_to_a_decoy_terminus_is_not_terminal(tmp_path: Path) -> None:
+def test_target_peptide_equal_to_decoy_end_is_not_terminal(tmp_path: Path) -> None:
     # The reversed second protein begins with a peptide from the middle of the first.
     proteins = protein_index(tmp_path / "proteins", ["GGGGKACDEFGHIKLLLLR", "RLLLKIHGFEDCA"])
     entries = listed(build(tmp_path / "peptides", proteins, digestion(missed=0)), proteins)

@@ -87,7 +87,7 @@ def test_checkpoint_file_is_readable_only_by_its_user(tmp_path: Path) -> None:
         os.umask(mask)
 
 
-def test_checkpoint_with_changed_bytes_loses_records_but_never_changes_rows(tmp_path: Path) -> None:
+def test_corrupt_checkpoint_loses_but_never_changes_records(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     content = path.read_bytes()
     n_lost = 0

@@ -60,14 +60,14 @@ def test_checkpoint_is_found_by_project_and_run(project: Project, tmp_path: Path
     assert place(project, "toy-0002") == "" and place(other) == ""
 
 
-def test_checkpoint_is_found_when_project_is_opened_through_a_link(project: Project, tmp_path: Path) -> None:
+def test_checkpoint_is_found_through_a_link_to_the_project(project: Project, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     linked = Project.open(tmp_path / "link" / "project")
     store(linked)
     assert place(project) == place(linked) == "here"
 
 
-def test_checkpoint_is_found_from_a_moved_project_but_not_from_a_copy(project: Project, tmp_path: Path) -> None:
+def test_checkpoint_origin_distinguishes_moved_from_copied(project: Project, tmp_path: Path) -> None:
     store(project)
     shutil.copytree(project.folder, tmp_path / "copy")
     assert place(Project.open(tmp_path / "copy")) == "copied"
@@ -96,7 +96,7 @@ def test_copied_projects_have_separate_checkpoints(project: Project, tmp_path: P
         assert checkpoint is not None and checkpoint.origin == "here" and checkpoint.header.request == {"of": str(each.folder)}
 
 
-def test_remove_finished_removes_only_checkpoints_of_the_project_folder(project: Project, tmp_path: Path) -> None:
+def test_remove_finished_removes_nothing_for_a_project_copy(project: Project, tmp_path: Path) -> None:
     first, second = store(project), store(project, "toy-0002")
     shutil.copytree(project.folder, tmp_path / "copy")
     remove_finished(project.id, tmp_path / "copy", frozenset())

@@ -25,7 +25,7 @@ def peptide_key(parameters: IdentificationParameters | None = None) -> str:
     return parts_digest(key_parts(DATABASES, parameters, Digestion.from_settings(parameters, parameters.specificity)))
 
 
-def test_peptide_index_key_changes_with_a_corrected_cleavage_rule(monkeypatch):
+def test_peptide_index_key_changes_with_cleavage_rule(monkeypatch):
     before = peptide_key()
     corrected = replace(enzymes.ENZYMES["Trypsin"], not_before="")
     monkeypatch.setitem(enzymes._BY_ANY_NAME, "trypsin", corrected)
@@ -34,7 +34,7 @@ def test_peptide_index_key_changes_with_a_corrected_cleavage_rule(monkeypatch):
     assert peptide_key() == before
 
 
-def test_peptide_index_key_changes_with_a_corrected_modification_mass(monkeypatch):
+def test_peptide_index_key_changes_with_modification_mass(monkeypatch):
     before = peptide_key()
     parse = modifications.parse_modification
     monkeypatch.setattr(digestions, "parse_modification", lambda name: replace(parse(name), mass=parse(name).mass + 1e-6))
@@ -87,7 +87,7 @@ def test_peptide_index_key_changes_with_every_peptide_parameter(changes):
     assert peptide_key(IdentificationParameters(**changes)) != peptide_key()
 
 
-def test_peptide_index_key_ignores_settings_without_effect_on_peptides():
+def test_peptide_index_key_ignores_settings_without_effect():
     """Check another name of the same enzyme, and fixed modifications in another order."""
     settings = {"fdr": 0.05, "precursor_tolerance": "5 ppm", "variable_modifications": (), "index_memory": 64, "enzyme": "MS:1001251"}
     assert peptide_key(IdentificationParameters(**settings)) == peptide_key()
@@ -128,7 +128,7 @@ def test_structure_descriptor_key_depends_on_alphabets(tmp_path, monkeypatch):
     assert parts_digest(structures.key_parts("a")) != before
 
 
-def test_structure_chain_key_depends_on_file_order_chain_and_rule(monkeypatch):
+def test_structure_chain_key_depends_on_files_chains_and_rules(monkeypatch):
     first, second = ChainSource(Path("1.pdb")), ChainSource(Path("2.pdb"))
     before = parts_digest(prepared_chains.key_parts([first, second], ["00", "01"]))
     others = (([first, second], ["00", "02"]), ([second, first], ["01", "00"]), ([ChainSource(Path("1.pdb"), "B"), second], ["00", "01"]))

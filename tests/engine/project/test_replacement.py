@@ -56,7 +56,7 @@ def test_finished_replacement_removes_the_old_run_with_its_notes(project: Projec
     assert project.note("a") == RunNote() and not project.row_marks("a", "psms"), "notes were about the old run"
 
 
-def test_replacement_without_exports_removes_exports_of_the_old_run(project: Project) -> None:
+def test_replacement_removes_exports_of_the_old_run(project: Project) -> None:
     do_run(project, 2, exports=(), kind="align")
     check_whole(Project.open(project.folder), 2, ())
     assert [run.kind for run in project.runs()] == ["align"] and not (project.folder / "run.json").exists()
@@ -77,7 +77,7 @@ def check_whole_while_running(project: Project) -> None:
     assert int(pq.read_table(Project.open(project.folder).table("psms", "a"))["value"][0].as_py()) == 1
 
 
-def test_error_while_registering_results_leaves_the_old_run_complete(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registration_error_leaves_the_old_run_complete(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise StorageError("the disk is full")
 
@@ -113,7 +113,7 @@ KILLED = """
 """
 
 
-def test_kill_at_any_line_of_replacement_leaves_the_old_or_the_new_run_complete(project: Project, tmp_path: Path) -> None:
+def test_killed_replacement_leaves_old_or_new_run_complete(project: Project, tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     old, outcomes, line = 1, set[str](), 0
     with fork_server(tmp_path / "scripts", "pyarrow.parquet", "tests.engine.project.test_replacement") as server:

@@ -37,13 +37,13 @@ def test_run_name_becomes_run_id_and_folder_name(project: Project) -> None:
     assert value_of(project, "sample_7.replicate-2") == 1
 
 
-def test_automatic_run_number_skips_a_given_name_of_the_same_form(project: Project) -> None:
+def test_automatic_run_number_skips_number_in_a_given_name(project: Project) -> None:
     do_run(project, "identify-0002")
     assert do_run(project) == "identify-0003"
     assert [run.label for run in project.runs()] == ["2", "3"]
 
 
-def test_name_of_a_finished_run_is_rejected_unless_overwrite_is_requested(project: Project) -> None:
+def test_finished_run_is_replaced_only_with_overwrite(project: Project) -> None:
     do_run(project, "a")
     with pytest.raises(RunExistsError, match=r"holds a finished run 'a'\. --overwrite replaces it, --skip-existing keeps it"):
         do_run(project, "a", 2)
@@ -52,7 +52,7 @@ def test_name_of_a_finished_run_is_rejected_unless_overwrite_is_requested(projec
     assert value_of(project, "a") == 2 and len(project.runs()) == 1
 
 
-def test_failed_replacement_leaves_the_run_and_a_record_of_the_last_failure(project: Project) -> None:
+def test_failed_replacement_leaves_run_and_records_failure(project: Project) -> None:
     do_run(project, "a")
     project.set_note("a", RunNote("Monday"))
     for _ in range(2):
@@ -69,7 +69,7 @@ def test_failed_replacement_leaves_the_run_and_a_record_of_the_last_failure(proj
     assert (value_of(project, "a"), project.note("a").title) == (2, "")
 
 
-def test_record_of_a_failed_replacement_remains_if_the_user_gave_a_title(project: Project) -> None:
+def test_titled_record_of_failed_replacement_is_retained(project: Project) -> None:
     do_run(project, "a")
     do_run(project, "b")
     for name in ("a", "b"):
@@ -89,7 +89,7 @@ def test_failed_run_is_replaced_without_request(project: Project) -> None:
     assert [(run.id, run.status) for run in project.runs()] == [("a", "done")] and value_of(project, "a") == 3
 
 
-def test_run_name_is_rejected_if_it_differs_from_another_only_in_case(project: Project) -> None:
+def test_run_name_differing_only_in_case_is_rejected(project: Project) -> None:
     do_run(project, "Sample")
     with pytest.raises(ParameterError, match="must differ in more than upper and lower case"):
         do_run(project, "sample", overwrite=True)
@@ -97,7 +97,7 @@ def test_run_name_is_rejected_if_it_differs_from_another_only_in_case(project: P
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".a", "-a", "a.", "a b", "é", "a\n", "con", "LPT1.x", "a" * 101, "a\\b", "a:b", "a*"])
-def test_run_name_is_rejected_if_not_a_valid_folder_name_on_every_system(project: Project, name: str) -> None:
+def test_run_name_invalid_as_folder_name_is_rejected(project: Project, name: str) -> None:
     with pytest.raises(ParameterError, match="cannot name a run"):
         do_run(project, name)
     assert not project.runs()
@@ -177,7 +177,7 @@ def test_failed_run_leaves_user_files_and_finished_runs(tmp_path: Path) -> None:
     assert value_of(Project.open(folder), "a") == 1
 
 
-def test_project_is_created_in_a_folder_with_empty_results_folders(tmp_path: Path) -> None:
+def test_project_creation_accepts_empty_results_folders(tmp_path: Path) -> None:
     for name in ("exports", "results/a"):
         (tmp_path / "project" / name).mkdir(parents=True)
     project = Project.create_or_open(tmp_path / "project")
@@ -195,7 +195,7 @@ def test_project_is_not_created_in_a_folder_with_other_files(tmp_path: Path, nam
     assert path.exists()
 
 
-def test_project_is_not_created_in_a_folder_with_links_in_results(tmp_path: Path) -> None:
+def test_project_creation_rejects_links_in_results_folder(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "project" / "results").mkdir(parents=True)
     (tmp_path / "project" / "results" / "a").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
@@ -203,7 +203,7 @@ def test_project_is_not_created_in_a_folder_with_links_in_results(tmp_path: Path
         Project.create_or_open(tmp_path / "project")
 
 
-def test_named_run_does_not_overwrite_files_that_belong_to_no_run(project: Project) -> None:
+def test_run_name_of_a_folder_with_user_files_is_rejected(project: Project) -> None:
     (project.folder / "results" / "a").mkdir(parents=True)
     (project.folder / "results" / "a" / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="results/a contains files that belong to no run"):

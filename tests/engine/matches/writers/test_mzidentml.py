@@ -208,7 +208,7 @@ def test_mzidentml_modifications_have_unimod_terms(small, root):
     ]
 
 
-def test_mzidentml_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path):
+def test_mzidentml_puts_terminal_modifications_at_the_terminus(small, tmp_path):
     rows = small.psms.to_pylist()
     rows[0] |= {
         "sequence": "QSAMPLEK",
@@ -224,7 +224,7 @@ def test_mzidentml_modifications_of_terminal_residues_are_at_the_terminus(small,
     assert (term.getparent().get("location"), term.getparent().get("residues")) == ("0", "Q")
 
 
-def test_mzidentml_lists_relative_and_absolute_path_of_a_file_once(small, tmp_path):
+def test_mzidentml_lists_relative_and_absolute_path_once(small, tmp_path):
     rows = small.psms.to_pylist()
     names = {path: f"{folder}/run.mzML" for path, folder in zip(small.spectra, ("A", "../B/A"), strict=True)}
     for row in rows:
@@ -406,7 +406,7 @@ def test_mzidentml_with_localised_sites_is_valid(localised):
     assert len(root.findall(".//m:AdditionalSearchParams/m:cvParam[@accession='MS:1002491']", NAMESPACE)) == 1
 
 
-def test_mzidentml_without_localised_sites_states_no_special_processing(root):
+def test_mzidentml_without_sites_states_no_special_processing(root):
     assert len(root.findall(".//m:AdditionalSearchParams/m:cvParam[@accession='MS:1002495']", NAMESPACE)) == 1
     for accession in ("MS:1002491", "MS:1002504", "MS:1002507"):
         assert not root.findall(f".//m:cvParam[@accession='{accession}']", NAMESPACE)

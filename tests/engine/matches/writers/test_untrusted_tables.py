@@ -61,7 +61,7 @@ def test_column_names_are_not_executed_as_sql(small, tmp_path, secret, format):
         assert "confidential" not in exported.read_text(encoding="utf-8")
 
 
-def test_column_names_of_tables_in_memory_are_not_executed_as_sql(small, tmp_path, secret):
+def test_in_memory_column_names_are_not_executed_as_sql(small, tmp_path, secret):
     names = [name for name in evil_names(secret, tmp_path / "written.csv") if name]
     psms = small.psms
     for name in names:
