@@ -75,7 +75,7 @@ def test_faster_device_uses_shipped_calibration_by_default():
     assert taken() == "cpu"
 
 
-def test_faster_device_detects_no_gpu_when_none_can_start_in_time(monkeypatch):
+def test_gpu_detection_is_skipped_when_no_gpu_can_start_in_time(monkeypatch):
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: pytest.fail("looked for a GPU"))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 2))
     assert (look.device(Progress()).name, look.requested) == ("cpu", "cpu")

@@ -140,7 +140,7 @@ def test_estimate_reads_only_the_start_of_input_files(tmp_path):
     assert input_size([SPECTRA]).records > 100
 
 
-def test_run_records_predicted_times_that_correct_later_predictions(tmp_path, own_cache):
+def test_recorded_run_times_correct_later_predictions(tmp_path, own_cache):
     proteins = tmp_path / "proteins.fasta"
     proteins.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLG'[number % 20 :]}\n" for number in range(40)))
     for number in range(3):  # The first run may compile, which is not recorded.
@@ -177,7 +177,7 @@ def test_remembered_step_times_sum_to_the_time_of_the_run(own_cache, seconds, st
     assert prediction.n_runs == 1
 
 
-def test_estimated_time_with_a_cached_index_is_shorter_until_a_change(inputs, tmp_path, own_cache):
+def test_estimated_time_is_shorter_with_a_cached_index(inputs, tmp_path, own_cache):
     search, database = search_of_kind("identify"), tmp_path / "proteins.fasta"
     database.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRR' * 40}\n" for number in range(500)))
     request = SearchRequest({"spectra": [SPECTRA], "database": [database]}, search.parameters_of(search.preset), device="cpu", threads=1)

@@ -86,7 +86,7 @@ def test_temporary_files_of_other_threads_are_not_removed(tmp_path: Path) -> Non
         ".library.msp.lock",
     ],
 )
-def test_files_with_names_similar_to_temporary_files_are_not_removed(name: str, tmp_path: Path) -> None:
+def test_files_named_like_temporary_files_are_not_removed(name: str, tmp_path: Path) -> None:
     for end in ("", ".lock"):
         (tmp_path / (name + end)).write_bytes(b"the user's")
     remove_leftovers(tmp_path)
@@ -109,7 +109,7 @@ def test_temporary_file_without_lock_is_not_removed(tmp_path: Path) -> None:
     assert left.exists()
 
 
-def test_links_among_temporary_files_are_removed_and_not_followed(tmp_path: Path) -> None:
+def test_links_in_temporary_files_are_removed_not_followed(tmp_path: Path) -> None:
     (tmp_path / "users").mkdir()
     (tmp_path / "users" / "file").write_bytes(b"precious")
     to_folder, to_file = leave_file(tmp_path / "a"), leave_file(tmp_path / "b")
@@ -167,7 +167,7 @@ def test_atomic_file_is_written_on_a_disk_without_file_locks(tmp_path: Path, mon
     assert hidden(tmp_path) == []
 
 
-def test_forked_child_does_not_hold_temporary_lock_of_killed_parent(tmp_path: Path) -> None:
+def test_forked_child_does_not_hold_lock_of_killed_parent(tmp_path: Path) -> None:
     # The child prints the folder, so the parent is killed after it has forked.
     script = HOLDER.replace("    print(", "    import os\n    os.fork() or print(") + "    os._exit(0)\n"
     parent = subprocess.Popen(

@@ -65,7 +65,7 @@ def test_file_digests_skips_missing_files(tmp_path: Path) -> None:
     assert file_digests(tmp_path, ["a", "b"]) == {"a": file_digest(tmp_path / "a")}
 
 
-def test_source_commit_equals_that_of_git_and_marks_changed_files(tmp_path: Path) -> None:
+def test_source_commit_equals_git_and_marks_changed_files(tmp_path: Path) -> None:
     def git(*arguments: str) -> str:
         identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
         return subprocess.run(["git", *identity, "-C", str(tmp_path), *arguments], capture_output=True, text=True, check=True).stdout

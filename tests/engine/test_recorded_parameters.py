@@ -40,7 +40,7 @@ def test_recorded_parameters_rejects_forged_values(tmp_path: Path, name: str, va
     assert "\n" not in str(error.value) and len(str(error.value)) < 1000
 
 
-def test_recorded_parameters_ignores_parameters_of_other_versions(tmp_path: Path) -> None:
+def test_recorded_parameters_ignores_unknown_parameters(tmp_path: Path) -> None:
     IDENTIFICATION.recorded_parameters(Project.create_or_open(tmp_path / "project"), run_with({"charges_of_1999": "a", "__class__": 1}))
 
 

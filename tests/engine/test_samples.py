@@ -103,7 +103,7 @@ def test_sample_runs_quantify_albumin_in_each_run(bench: Path, capsys: pytest.Ca
     assert len(amounts) == 3 and all(row["quantity"] > 0 for row in amounts)
 
 
-def test_quantity_sample_finds_simulated_changes_in_both_directions(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quantify_sample_finds_increased_and_decreased_proteins(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("quantify", bench, capsys)
     truth = dict(line.split("\t") for line in resources.path("samples", "simulated_tmt10_truth.tsv").read_text().splitlines()[1:])
     changes = {row["accession"]: row for row in rows(bench, run, "protein_changes")}
@@ -143,7 +143,7 @@ def test_sample_albumin_domains_share_one_fold(bench: Path, capsys: pytest.Captu
     assert all(scores.get(other, 0.0) < 0.5 for other in "CD")
 
 
-def test_read_sample_maps_simulated_reads_to_their_positions_of_origin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reads_sample_maps_simulated_reads_to_their_origin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("reads", bench, capsys)
     placed = {row["pattern"]: row for row in rows(bench, run, "alignments") if row["text"]}
     names = {name: re.fullmatch(r"read\d+_at_(\d+)([+-])", name) for name in placed}
@@ -163,7 +163,7 @@ def test_sample_comet_results_name_the_sample_protein(bench: Path, capsys: pytes
     assert "matches of Comet imported" in said and "ALBU_BOVIN" in said
 
 
-def test_explain_sample_explains_spectra_that_comet_did_not_identify(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_sample_explains_unidentified_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("explain", bench, capsys)
     explained = [row for row in rows(bench, run, "explained") if row["q_value"] is not None and row["q_value"] <= 0.01]
     assert len(explained) >= 12 and {row["spectrum_file"] for row in explained} >= {"BSA1.mzML.gz", "BSA2.mzML.gz"}

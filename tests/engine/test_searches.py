@@ -68,7 +68,7 @@ def test_export_formats_have_distinct_names_and_suffixes(search):
 
 
 @each
-def test_export_suffix_selects_the_format_and_first_format_is_default(search):
+def test_export_format_follows_the_suffix_or_is_the_first(search):
     for export in search.exports:
         assert all(search.format_of(f"folder.{export.name}/FILE{ending.upper()}") == export.name for ending in export.endings)
     assert search.format_of("-") == search.format_of("file.of_another_kind") == search.exports[0].name
@@ -83,7 +83,7 @@ def test_workload_types_of_searches_are_registered(search):
         assert all(callable(getattr(kind, method)) for method in ("costs", "open", "empty", "merge")) and kind.parts_of_worker >= 0
 
 
-def test_registered_workloads_and_cached_indexes_belong_to_searches():
+def test_all_workload_types_and_indexes_belong_to_searches():
     texts = [path.read_text(encoding="utf-8") for path in resources.path().parent.joinpath("engine").rglob("*.py")]
     placed = {load().__qualname__ for search in SEARCHES for _, load in search.workload_types}
     kinds = re.compile(r"^class ([A-Z]\w+)\((?:PredictableWorkloadType|_Kind)\):", re.MULTILINE)
@@ -124,6 +124,6 @@ def test_search_help_names_every_option(search, capsys):
 
 
 @each
-def test_search_with_precursor_tolerance_option_has_fragment_tolerance_option(search):
+def test_fragment_tolerance_option_accompanies_precursor_option(search):
     if "precursor_tolerance" in search.shortcuts:
         assert ("fragment_tolerance" in search.model.model_fields) == ("fragment_tolerance" in search.shortcuts)

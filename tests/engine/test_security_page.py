@@ -153,7 +153,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "Exported tables can be made safe": (
         "engine/results/test_separated.py::test_spreadsheet_safe_formulas_get_an_apostrophe",
-        "engine/results/test_separated.py::test_spreadsheet_safe_escapes_formulas_after_invisible_characters",
+        "engine/results/test_separated.py::test_formulas_after_invisible_characters_are_escaped",
     ),
     "HTML pages contain no script": (
         "engine/views/test_run_report.py::test_run_report_shows_untrusted_names_as_text",
@@ -190,14 +190,14 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_writable_by_others",
         "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_folder_that_others_can_change",
     ),
-    "Groups that have your user name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_with_the_name_of_the_user",),
+    "Groups that have your user name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_named_like_the_user",),
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
     "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_rejects_a_parent_others_may_change",),
     "A link of another user is never followed": (
         "engine/test_shared_folders.py::test_atomic_path_does_not_follow_planted_links",
-        "engine/test_shared_folders.py::test_atomic_path_stays_in_the_folder_if_that_is_replaced_by_a_link",
-        "engine/test_shared_folders.py::test_project_changes_no_files_outside_if_its_folders_are_replaced_by_links",
+        "engine/test_shared_folders.py::test_atomic_path_stays_in_a_folder_replaced_by_a_link",
+        "engine/test_shared_folders.py::test_project_changes_no_files_through_replaced_folders",
         "engine/test_shared_folders.py::test_atomic_file_rejects_a_link_of_another_user",
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),
@@ -256,7 +256,7 @@ def test_each_test_named_on_the_security_page_exists(test):
     assert name in defined_in(REPOSITORY / "tests" / module)
 
 
-def test_sentences_are_found_in_tables_paragraphs_and_lists_of_the_page():
+def test_sentences_are_found_in_tables_paragraphs_and_lists():
     text = "# Head\n\nOne. Two,\nthree.\n\n| what is | x |\n|--|--|\n| a | b. C |\n| a | b | 1 | 2 |\n\n* **Four.** Five.\n* Six.\n"
     assert sentences(text) == ["One.", "Two, three.", "| a | b. C |", "Five.", "Six."]
 
@@ -289,7 +289,7 @@ def test_project_lock_names_machine_and_process_during_a_run(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups differ there")
-def test_untrusted_folder_accepts_group_with_the_name_of_the_user(tmp_path, monkeypatch):
+def test_untrusted_folder_accepts_group_named_like_the_user(tmp_path, monkeypatch):
     import grp
     import pwd
 

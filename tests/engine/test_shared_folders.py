@@ -147,7 +147,7 @@ def test_atomic_path_does_not_follow_planted_links(shared: Path, victim: Path, w
 
 @two_users
 @pytest.mark.parametrize("write", [write_text, write_parquet])
-def test_atomic_path_stays_in_the_folder_if_that_is_replaced_by_a_link(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
+def test_atomic_path_stays_in_a_folder_replaced_by_a_link(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
     folder = shared / "public" / "out"
     folder.mkdir(mode=0o777)
     os.chown(folder, OTHER, OTHER)
@@ -156,7 +156,7 @@ def test_atomic_path_stays_in_the_folder_if_that_is_replaced_by_a_link(shared: P
 
 
 @two_users
-def test_project_changes_no_files_outside_if_its_folders_are_replaced_by_links(shared: Path, victim: Path) -> None:
+def test_project_changes_no_files_through_replaced_folders(shared: Path, victim: Path) -> None:
     project = shared / "public" / "project"
     Project.create_or_open(project)
     for name in ("results", "exports"):

@@ -60,7 +60,7 @@ def test_shared_messages_replace_only_the_exact_home_folder(monkeypatch: pytest.
     assert without_folders("/mnt/h/ada/x") == "…/x"
 
 
-def test_shared_messages_are_written_for_user_without_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_messages_are_written_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

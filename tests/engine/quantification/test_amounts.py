@@ -55,7 +55,7 @@ def test_pairwise_amounts_minimise_the_sum_of_squares(missing):
         np.testing.assert_allclose(quantity, minimised(ions), rtol=1e-5)
 
 
-def test_pairwise_amounts_are_missing_for_samples_without_shared_ions():
+def test_pairwise_amounts_are_missing_without_shared_ions():
     value = np.array([[4.0, 2.0, 8.0, np.nan, np.nan, np.nan], [np.nan, np.nan, np.nan, 10.0, 30.0, np.nan]])
     quantities = pairwise_amounts(value, np.array([0, 2, 2]))
     np.testing.assert_allclose(quantities[0], [4.0, 2.0, 8.0, np.nan, np.nan, np.nan])  # the larger set of connected samples is used
@@ -89,7 +89,7 @@ def test_level_amounts_do_not_depend_on_missing_charge_states(by):
         np.testing.assert_allclose(level.value / level.value[:, :1], np.tile([1.0, 3.0, 0.5, 2.0], (len(level), 1)), rtol=1e-6)
 
 
-def test_amounts_of_peptidoforms_and_proteins_equal_their_definition():
+def test_peptidoform_and_protein_amounts_equal_definition():
     value = random_amounts(9, 18, 5, 0.3)
     value[:, 0] = np.where(np.isnan(value[:, 0]), 1e4, value[:, 0])
     form, sequence = np.repeat(np.arange(6), 3), np.repeat(np.arange(2), 3)
@@ -101,7 +101,7 @@ def test_amounts_of_peptidoforms_and_proteins_equal_their_definition():
     np.testing.assert_allclose(np.log2(levels.proteins.value[0] / levels.proteins.value[0, 0]), by_definition(value), atol=1e-4)
 
 
-def test_level_amounts_of_several_plexes_equal_those_of_each_plex():
+def test_level_amounts_of_plexes_equal_each_plex_alone():
     value, form = random_amounts(10, 30, 6, 0.3), np.arange(30) // 3
     value[::3, 3:], value[1::3, :3], value[2::3] = np.nan, np.nan, np.nan  # no ion is in both plexes
     plexes, grouping = np.array([0, 1, 0, 1, 0, 1]), Grouping(form, np.arange(10), np.zeros(10, np.int64), 1)

@@ -18,14 +18,14 @@ def mixture(seed: int, share: float, error: float, n: int = 1000) -> tuple[np.nd
 
 @pytest.mark.parametrize("error", [0.08, 0.25])
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.4])
-def test_centre_of_unchanged_proteins_is_correct_with_one_sided_changes(error, share):
+def test_unchanged_centre_is_correct_with_one_sided_changes(error, share):
     centres = [unchanged_centre(*mixture(seed, share, error)) for seed in range(5)]
     assert all(centre.is_determined for centre in centres)
     assert max(abs(centre.shift - 0.7) for centre in centres) < 0.03
     assert np.mean([centre.unchanged_fraction for centre in centres]) == pytest.approx(1 - share, abs=0.1)
 
 
-def test_centre_of_unchanged_proteins_is_undetermined_if_half_change():
+def test_unchanged_centre_is_undetermined_if_half_change():
     rng = np.random.default_rng(1)
     difference = np.concatenate([rng.normal(0, 0.1, 500), rng.normal(1, 0.1, 480)])
     centre = unchanged_centre(difference, np.full(980, 0.1))
@@ -34,7 +34,7 @@ def test_centre_of_unchanged_proteins_is_undetermined_if_half_change():
 
 
 @pytest.mark.parametrize(("up", "down", "is_determined"), [(0.4, 0.0, False), (0.0, 0.4, False), (0.2, 0.2, True), (0.0, 0.0, True)])
-def test_unchanged_centre_is_undetermined_for_small_one_sided_changes(up, down, is_determined):
+def test_small_one_sided_changes_leave_centre_undetermined(up, down, is_determined):
     centres = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -46,12 +46,12 @@ def test_unchanged_centre_is_undetermined_for_small_one_sided_changes(up, down, 
     assert up == down or all(np.sign(centre.excess) in (0, np.sign(up - down)) for centre in centres)
 
 
-def test_centre_of_unchanged_proteins_is_zero_for_few_proteins():
+def test_unchanged_centre_is_zero_for_few_proteins():
     centre = unchanged_centre(np.full(19, 0.5), np.full(19, 0.1))
     assert centre.shift == 0 and np.isnan(centre.unchanged_fraction) and not centre.is_determined
 
 
-def test_centre_of_unchanged_proteins_follows_shift_and_sign_of_ratios():
+def test_unchanged_centre_follows_shift_and_sign_of_ratios():
     difference, error = mixture(3, 0.3, 0.2)
     difference[::50] = np.nan
     centre, mirrored = unchanged_centre(difference, error), unchanged_centre(-difference - 2, error)

@@ -42,7 +42,7 @@ def test_moderated_variances_equal_the_published_formulas():
     np.testing.assert_allclose(moderated, (2 * half * s0 + degrees * variance) / (2 * half + degrees), rtol=1e-6)
 
 
-def test_variance_prior_has_infinite_degrees_of_freedom_for_equal_variances():
+def test_equal_variances_have_infinite_prior_degrees_of_freedom():
     moderated, prior = moderated_variances(np.full(50, 0.3), np.full(50, 4.0))
     assert np.isinf(prior.degrees)
     assert np.ptp(moderated) == 0
@@ -77,7 +77,7 @@ def test_few_unchanged_proteins_are_significant():
     assert low <= n_significant <= high
 
 
-def test_values_are_imputed_only_if_the_compared_condition_has_two():
+def test_values_are_imputed_only_against_two_or_more_values():
     logs = simulated(3, 50, 6)
     logs[0, :3], logs[1, 3:], logs[2] = np.nan, np.nan, np.nan
     logs[3, [0, 1, 2, 4, 5]] = np.nan  # one value

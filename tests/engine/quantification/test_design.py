@@ -27,7 +27,7 @@ def test_read_design_accepts_any_file_name_and_column_order(tmp_path):
     assert read_design(path, FILES) == replace(design, unused=())
 
 
-def test_design_joins_files_of_one_sample_and_omits_unlisted_files(tmp_path):
+def test_design_joins_sample_files_and_omits_unlisted_files(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tcontrol\t1\ntwo\tA\tcontrol\t1\n")
     design = read_design(path, FILES)
@@ -118,7 +118,7 @@ def test_design_of_files_makes_each_file_a_sample():
     assert [sample.name for sample in design_of_files(["/a/run.mzML", "/b/run.mzML.gz"]).samples] == ["run", "run_2"]
 
 
-def test_design_groups_rejects_conditions_that_cannot_be_compared(tmp_path):
+def test_design_groups_rejects_incomparable_conditions(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tc\t1\ntwo\tB\tc\t2\nthree\tC\td\t1\n")
     design = read_design(path, FILES)

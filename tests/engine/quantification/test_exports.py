@@ -98,7 +98,7 @@ def test_msstats_export_has_a_row_for_each_ion_and_run(made, tmp_path):
         assert row["BioReplicate"] == f"s{row['Run'][1]}" and row["Condition"] == "ab"[int(row["Run"][1]) // 2]
 
 
-def test_msstats_tmt_export_has_a_row_for_each_spectrum_and_channel(made, tmp_path):
+def test_msstats_tmt_export_has_a_row_per_spectrum_and_channel(made, tmp_path):
     path = exported(made, "msstats", tmp_path / "m.tsv", preset="tmt", label="tmt-6", options={"design": made.parent / "tmt.tsv"})
     rows = rows_of(path)
     assert list(rows[0]) == MSSTATS_TMT.split()
@@ -207,7 +207,7 @@ def test_mztab_of_an_import_reports_unknown_fixed_modifications(made, tmp_path):
         ([2, 3, 0, 1], True),
     ],
 )
-def test_quantities_are_complete_only_with_each_sample_in_every_row(rows, is_complete):
+def test_has_each_sample_requires_all_samples_in_order(rows, is_complete):
     table = pa.table({"accession": ["P", "P", "Q", "Q"], "sample": ["a", "b", "a", "b"]}).take(pa.array(rows, pa.int64()))
     assert _has_each_sample(table, pa.chunked_array([["a", "b"]])) is is_complete
     assert not _has_each_sample(table, pa.chunked_array([["a", "a"]]))

@@ -124,7 +124,7 @@ def test_peptide_near_the_lowest_intensity_has_state_too_low(tmp_path):
     assert [states[sequence] for sequence in PEPTIDES] == ["too low" if reason else "measured" for reason in expected]
 
 
-def test_quantify_rejects_single_replicates_and_samples_without_any_value(tmp_path):
+def test_quantify_rejects_single_replicates_or_no_quantities(tmp_path):
     project = project_of(tmp_path / "p")
     (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\nr0\tA\tx\t1\n")
     with pytest.raises(ParameterError, match="has one replicate; a test needs at least two"):

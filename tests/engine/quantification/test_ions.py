@@ -67,7 +67,7 @@ def test_shared_trace_is_assigned_to_the_nearer_ion():
 
 
 @pytest.mark.parametrize(("height", "lost"), [(2e6, True), (1e5, False)])
-def test_ion_has_no_trace_if_half_of_it_is_isotope_signal_of_another_ion(height, lost):
+def test_trace_with_half_isotope_signal_belongs_to_other_ion(height, lost):
     """The third isotope of the first ion, which is not traced, coincides with the first isotope of the other."""
     isotopes = np.array([[0.5, 0.3, 0.15, 0.05], [0.5, 0.3, 0.15, 0.05]])
     ions = ions_at(np.array([2, 2]), np.array([500.0, 500 + ISOTOPE_SPACING]), isotopes, 2)

@@ -178,7 +178,7 @@ def test_reporter_level_ms2_reads_reporter_ions_of_ms2(tmp_path):
 
 
 @pytest.mark.parametrize("run_type", [MzmlRunWithMs3, MzxmlRunWithMs3])
-def test_file_without_ms3_uses_ms2_or_is_rejected_by_reporter_level(tmp_path, run_type):
+def test_file_without_ms3_uses_ms2_unless_ms3_is_required(tmp_path, run_type):
     project = made(tmp_path, run_type, has_ms3=False)
     quantify(project)
     assert set().union(*shares(project)[1].values()) == {(2, None)}

@@ -109,7 +109,7 @@ def test_match_between_runs_finds_only_ions_present_in_the_run(planted):
     assert all(state[sequence, "two"] == ("transferred" if sequence in moved else "not seen") for sequence in only_in_one)
 
 
-def test_match_between_runs_uses_only_peptides_below_the_q_value_limit(tmp_path):
+def test_match_between_runs_uses_only_confident_peptides(tmp_path):
     peptides = random_peptides(120, 41)
     doubtful = set(peptides[:36:3])
     runs = {stem: SyntheticRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
@@ -241,7 +241,7 @@ def test_retention_times_align_despite_a_tenth_of_outliers():
     assert alignments(times[:9])[0] is None
 
 
-def test_match_between_runs_uses_only_peptides_of_accepted_proteins(tmp_path):
+def test_match_between_runs_uses_only_accepted_proteins(tmp_path):
     peptides = random_peptides(60, 42)
     runs = {stem: SyntheticRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
     rng = np.random.default_rng(6)

@@ -74,7 +74,7 @@ def test_nonnegative_least_squares_equals_scipy(k):
         nonnegative_least_squares(np.ones((3, 2)), np.ones((1, 3)))
 
 
-def test_read_impurities_assigns_percentages_to_channels_of_the_isotope(tmp_path):
+def test_read_impurities_assigns_percentages_to_channels(tmp_path):
     path = tmp_path / "kit.tsv"
     path.write_text(PERCENTS)
     kit = label("tmt-10")
@@ -146,7 +146,7 @@ def real(shared_data, tmp_path_factory):
 
 
 @pytest.mark.parametrize("by", ["most-intense", "nearest"])
-def test_quantify_recovers_planted_reporter_ratios_in_real_spectra(real, by):
+def test_planted_reporter_ratios_are_recovered_in_real_spectra(real, by):
     folder, planted = real
     kit = label("tmt-10")
     regions = read_reporter_regions(folder / "real.mzML", kit.mz.min() - 0.1, kit.mz.max() + 0.1)
@@ -155,7 +155,7 @@ def test_quantify_recovers_planted_reporter_ratios_in_real_spectra(real, by):
     np.testing.assert_allclose(intensities / intensities.sum(axis=1)[:, None], planted / planted.sum(axis=1)[:, None], rtol=1e-6, atol=1e-6)
 
 
-def test_interference_is_interpolated_between_ms1_spectra_by_time():
+def test_interference_is_interpolated_between_ms1_spectra():
     spectra = Ms1Spectra(
         np.array([0.0, 10.0]),
         np.array([1, 2]),
@@ -327,7 +327,7 @@ def test_quantify_rejects_spectra_with_reporter_ions_near_noise(tmp_path):
     assert {states[peptides[1], name] for _, name in states if _ == peptides[1]} == {"measured"}
 
 
-def test_error_names_the_setting_that_rejects_all_reporter_spectra(tmp_path):
+def test_error_names_setting_that_rejects_reporter_spectra(tmp_path):
     kit, peptides = label("tmt-10"), random_peptides(2, 9)
     run = SyntheticRun(seconds=60, seed=4, noise_peaks=10, noise=dict.fromkeys(peptides, 1e3))
     run.identified = run.planted = [Planted(peptide, 2, 4e6, 10.0 + 12 * i) for i, peptide in enumerate(peptides)]
@@ -368,7 +368,7 @@ def test_quantify_rejects_a_run_without_reporter_ions(plexes):
         (lambda rows: ["\t".join(row.split("\t")[:1] + row.split("\t")[2:]) for row in rows], "has no column 'channel'"),
     ],
 )
-def test_quantify_rejects_invalid_channel_designs_in_one_sentence(plexes, tmp_path, change, why):
+def test_quantify_rejects_invalid_channel_designs(plexes, tmp_path, change, why):
     project, _, rows = plexes
     (tmp_path / "design.tsv").write_text("\n".join(change(rows)) + "\n")
     with pytest.raises(InputError) as caught:

@@ -53,7 +53,7 @@ def test_retention_time_outlier_is_the_minority_or_farther_value():
     assert np.argwhere(has_deviating_time(times, widths, near)).tolist() == [[7, 0]]
 
 
-def test_no_retention_time_outliers_are_found_for_few_shared_ions():
+def test_few_shared_ions_have_no_retention_time_outliers():
     few = np.stack([np.arange(49.0) * 20, np.arange(49.0) * 20], axis=1)
     few[20, 1] += 300
     for times in (np.zeros((0, 3)), np.full((4, 2), np.nan), np.array([[1.0, 900.0]]), np.arange(30.0)[:, None], few):

@@ -51,7 +51,7 @@ def quantified(planted):
 
 
 @pytest.mark.parametrize("method", ["maxlfq", "sum"])
-def test_site_changes_relative_to_the_protein_equal_planted_changes(planted, method):
+def test_site_changes_relative_to_protein_equal_planted_changes(planted, method):
     summary = quantify_sites(planted[0], protein_quantity=method)
     path, sites = planted
     rows = table_of(path, "site_quantities")

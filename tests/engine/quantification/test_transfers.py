@@ -26,7 +26,7 @@ def test_transfer_q_values_equal_their_definition():
     np.testing.assert_allclose(transfer_q_values(score, is_random, is_decoy), expected)
 
 
-def test_random_times_come_from_ions_of_similar_mass_at_distant_times():
+def test_random_times_are_of_distant_ions_of_similar_mass():
     rng = np.random.default_rng(3)
     times, mass = rng.uniform(0, 1000, 400), rng.uniform(800, 2000, 400)
     result = random_times(rng, (times, mass, np.full(400, 50.0)), times, mass)
@@ -38,7 +38,7 @@ def test_random_times_come_from_ions_of_similar_mass_at_distant_times():
     assert np.isnan(random_times(rng, (times, mass, np.full(400, 2000.0)), times, mass)).all()
 
 
-def test_files_are_aligned_even_if_they_share_no_ion_with_the_largest():
+def test_files_without_shared_ions_are_aligned_through_another():
     rng = np.random.default_rng(4)
     reference = np.sort(rng.uniform(0, 2000, 300))
     times = np.stack([reference, reference * 1.2 + 30, 0.8 * reference + 20 * np.sin(reference / 300)], axis=1) + rng.normal(
@@ -64,7 +64,7 @@ def test_retention_time_outliers_are_found_among_many_files():
     assert np.array_equal(has_deviating_time(times, np.full(times.shape, 6.0), np.ones(times.shape), alignments), wrong)
 
 
-def test_match_between_runs_does_not_use_traces_of_identified_ions(tmp_path):
+def test_match_between_runs_ignores_traces_of_identified_ions(tmp_path):
     peptides = random_peptides(90, 51)
     runs = {stem: SyntheticRun(seed=i, noise_peaks=50) for i, stem in enumerate(("one", "two"), 5)}
     rng = np.random.default_rng(6)

@@ -68,7 +68,7 @@ def content(n: int, n_residues: int, *, are_nucleotides: bool = True, has_qualit
         (content(1, 48_502, are_nucleotides=False), content(10, 1000, are_nucleotides=False), {}, (), "standard"),
     ],
 )
-def test_reads_with_qualities_and_far_shorter_reads_are_mapped_by_default(texts, patterns, options, given, expected) -> None:
+def test_suited_preset_maps_short_reads_and_reads_with_qualities(texts, patterns, options, given, expected) -> None:
     assert READ_ALIGNMENT.suited_preset({"texts": texts, "patterns": patterns}, options, given) == expected
 
 
@@ -82,7 +82,7 @@ def test_reads_command_reports_that_reads_are_mapped(files: tuple[Path, Path], t
     assert len(identities) == 40 and min(identities) > 0.8
 
 
-def test_read_alignment_in_prefix_mode_rejects_reads_from_inside_a_genome(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_prefix_mode_rejects_reads_from_inside_a_genome(files: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "found.sam"
     plain = tmp_path / "plain.fasta"
     plain.write_text("".join(f">r{k}\n{read}\n" for k, read in enumerate(files[1].read_text().split("\n")[1::4])), encoding="utf-8")

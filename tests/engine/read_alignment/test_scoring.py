@@ -24,7 +24,7 @@ def sequences(n, length, seed):
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("n_threads", [0, 1])
-def test_read_alignment_rows_are_equal_on_gpu_with_or_without_cpu(n_threads):
+def test_read_alignments_are_equal_on_gpu_with_or_without_cpu(n_threads):
     work = build_workload(sequences(40, 30, 1), sequences(40, 24, 2), RULES)
     assert work.kind == KIND
     every, progress = np.arange(40), Progress()

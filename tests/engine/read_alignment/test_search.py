@@ -114,7 +114,7 @@ def test_pair_without_possible_alignment_scores_minus_infinity(tmp_path):
     assert (summary.n_pairs, summary.n_aligned) == (2, 1)
 
 
-def test_alignment_positions_refer_to_the_given_strand_of_the_read(tmp_path):
+def test_alignment_positions_refer_to_the_read_as_given(tmp_path):
     random = np.random.default_rng(SEED)
     text = BASES[random.integers(0, 4, 3000)].tobytes().decode()
     other = str.maketrans("ACGT", "TGCA")
@@ -238,7 +238,7 @@ def test_read_alignment_rejects_unequal_pairs_and_large_scores(tmp_path):
         ReadAlignmentParameters().changed(recurrence="published", mode="local")
 
 
-def test_reads_too_long_for_vector_lanes_have_the_same_alignments(tmp_path, monkeypatch):
+def test_reads_too_long_for_vector_lanes_align_equally(tmp_path, monkeypatch):
     from proteoscope.kernels.cpu import gapsmis  # here: only this test changes the limit
 
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGT" * 10]), fasta(tmp_path / "p.fa", ["ACG" * 9, "ACGTACTACGT", "TTT"])

@@ -21,7 +21,7 @@ def test_rounded_equals_python_round_to_the_last_bit(decimals: int) -> None:
     assert rounded(np.array(values), decimals).tobytes() == np.array([round(value, decimals) for value in values]).tobytes()
 
 
-def test_rounded_to_digits_equals_python_formatting_to_the_last_bit() -> None:
+def test_rounded_to_digits_equals_python_formatting() -> None:
     values = _numbers()
     assert rounded_to_digits(np.array(values), 4).tobytes() == np.array([float(f"{value:.4g}") for value in values]).tobytes()
 

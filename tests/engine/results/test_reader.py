@@ -80,7 +80,7 @@ def test_table_reader_reads_valid_table_whole_and_in_batches(tmp_path: Path):
         ("places", pa.array([[1], [], [2, 3]], pa.large_list(pa.int64()))),
     ],
 )
-def test_table_reader_converts_equivalent_types_to_described_type(name: str, values: Any, tmp_path: Path):
+def test_table_reader_converts_equivalent_column_types(name: str, values: Any, tmp_path: Path):
     table = read(written(tmp_path / "t.parquet", {**GOOD, name: values}))
     assert table.schema == TABLE.schema(GOOD)
     if name != "share":
@@ -186,7 +186,7 @@ def n_executed_lines(path: Path, n_others: int = 3) -> int:
         return lines_run(source.check)
 
 
-def test_table_reader_checks_a_valid_table_again_only_after_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_table_reader_rechecks_a_table_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reader, "_SETTLED_NS", -(10**18))
     path = written(tmp_path / "t.parquet", GOOD)
     first = n_executed_lines(path)

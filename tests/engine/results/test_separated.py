@@ -51,7 +51,7 @@ def test_spreadsheet_safe_formulas_get_an_apostrophe(tmp_path: Path):
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", " =", "\ufeff=", "\u200b@", "\u00a0+", "\u202e=", "\x1b=", "\x00-", "\uff1d"])
 @pytest.mark.parametrize("dialect", [DIGITS, ROUNDED, PRINTED, TRIMMED])
-def test_spreadsheet_safe_escapes_formulas_after_invisible_characters(start: str, dialect: Dialect) -> None:
+def test_formulas_after_invisible_characters_are_escaped(start: str, dialect: Dialect) -> None:
     line = separated_lines(pa.table({"name": [f"{start}cmd|' /C calc'!A0"]}), [NAME], dialect, spreadsheet_safe=True)
     assert line.decode().startswith("'")
 

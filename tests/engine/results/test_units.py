@@ -56,7 +56,7 @@ def test_columns_have_the_listed_stored_and_shown_units() -> None:
     assert units == {(name, *UNITS[name]) for name, _, _ in units}
 
 
-def test_column_header_has_the_shown_unit_and_description_the_stored_unit() -> None:
+def test_column_header_and_description_state_the_units() -> None:
     for column in columns():
         if column.title:
             assert column.header == f"{column.title} ({column.shown_unit})"

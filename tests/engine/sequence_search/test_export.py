@@ -66,7 +66,7 @@ def test_sequence_export_equals_files_of_the_search(project, files, tmp_path, mo
 
 @pytest.mark.parametrize("format", ["tsv", "sam"])
 @pytest.mark.parametrize("n_hits", [1, 3])
-def test_cancelled_sequence_export_leaves_existing_file_unchanged(project, tmp_path, format, n_hits):
+def test_cancelled_sequence_export_leaves_file_unchanged(project, tmp_path, format, n_hits):
     (tmp_path / "o").write_text("older")
 
     class Stopped(Progress):
@@ -80,7 +80,7 @@ def test_cancelled_sequence_export_leaves_existing_file_unchanged(project, tmp_p
     assert (tmp_path / "o").read_text() == "older" and not list(tmp_path.glob(".*"))
 
 
-def test_sequence_export_rejects_invalid_request_without_overwriting(project, files, tmp_path):
+def test_invalid_sequence_export_overwrites_nothing(project, files, tmp_path):
     hits = project.table("hits")
     for name, target, said in (("pin", "o", "no format 'pin'"), ("tsv", hits, "belongs to the project"), ("tsv", files[1], "is read")):
         with pytest.raises(ParameterError, match=said):

@@ -37,7 +37,7 @@ def test_align_error_names_file_without_proteins(searched, fasta, tmp_path, text
     assert code == 2 and complaint.startswith(f"proteoscope: {other}") and complaint.endswith(".")
 
 
-def test_align_scores_empty_records_zero_and_reports_their_number(searched, fasta, random_protein):
+def test_align_scores_empty_records_zero_and_counts_them(searched, fasta, random_protein):
     protein = random_protein(1, 90)
     query, database = fasta("q.fasta", [("none", ""), ("some", protein)]), fasta("d.fasta", [("a", protein), ("b", ""), ("c", "")])
     code, rows, scores, said = searched(query, database)
@@ -133,7 +133,7 @@ def test_align_sam_distinguishes_sequences_of_equal_name(fasta, random_protein, 
     assert [line[2] for line in lines if line[0] == "q"] == ["same", "same_3", "same_1"]
 
 
-def test_align_warns_that_e_values_of_matrix_without_costs_are_unreliable(searched, fasta, random_protein, tmp_path, monkeypatch):
+def test_align_warns_of_e_values_of_matrix_without_penalties(searched, fasta, random_protein, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.sequence_search.reported_hits._RANDOM_SUBJECTS", 200)
     residues = "ARNDCQEGHILKMFPSTWYV"
     rows = [residue + " " + " ".join("5" if residue == other else "1" for other in residues) for residue in residues]

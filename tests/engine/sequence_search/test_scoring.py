@@ -77,7 +77,7 @@ def test_alignment_scores_of_random_sequences_equal_biopython(queries, subjects,
 
 
 @pytest.mark.parametrize("length", [10, 11, 12, 23, 24, 2977, 2978, 2979, 5957, 5958, 12_000])
-def test_alignment_score_of_tryptophan_runs_is_eleven_per_residue(length, scheme):
+def test_tryptophan_runs_score_eleven_per_residue(length, scheme):
     """Check scores at the limits of 8 bits (from 11) and 16 bits (from 2,978), and of unsigned numbers (from 24 and 5,958)."""
     assert scores_of(["W" * length], ["W" * length, "AAA", "W" * 10], scheme()).tolist() == [[11 * length, 0, 110]]
 

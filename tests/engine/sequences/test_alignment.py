@@ -89,7 +89,7 @@ def test_unrelated_sequences_give_an_empty_alignment():
     assert (alignment.score, len(alignment), alignment.cigar, alignment.lines()) == (0, 0, "", ("", "", ""))
 
 
-def test_alignment_of_long_pairs_needs_little_memory_and_can_be_cancelled():
+def test_long_alignment_needs_little_memory_and_stops_at_cancel():
     import tracemalloc
 
     generator = np.random.default_rng(1)

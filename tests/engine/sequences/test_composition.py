@@ -133,7 +133,7 @@ def test_e_values_of_shuffled_proteins_are_correct(shared_data, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CLASSES)
-def test_e_values_of_shuffled_proteins_of_any_composition_are_correct(shared_data, tmp_path, name):
+def test_e_values_are_correct_for_any_protein_composition(shared_data, tmp_path, name):
     calibration = Calibration.from_data(shared_data, 8, tmp_path)
     result = calibration.hits(calibration.shuffled(name, 1000, seed=78), SCHEME, 2)["adjusted"]
     assert 600 <= result[0] <= 1600

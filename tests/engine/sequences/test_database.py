@@ -16,7 +16,7 @@ from tests.effort import lines_run
 RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
 
 
-def test_sequence_database_is_sorted_by_length_with_file_positions(fasta):
+def test_sequence_database_is_sorted_and_has_file_positions(fasta):
     database = read_sequences([fasta("a.fasta", RECORDS)], Progress())
     assert database.lengths.tolist() == [0, 1, 3, 4, 12]
     assert database.file_index.tolist() == [2, 4, 3, 0, 1]
@@ -114,7 +114,7 @@ def test_sequence_database_rejects_files_without_residues(tmp_path, text):
         read_sequences([path], Progress())
 
 
-def test_packed_sequence_database_is_small_and_opened_without_reading(shared_data, tmp_path, monkeypatch):
+def test_packed_sequence_database_is_small_and_not_read_again(shared_data, tmp_path, monkeypatch):
     path, store = shared_data / "sequences" / "mmseqs_DB.fasta", IndexStore(tmp_path, "sequences")
     digest = file_digest(path)
     database = open_database([path], [digest], store, Progress())

@@ -66,7 +66,7 @@ def test_every_shipped_substitution_matrix_is_symmetric():
         assert np.array_equal(read_matrix(name).scores, read_matrix(name).scores.T)
 
 
-def test_matrix_names_ignore_case_and_unknown_names_get_suggestions():
+def test_matrix_name_ignores_case_and_suggests_known_names():
     assert matrix_name("blosum62") == "BLOSUM62"
     with pytest.raises(ParameterError, match="did you mean BLOSUM62"):
         matrix_name("BLOSSUM62")

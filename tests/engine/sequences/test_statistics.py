@@ -210,7 +210,7 @@ def test_e_values_are_finite_for_extreme_scores_and_lengths():
     assert np.isfinite(values).all() and (values >= 0).all()
 
 
-def test_scores_of_random_sequences_follow_the_expected_distribution():
+def test_background_and_expected_score_equal_published_values():
     assert BACKGROUND.sum() == pytest.approx(1, abs=1e-4)
     assert BACKGROUND[SYMBOLS.index("W")] == 0.0133
     assert expected_score(read_matrix("BLOSUM62")) == pytest.approx(-0.95, abs=0.02)

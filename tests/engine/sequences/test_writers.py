@@ -164,7 +164,7 @@ def test_blast6_has_the_twelve_columns_of_blast(aligned):
         assert float(line[11]) == pytest.approx(expected_row.values["bit_score"], abs=0.051)
 
 
-def test_sam_positions_clips_and_edit_distances_match_the_alignment(aligned, sequences):
+def test_sam_positions_clips_and_tags_match_the_alignment(aligned, sequences):
     rows, wanted, search = aligned
     queries, subjects = sequences
     lines = [line.split("\t") for line in search("sam").splitlines()]
@@ -270,7 +270,7 @@ class Page(HTMLParser):
             self.blocks[-1] += [(character, self._kind) for character in data]
 
 
-def test_html_page_shows_every_hit_and_colours_identical_residues(aligned):
+def test_html_page_shows_every_hit_and_colours_residues(aligned):
     rows, wanted, search = aligned
     page = Page(search("html"))
     cells = [row for row in page.cells if row]

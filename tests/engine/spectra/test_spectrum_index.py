@@ -50,7 +50,7 @@ def test_spectrum_index_weights_have_unit_length_per_spectrum() -> None:
     assert index.n_searched == 2
 
 
-def test_spectrum_index_accepts_first_and_last_spectra_without_peaks() -> None:
+def test_spectrum_index_accepts_empty_first_and_last_spectra() -> None:
     index = build(spectra([[], [], THREE, []], [500.0] * 4, [4] * 4), plain())
     assert index.arrays.offsets.tolist() == [0, 0, 0, 3, 3]
     assert index.queries.spectrum.tolist() == [2] and index.n_searched == 1
@@ -59,7 +59,7 @@ def test_spectrum_index_accepts_first_and_last_spectra_without_peaks() -> None:
 @pytest.mark.parametrize(
     ("mask", "charges"), [(0b100, [2]), (0b1100, [2, 3]), (0b10, [1]), (0, [2, 3, 4]), (1, [2, 3, 4]), (1 << 20, [20])]
 )
-def test_spectrum_index_uses_all_possible_charges_if_the_file_has_none(mask: int, charges: list[int]) -> None:
+def test_spectrum_index_uses_charges_of_file_or_all_allowed(mask: int, charges: list[int]) -> None:
     index = build(spectra([THREE], [500.0], [mask]), plain(minimum_charge=2, maximum_charge=4))
     expected = [(0, charge, pytest.approx((500.0 - PROTON) * charge, rel=1e-12)) for charge in charges]
     assert queries(index) == expected
@@ -73,7 +73,7 @@ def test_spectrum_index_queries_are_sorted_by_mass() -> None:
     assert sorted((spectrum, charge) for spectrum, charge, _ in result) == [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 1), (3, 2)]
 
 
-def test_spectrum_index_skips_spectra_with_few_peaks_or_no_precursor() -> None:
+def test_spectra_with_few_peaks_or_no_precursor_are_skipped() -> None:
     held = spectra([THREE, THREE[:2], THREE, [], THREE], [500.0, 500.0, float("nan"), 500.0, float("inf")], [4] * 5)
     index = build(held, plain(minimum_peaks=3))
     assert [spectrum for spectrum, _, _ in queries(index)] == [0]
@@ -81,7 +81,7 @@ def test_spectrum_index_skips_spectra_with_few_peaks_or_no_precursor() -> None:
     assert index.arrays.offsets.tolist() == [0, 3, 3, 6, 6, 9]
 
 
-def test_charge_reduced_precursors_are_removed_only_if_charge_is_known() -> None:
+def test_charge_reduced_precursors_are_removed_at_known_charge() -> None:
     """Check an ion of charge 2 or 3 with known m/z but unknown mass."""
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     held = spectra([peaks, peaks, peaks], [400.0] * 3, [0b100, 0b1100, 0])
@@ -90,7 +90,7 @@ def test_charge_reduced_precursors_are_removed_only_if_charge_is_known() -> None
     assert remaining == [[600.0, 900.0], [600.0, 800.0, 900.0], [600.0, 800.0, 900.0]]
 
 
-def test_charge_reduced_precursors_are_not_removed_for_collision_spectra() -> None:
+def test_charge_reduced_precursors_remain_in_collision_spectra() -> None:
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     index = build(spectra([peaks], [400.0], [0b100]), plain(precursor_removal=1.5, ion_series="by"))
     assert index.arrays.mz.tolist() == [600.0, 800.0, 900.0]
@@ -129,7 +129,7 @@ def test_spectrum_preprocessing_stops_at_cancel() -> None:
         build_spectrum_index(spectra([THREE], [500.0], [4]), plain(), Resources(1, progress=progress))
 
 
-def test_spectrum_index_only_selects_queries_of_the_given_spectra() -> None:
+def test_spectrum_index_selects_only_the_given_spectra() -> None:
     held = spectra([THREE, THREE[1:], THREE, THREE[:2]], [700.0, 300.0, 500.0, 450.0], [0b1100, 0, 0b10, 0b100])
     wanted = np.array([0, 3])
     some, alone = build(held, plain()).only(wanted), build(held.only(wanted), plain())

@@ -24,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), max_size=12))
-def test_spooled_column_equals_added_values_in_memory_and_on_disk(parts: list[list[int]]) -> None:
+def test_spooled_column_has_added_values_in_memory_and_on_disk(parts: list[list[int]]) -> None:
     expected = np.array([value for part in parts for value in part], np.int32)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(spooling, "_MAXIMUM_BYTES", 64)

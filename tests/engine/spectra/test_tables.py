@@ -33,7 +33,7 @@ def test_real_spectra_round_trip_through_spectra_table(tmp_path: Path):
         assert same, name
 
 
-def test_empty_spectra_and_missing_values_round_trip_through_spectra_table(tmp_path: Path):
+def test_spectra_table_round_trips_empty_and_missing_values(tmp_path: Path):
     pq.write_table(spectra_table(HELD), tmp_path / "spectra.parquet")
     read = read_spectra_table(tmp_path / "spectra.parquet")
     assert read.offsets.tolist() == [0, 2, 2, 3] and np.isnan(read.precursor_mz[1]) and read.charge_mask.tolist() == [4, 0, 8]

@@ -102,7 +102,7 @@ def test_spectrum_vectors_equal_the_definition(changes):
         assert all(abs(result.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**result, **expected}), "except for the rounding of a half"
 
 
-def test_spectrum_vectors_use_the_most_intense_peaks_of_each_window():
+def test_spectrum_vectors_use_top_peaks_of_each_window():
     peaks = [(100.0 + 10 * i, float((7 * i) % 19 + 1)) for i in range(30)]
     result = elements(made(spectra([peaks], [900.0], [4]), peaks_per_window=2), 0)
     expected = []

@@ -66,7 +66,7 @@ def test_group_walk_of_a_single_group_equals_plain_q_values():
         assert walked == pytest.approx(q_values(score, is_decoy, expected=expected, at_once=1.5))
 
 
-def test_group_walk_controls_error_rate_if_groups_differ_in_score():
+def test_group_walk_controls_fdr_when_group_scores_differ():
     random, proportions, powers = np.random.default_rng(5), [], {"walk": 0, "list": 0}
     for _ in range(300):
         n_true, n_false, shift = np.array([600, 40, 10]), np.array([200, 400, 1200]), np.array([0.0, 0.5, 1.0])

@@ -45,7 +45,7 @@ def test_competition_q_values_of_empty_list_are_empty():
     assert len(competition_q_values(nothing, nothing.astype(bool), nothing.astype(np.int64), nothing)) == 0
 
 
-def test_peptides_needed_for_1_percent_fdr_are_100_divided_by_decoys():
+def test_acceptance_at_1_percent_needs_a_hundred_decoys():
     for n, n_decoys, passes in ((99, 1, False), (100, 1, True), (9, 10, False), (10, 10, True)):
         q_value = competition_q_values(np.linspace(1, 2, n), np.zeros(n, bool), np.arange(n), np.full(n, float(n_decoys)))
         assert (q_value <= 0.01).all() == passes
@@ -88,7 +88,7 @@ def test_competition_q_values_control_the_fdr(draw, n_decoys, counts):
     assert shares.mean() <= 0.1 + 2.5 * shares.std() / np.sqrt(len(shares))
 
 
-def test_competition_q_values_control_fdr_with_unequal_decoy_numbers():
+def test_competition_q_values_control_fdr_for_unequal_decoys():
     random = np.random.default_rng(6)
     n_decoys = np.where(np.arange(120) % 3 == 0, 2, 12)
     shares, accepted = false_shares(random, dependent, 40, 80, n_decoys, 0.1, 200)

@@ -52,7 +52,7 @@ def test_q_values_scale_counts_of_incomplete_decoys(matches: list[tuple[int, boo
 
 
 @pytest.mark.parametrize("ratio", [0.25, 0.5, 1.0, 2.0])
-def test_false_share_interval_with_incomplete_decoys_covers_95_percent(ratio: float) -> None:
+def test_false_share_interval_covers_truth_at_any_decoy_ratio(ratio: float) -> None:
     generator, n_false, held = np.random.default_rng(5), 40, 0
     for _ in range(600):
         decoys = int(generator.binomial(n_false, ratio / (1 + ratio)))
@@ -61,7 +61,7 @@ def test_false_share_interval_with_incomplete_decoys_covers_95_percent(ratio: fl
     assert held >= 0.95 * 600 - 3 * math.sqrt(600 * 0.95 * 0.05)
 
 
-def test_q_values_add_at_most_one_expected_decoy_to_the_decoy_count() -> None:
+def test_q_values_add_at_most_one_expected_decoy() -> None:
     score, is_decoy = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([False, False, False, True, False])
     q = q_values(score, is_decoy, expected=np.array([0.1, 0.2, 0.6, 0.9, 1.6]))
     np.testing.assert_allclose(q, [0.1, 0.1, 0.2, 0.5, 0.5])  # rates 0.1, 0.2 / 2, 0.6 / 3, 1.9 / 3 and 2 / 4
@@ -83,7 +83,7 @@ def test_q_values_with_expected_decoys_equal_the_definition(matches: list[tuple[
 
 
 @given(MATCHES, st.floats(0, 20))
-def test_q_values_with_expected_decoys_lie_between_plain_and_plus_one(matches: list[tuple[int, bool]], level: float) -> None:
+def test_expected_decoy_q_values_are_between_plain_and_plus_one(matches: list[tuple[int, bool]], level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     expected = level * np.exp(-score)
     measured, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)

@@ -72,7 +72,7 @@ def test_transferred_rate_of_small_class_is_correct(draw_false):
     assert in_list[0] / in_list[1] > 0.06  # the rate of the whole list is not that of the class
 
 
-def test_transferred_rates_are_one_for_decoys_only_and_reject_nan():
+def test_transferred_rates_are_one_for_decoys_and_reject_nan():
     assert transferred_rates(np.arange(3.0), np.ones(3, bool), np.ones(3, bool)).tolist() == [1.0] * 3
     assert len(transferred_rates(np.arange(3.0), np.ones(3, bool), np.zeros(3, bool))) == 0
     with pytest.raises(ValueError, match="NaN"):

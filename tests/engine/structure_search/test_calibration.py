@@ -46,7 +46,7 @@ def test_same_fold_probability_never_falls_with_tm_score(mode, shorter, tm_score
     assert (probabilities == calibration.same_fold_probabilities(other, np.sort(tm_scores), lengths)).all()
 
 
-def test_same_fold_probability_separates_same_chain_from_random_chains():
+def test_same_fold_probability_separates_same_and_random_chains():
     for mode in MODES:
         for length in (60, 150, 400, 2000):
             same, chance = shipped_calibration(mode).same_fold_probabilities(*np.array([[1.0, 0.1]] * 2), np.array([length, length]))
@@ -63,7 +63,7 @@ def test_structure_p_values_follow_a_gumbel_distribution():
     np.testing.assert_allclose(calibration.chances(scores, features), expected, rtol=1e-9)
 
 
-def test_expected_chance_score_grows_with_length_and_secondary_structure():
+def test_chance_score_grows_with_length_and_secondary_structure():
     chances = shipped_calibration("sensitive").chances(
         np.full(3, 90.0), chance_features(np.array([150, 150, 600]), np.array([150, 150, 600]), np.array([0.2, 0.7, 0.2]))
     )
@@ -86,7 +86,7 @@ WITHOUT_PHASE_1 = StructureSearchParameters().changed(qualification_threshold=0)
 NAMES = ("1bvyf", "1c7na", "1bvoa", "1biaa", "1a6ja")
 
 
-def test_structure_e_values_grow_with_database_but_probabilities_do_not(shared_data, tmp_path):
+def test_e_values_but_not_probabilities_grow_with_database(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     rows = []
     for k, targets in enumerate(([folder / "1c7na.pdb"], [folder], [folder] * 3)):
@@ -98,7 +98,7 @@ def test_structure_e_values_grow_with_database_but_probabilities_do_not(shared_d
     assert len({row["same_fold_probability"] for row in rows}) == 1 == len({row["score"] for row in rows})
 
 
-def test_uncalibrated_structure_scores_have_probability_but_no_e_value(shared_data, tmp_path):
+def test_uncalibrated_structure_scores_have_no_e_value(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     unknown = {"mode": "published"}, {"weights": (1, 1, 1, 0)}, {"gap_first": 8.0}
     changes = {"weights": (1, 1, 2, 1)}, {"qualification_threshold": 0.1}

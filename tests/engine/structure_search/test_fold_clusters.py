@@ -30,7 +30,7 @@ def plain_representatives(priority, pairs):
     return [result[chain] for chain in range(len(priority))]
 
 
-def test_fold_representatives_accept_chains_paired_with_themselves():
+def test_fold_representatives_accept_self_paired_chains():
     chains, scores = fold_representatives(np.arange(2), np.array([0, 1, 0]), np.array([0, 1, 1]), np.array([1.0, 1.0, 0.7]))
     assert chains.tolist() == [0, 0] and scores.tolist() == [1.0, 0.7]
 
@@ -67,7 +67,7 @@ def run(*words: object) -> None:
     assert main(["structures", *map(str, words), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
 
 
-def test_structures_all_option_compares_each_pair_once_and_clusters_chains(chains: Path, tmp_path: Path) -> None:
+def test_structures_all_compares_pairs_once_and_clusters_chains(chains: Path, tmp_path: Path) -> None:
     run("--all", "--database", chains, "--out", tmp_path / "all.tsv", "--clusters", tmp_path / "clusters.tsv")
     run(chains, "--database", chains, "--out", tmp_path / "each.tsv")
     pairs = {(row["query"], row["target"]): row for row in rows_of(tmp_path / "all.tsv")}

@@ -60,7 +60,7 @@ def test_hit_chains_are_found_in_files_and_in_a_database(files: dict[str, Path],
         assert query.chains.position.tolist() == both.position[both.rows(1)].tolist() and query.path == files["two"]
 
 
-def test_hit_chain_is_not_confused_with_another_of_the_same_sequence(files: dict[str, Path], tmp_path: Path) -> None:
+def test_hit_chain_is_distinct_from_chain_of_equal_sequence(files: dict[str, Path], tmp_path: Path) -> None:
     files["like"] = tmp_path / "like.pdb"
     files["like"].write_bytes(as_pdb(atoms_of(helix(9), "A")))
     database = build_database([files["two"], files["like"]], tmp_path / "database", processes=1)

@@ -79,7 +79,7 @@ def test_structure_chain_cache_reads_changed_file_again(folder, own_cache):
         ("state.npy", ""),
     ],
 )
-def test_invalid_cached_structure_chains_are_reported_and_rebuilt(name, content, folder, own_cache):
+def test_invalid_cached_chains_are_reported_and_rebuilt(name, content, folder, own_cache):
     expected = cached_chains(folder)
     (index,) = index_store("structures").indexes()
     manifest = index.folder / index_stores._MANIFEST

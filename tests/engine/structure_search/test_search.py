@@ -149,7 +149,7 @@ def test_structure_search_gives_same_hits_for_database_and_files(folder, tmp_pat
     assert tables[0] == tables[1] == tables[2]
 
 
-def test_structure_search_threshold_selects_chains_and_zero_skips_phase_1(folder, tmp_path):
+def test_qualification_threshold_limits_the_aligned_chains(folder, tmp_path):
     hits = {}
     for threshold in (0.0, 0.2, 0.9):
         out = tmp_path / f"{threshold}.tsv"
@@ -182,7 +182,7 @@ def test_structure_search_export_equals_the_table_of_the_run(folder, tmp_path):
     assert (tmp_path / "again.tsv").read_bytes() == out.read_bytes()
 
 
-def test_structure_search_writes_superposed_hits_to_expected_folders(folder, tmp_path):
+def test_superposed_hits_are_written_to_safely_named_folders(folder, tmp_path):
     shutil.copy(folder / "1bvyf.pdb", folder / "..; rm x $(y).pdb")
     target = tmp_path / "superposed"
     find_structures([folder / "..; rm x $(y).pdb"], [folder], None, without_skipping(hits_per_query=3), superpose=target, device="cpu")
@@ -207,7 +207,7 @@ def test_structure_search_error_on_missing_chain_lists_chains(shared_data, folde
         find_structures([tmp_path / "empty"], [folder], None, parameters, device="cpu")
 
 
-def test_structure_search_skips_corrupt_files_in_folders_but_rejects_named_files(folder, tmp_path):
+def test_corrupt_structures_are_skipped_only_in_folders(folder, tmp_path):
     (folder / "broken.pdb").write_bytes(b"no structure at all\n" * 3)
     query = folder / "1bvyf.pdb"
     summary = find_structures([query], [folder], tmp_path / "hits.tsv", without_skipping(hits_per_query=3))

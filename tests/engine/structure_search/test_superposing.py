@@ -31,7 +31,7 @@ def made_of(resources: Resources, pairs) -> FoundSuperpositions:
 
 
 @pytest.mark.parametrize("failing_launch", [-1, 0])
-def test_superpositions_are_equal_on_cpu_and_gpu_and_if_the_gpu_is_lost(failing_launch):
+def test_superpositions_are_equal_on_cpu_gpu_and_after_gpu_loss(failing_launch):
     pairs = random_pairs(np.random.default_rng(1), 4, 10, 30)
     expected = made_of(Resources(2), pairs)
     for with_processor in (False, True):
@@ -40,7 +40,7 @@ def test_superpositions_are_equal_on_cpu_and_gpu_and_if_the_gpu_is_lost(failing_
             np.testing.assert_array_equal(column, expected_column, err_msg=name)
 
 
-def test_structure_hits_of_batched_queries_equal_those_of_single_queries(monkeypatch):
+def test_structure_hits_do_not_depend_on_query_batches(monkeypatch):
     rng, n, length = np.random.default_rng(2), 4, 24
     residue = rng.integers(0, 20, n * length).astype(np.int8)
     position = np.concatenate([random_chain(rng, length) for _ in range(n)]).astype(np.float32)

@@ -68,7 +68,7 @@ def test_read_structure_error_names_missing_mmcif_column(tmp_path: Path, write) 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("columns", [{"auth_asym_id": "A"}, {"auth_asym_id": "A", "label_asym_id": "A"}])
-def test_read_structure_renames_second_mmcif_molecule_of_equal_name(tmp_path: Path, write, columns: dict[str, str]) -> None:
+def test_second_mmcif_molecule_of_equal_name_is_renamed(tmp_path: Path, write, columns: dict[str, str]) -> None:
     structures = read(tmp_path, write(ROWS, columns))
     assert lengths(structures) == {"A": 8, "A_2": 8}
     assert np.allclose(structures.chains.position[8:], helix(8) + 30.0, atol=6e-4)

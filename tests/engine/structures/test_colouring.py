@@ -70,7 +70,7 @@ def test_colour_scale_lightens_in_even_steps() -> None:
     assert (np.diff(light) > 5.0).all() and np.diff(light).max() < 2.5 * np.diff(light).min()
 
 
-def test_structure_colour_schemes_colour_every_residue_with_legend() -> None:
+def test_every_colour_scheme_colours_all_residues_with_legend() -> None:
     shown = scene(conservation=np.zeros(4), n_hits=1)
     for scheme in SCHEMES:
         coloured_scene = coloured(shown, scheme.name)
@@ -99,7 +99,7 @@ def test_identity_colours_mark_same_similar_other_and_unaligned() -> None:
     assert coloured_scene.colours[1].tolist() == [list(colour) for colour in (none, same, same, similar, none)]
 
 
-def test_distance_colours_are_limited_to_scale_and_equal_in_both_chains() -> None:
+def test_distance_colours_are_clipped_and_equal_in_both_chains() -> None:
     coloured_scene = coloured(scene(), "distance")
     assert coloured_scene.colours[0][[0, 2, 3]].tolist() == [list(SCALE[0]), list(SCALE[-1]), list(UNALIGNED)]
     assert coloured_scene.colours[0][:3].tolist() == coloured_scene.colours[1][1:4].tolist()
@@ -139,7 +139,7 @@ def numbers_in(text: str) -> set[str]:
     return numbers
 
 
-def test_structure_scripts_give_residues_the_colours_of_the_picture() -> None:
+def test_structure_scripts_have_the_colours_of_the_picture() -> None:
     n = 900
     rng = np.random.default_rng(3)
     number = np.arange(n, dtype=np.int32) * 2 - 5
@@ -164,7 +164,7 @@ def test_structure_scripts_give_residues_the_colours_of_the_picture() -> None:
         assert re.fullmatch(r"[\w #,.:@-]+", line)
 
 
-def test_structure_picture_scripts_contain_no_commands_from_names(tmp_path: Path) -> None:
+def test_structure_scripts_contain_no_commands_from_names(tmp_path: Path) -> None:
     path = tmp_path / "x;system('touch owned').cif"
     path.write_bytes(as_mmcif(atoms_of(helix(9)), shift=-4))
     chains = read_structure(path).chains

@@ -59,7 +59,7 @@ def same(database, folder: Path) -> None:
             assert np.array_equal(getattr(database.chains, column)[database.chains.rows(i)], getattr(expected, column), equal_nan=True)
 
 
-def test_structure_database_equals_files_and_reports_corrupt_file(folder: Path, tmp_path: Path) -> None:
+def test_structure_database_equals_files_and_skips_corrupt_file(folder: Path, tmp_path: Path) -> None:
     database = build_database([folder], tmp_path / "db", processes=2)
     assert database.chains.names == ("a", "b", "c")  # Sorted by length.
     same(database, folder)
@@ -68,7 +68,7 @@ def test_structure_database_equals_files_and_reports_corrupt_file(folder: Path, 
     same(open_database(tmp_path / "db"), folder)
 
 
-def test_structure_reader_loses_only_the_file_of_a_killed_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_structure_reader_loses_only_file_of_killed_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [folder / "a.pdb", folder / "b.pdb", folder / "c.pdb"]
     serve = reading_processes._serve
     assert serve is not None
@@ -150,7 +150,7 @@ def test_structure_list_files_name_paths_relative_to_the_list(folder: Path, tmp_
         structure_files([folder / "notes.txt"])
 
 
-def test_structure_database_build_rejects_folder_with_other_files(folder: Path, in_process: list[Path]) -> None:
+def test_structure_database_rejects_folder_with_other_files(folder: Path, in_process: list[Path]) -> None:
     with pytest.raises(InputError, match="other things"):
         build_database([folder], folder)
 

@@ -139,7 +139,7 @@ def test_chain_mesh_has_a_gap_at_a_chain_break() -> None:
     assert len(curve(helix(6), number=number)) == 2
 
 
-def test_chain_mesh_of_selected_residues_has_half_bonds_at_the_ends() -> None:
+def test_chain_mesh_of_selection_has_half_bonds_at_the_ends() -> None:
     place = np.stack([3.8 * np.arange(8), np.zeros(8), np.zeros(8)], axis=1)
     shown = np.array([0, 1, 1, 0, 0, 1, 0, 0], np.bool_)
     for mesh in (tube(place, is_shown=shown), ribbon(place, np.zeros(8, np.uint8), is_shown=shown)):

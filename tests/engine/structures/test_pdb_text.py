@@ -61,7 +61,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_read_structure_reads_all_atoms_of_pdb_files_of_other_programs(shared_cases: Path, name: str) -> None:
+def test_read_structure_reads_pdb_files_of_other_programs(shared_cases: Path, name: str) -> None:
     structures = read_structure(shared_cases / name)
     assert lengths(structures) == CASES[name]
     assert not any("X" in structures.chains.sequence(i) for i in range(len(structures.chains)))
@@ -110,7 +110,7 @@ def test_read_structure_separates_pdb_models_without_endmdl(tmp_path: Path) -> N
     assert lengths(read(tmp_path, lines, models="all")) == {"A": 8, "A_2": 8}
 
 
-def test_read_structure_adds_pdb_residues_after_ter_record_to_their_chain(tmp_path: Path) -> None:
+def test_pdb_residues_after_ter_record_stay_in_their_chain(tmp_path: Path) -> None:
     lines = records(A)
     ligand = lines[0].replace("ATOM  ", "HETATM").replace("   1    ", " 900    ")
     structures = read(tmp_path, [*lines[:9], "TER", *lines[9:], "TER", ligand])
@@ -118,7 +118,7 @@ def test_read_structure_adds_pdb_residues_after_ter_record_to_their_chain(tmp_pa
 
 
 @pytest.mark.parametrize("between", [["TER"], ["END"], []])
-def test_read_structure_renames_second_pdb_molecule_of_equal_name(tmp_path: Path, between: list[str]) -> None:
+def test_second_pdb_molecule_of_equal_name_is_renamed(tmp_path: Path, between: list[str]) -> None:
     second = records([(*row[:4], "A", *row[5:]) for row in B[6:]])
     structures = read(tmp_path, [*records(A), *between, *second])
     assert lengths(structures) == {"A": 8, "A_2": 6}
@@ -126,7 +126,7 @@ def test_read_structure_renames_second_pdb_molecule_of_equal_name(tmp_path: Path
     assert f"2 molecules with the same residue numbers, the second from line {25 + len(between)}" in structures.messages[0]
 
 
-def test_read_structure_joins_hydrogens_listed_after_the_pdb_chain(tmp_path: Path) -> None:
+def test_hydrogens_listed_after_a_pdb_chain_join_its_residues(tmp_path: Path) -> None:
     hydrogens = [line[:12] + " H  " + line[16:76] + " H" for line in records(A) if line[12:16] == "  N "]
     structures = read(tmp_path, [*records(A), *hydrogens])
     assert lengths(structures) == {"A": 8} and not structures.messages
@@ -151,7 +151,7 @@ def test_read_structure_reads_pdb_residue_numbers_beyond_9999(tmp_path: Path, ki
     assert [text[: len(wanted)] for text in structures.messages] == ([wanted] if wanted else [])
 
 
-def test_read_structure_continues_numbers_that_restart_after_9999(tmp_path: Path) -> None:
+def test_residue_numbers_that_restart_after_9999_continue(tmp_path: Path) -> None:
     rows = atoms_of(np.concatenate([helix(100) + 60.0 * k for k in range(101)]))
     structures = read(tmp_path, renumbered_rows(rows))
     assert structures.chains.author_number.tolist() == list(range(1, 10_101))
@@ -215,7 +215,7 @@ def test_read_structure_reads_residue_names_with_four_characters(tmp_path: Path)
     assert read(tmp_path, lines).chains.sequence(0) == "AGMHSKDV"
 
 
-def test_read_structure_reads_unknown_residue_name_inside_a_chain(tmp_path: Path) -> None:
+def test_unknown_residue_name_of_four_characters_is_shortened(tmp_path: Path) -> None:
     lines = [line[:20] + "Q" + line[21:] if int(line[22:26]) == 4 else line for line in records(A)]
     structures = read(tmp_path, lines)
     assert lengths(structures) == {"A": 8} and structures.chains.sequence(0) == RESIDUES

@@ -34,7 +34,7 @@ def test_projection_of_a_sphere_covers_a_disc() -> None:
         assert (rows.mean(), columns.mean()) == (pytest.approx(109.5, abs=0.5), pytest.approx(99.5, abs=0.5))
 
 
-def test_projection_enlarges_near_points_and_omits_points_out_of_view() -> None:
+def test_projection_enlarges_near_and_omits_unseen_points() -> None:
     at = projected(np.array([[1.0, 0, 0], [1.0, 0, 5.0], [1.0, 0, 11.0]]), Projection(np.eye(3), np.zeros(3), 10.0, 10.0), 100, 100)
     assert at.x[:2].tolist() == [60.0, 70.0] and np.isnan(at.x[2])
 

@@ -129,7 +129,7 @@ _entity_src_gen.pdbx_gene_src_gene
 """
 
 
-def test_chain_descriptions_have_organism_and_gene_of_pdb_molecules(tmp_path: Path) -> None:
+def test_pdb_chain_descriptions_have_organism_and_gene(tmp_path: Path) -> None:
     rows = [row for at, chain in enumerate("ABC") for row in atoms_of(helix(8) + 30.0 * at, chain)]
     chains = read_structure(written(tmp_path, as_pdb(rows, f"TITLE     A COMPLEX\n{COMPOUNDS}"))).chains
     source = "OS=Escherichia coli K-12 OX=83333 GN=ALB"
@@ -152,7 +152,7 @@ def test_chain_descriptions_have_organism_and_gene_of_pdb_molecules(tmp_path: Pa
         ("_entity_src_nat.entity_id 1\n_entity_src_nat.pdbx_organism_scientific ?\n", "a helix"),
     ],
 )
-def test_chain_descriptions_have_organism_and_gene_of_mmcif_entities(tmp_path: Path, more: str, description: str) -> None:
+def test_mmcif_chain_descriptions_have_organism_and_gene(tmp_path: Path, more: str, description: str) -> None:
     assert read_structure(written(tmp_path, as_mmcif(ROWS, more=more), "a.cif")).chains.descriptions == (description,)
 
 
@@ -188,7 +188,7 @@ def test_read_structure_reports_chains_without_plddt(tmp_path: Path) -> None:
     assert concatenated([rated, bare]).unrated(50.0).startswith("Minimum pLDDT 50: 1 of 2 chains have no pLDDT")
 
 
-def test_read_structure_does_not_read_experimental_b_factors_as_plddt(tmp_path: Path) -> None:
+def test_experimental_b_factors_are_not_read_as_plddt(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "HEADER    X\nEXPDTA    X-RAY DIFFRACTION\n"))
     assert np.isnan(read_structure(path, minimum_plddt=50.0).chains.confidence).all()
     assert len(read_structure(path, minimum_plddt=50.0).chains.residue) == 8
@@ -235,7 +235,7 @@ def test_binary_cif_with_too_large_row_count_is_rejected(tmp_path: Path) -> None
         read_structure(written(tmp_path, honest.replace(b"rowCount\x18", b"rowCount\xce\x7f\xff\xff\xff"), "a.bcif"))
 
 
-def test_read_chain_reads_chain_name_after_colon_unless_path_exists(tmp_path: Path) -> None:
+def test_chain_name_after_colon_is_read_unless_path_exists(tmp_path: Path) -> None:
     rows = atoms_of(helix(8)) + atoms_of(helix(6) + 30.0, "B")
     path = written(tmp_path, as_pdb(rows))
     assert read_chain(f"{path}:B").chains.names == ("1abc:B",)

@@ -105,7 +105,7 @@ def test_secondary_structure_element_reward_equals_equation_12(lengths):
         assert reward / ELEMENT_UNITS == pytest.approx(expected, abs=1e-5)
 
 
-def test_secondary_structure_elements_are_runs_of_a_state_within_a_chain():
+def test_secondary_structure_elements_are_runs_within_a_chain():
     rng = np.random.default_rng(4)
     lengths = [400, 1, 300, 7, 90_000]
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -119,7 +119,7 @@ def test_secondary_structure_elements_are_runs_of_a_state_within_a_chain():
     assert elements.length[-1] == 90_000
 
 
-def test_structure_descriptors_ignore_motion_but_detect_mirror_image():
+def test_structure_descriptors_detect_mirroring_but_not_motion():
     rng = np.random.default_rng(5)
     chain = walk(rng, 90)
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))

@@ -30,7 +30,7 @@ COLUMNS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(COLUMNS, st.integers(1, 500), st.integers(1, 500), st.integers(5, 80))
-def test_aligned_pair_numbers_first_and_last_residue_of_each_line(columns, query_start, subject_start, width) -> None:  # type: ignore[no-untyped-def]
+def test_aligned_pair_numbers_the_ends_of_each_line(columns, query_start, subject_start, width) -> None:  # type: ignore[no-untyped-def]
     pair = pair_of(columns, query_start, subject_start)
     at = [query_start, subject_start]
     for first in range(0, len(pair), width):

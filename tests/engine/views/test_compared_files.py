@@ -34,7 +34,7 @@ def test_match_files_ignores_ambiguous_names() -> None:
 
 
 @given(RUNS)
-def test_match_files_gives_different_files_of_a_run_different_numbers(runs: list[dict[str, str]]) -> None:
+def test_match_files_distinguishes_different_files_of_a_run(runs: list[dict[str, str]]) -> None:
     for run, numbers in zip(runs, match_numbers(*runs), strict=True):
         for name, digest in run.items():
             for other in run:

@@ -74,7 +74,7 @@ def test_experiment_quality_equals_plain_loops(project: Project, made: tuple[Pat
         assert row["drift_spread"] == pytest.approx(median(abs(difference - row["drift"]) for difference in differences), abs=1e-9)
 
 
-def test_experiment_quality_reads_only_new_runs_and_equals_a_full_reading(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_experiment_quality_reads_only_new_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     summarize = module._summarize_run
 
@@ -141,7 +141,7 @@ def test_quality_figures_have_a_mark_for_each_run(project: Project) -> None:
 @pytest.mark.parametrize(
     ("kind", "column", "unshifted", "shifted"), [("modified", "shift_kind", "none", "named"), ("library", "mass_difference", -0.001, 15.99)]
 )
-def test_experiment_quality_counts_shifted_psms_but_not_their_mass_errors(
+def test_experiment_mass_error_excludes_shifted_psms(
     made: tuple[Path, list[Identification]], tmp_path: Path, kind: str, column: str, unshifted: Any, shifted: Any
 ) -> None:
     project, (results, _, _) = Project.create_or_open(tmp_path / "p"), made[1]

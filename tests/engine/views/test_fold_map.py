@@ -102,7 +102,7 @@ def test_fold_map_drawing_fits_its_page_and_selects_pairs(folds: FoldMap, size: 
     assert names in ([], list(folds.names))
 
 
-def test_repeated_chains_and_pairs_of_a_damaged_table_are_shown_once(tmp_path: Path) -> None:
+def test_fold_map_shows_repeated_chains_and_pairs_once(tmp_path: Path) -> None:
     cluster = [(1, 2, "a", 0), (1, 2, "a", 0), (2, 1, "b", 1)]
     tables = {
         "clusters": pa.table(dict(zip(("cluster", "size", "chain", "chain_index"), zip(*cluster, strict=True), strict=True))),
@@ -144,6 +144,6 @@ def test_fold_map_is_absent_if_the_search_had_queries(tmp_path: Path, capsys: py
     assert "has no map of folds. Search with --all" in capsys.readouterr().err and not (tmp_path / "figures").exists()
 
 
-def test_tables_of_a_search_of_all_chains_match_their_descriptions(project: Project) -> None:
+def test_structures_all_tables_have_the_described_columns(project: Project) -> None:
     for table in (CLUSTERS, HITS, QUERIES):
         assert pq.read_schema(project.table(table.name)).equals(table.schema())

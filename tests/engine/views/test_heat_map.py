@@ -44,7 +44,7 @@ def test_heat_map_distances_equal_the_definition():
     assert apart.tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
 
 
-def test_heat_map_clusters_of_a_small_example_equal_hand_computed_ones():
+def test_heat_map_clusters_equal_a_hand_computed_example():
     """Rows less their medians: A (-1, 0, 1), B (-1, 0, 1.2), C (1, 0, -1), D (3, 0, -3).
 
     Root mean squares: AB √(0.04/3) = 0.115, AC √(8/3) = 1.633, BC √(8.84/3) = 1.717, CD √(8/3) = 1.633, AD √(32/3) = 3.266,

@@ -17,7 +17,7 @@ MZ = st.lists(st.integers(1000, 1400).map(lambda tenth: tenth / 10), max_size=30
 
 
 @given(MZ, MZ, st.sampled_from([Tolerance(0.5, "Da"), Tolerance(0.05, "Da"), Tolerance(2000, "ppm")]))
-def test_mirror_shared_peaks_are_mutually_nearest_within_tolerance(first: list[float], second: list[float], tolerance: Tolerance) -> None:
+def test_shared_peaks_are_mutually_nearest_within_tolerance(first: list[float], second: list[float], tolerance: Tolerance) -> None:
     pairs = shared_peaks(np.array(first, float), np.array(second, float), tolerance).tolist()
 
     def nearest(mz: float, among: list[float]) -> int:

@@ -60,7 +60,7 @@ def flat(shapes: tuple[Shape, ...]) -> list[Shape]:
 
 @pytest.mark.parametrize("size", PAGE_SIZES, ids=lambda size: size.name)
 @pytest.mark.parametrize("name", FIGURES)
-def test_figures_have_the_column_width_of_a_journal_and_readable_texts(name, size):
+def test_figures_have_journal_column_width_and_legible_text(name, size):
     drawing = page_drawing(PaperFigure(name, FIGURES[name]), size)
     if size.width is not None:
         assert drawing.width == pytest.approx(size.width)

@@ -82,7 +82,7 @@ def test_text_on_heat_map_cells_contrasts_with_every_colour(palette, least):
         assert contrast(tuple(colour[:3]), rgb_of(OnCell(dark), palette)) >= least, colour
 
 
-def test_high_contrast_cell_colours_differ_and_retain_their_opacity():
+def test_high_contrast_cell_colours_differ_and_retain_opacity():
     colours = np.array([[[255, 0, 0, 255], [0, 0, 255, 255], [0, 0, 0, 0]]], np.uint8)
     red, blue, none = cell_colours(colours, HIGH_CONTRAST)[0].tolist()
     assert red[0] > red[2] and blue[2] > blue[0] and none[3] == 0

@@ -145,7 +145,7 @@ def test_pileup_depth_is_hidden_without_space() -> None:
     assert PileupSheet(pile, (), (0.5, 100.5), TextMeasure(), (500, 300), other).coverage is None
 
 
-def test_pileup_lines_are_thin_if_zoomed_out_and_legible_if_zoomed_in() -> None:
+def test_pileup_line_height_follows_the_zoom() -> None:
     pile = pile_of(np.full(500, 1), np.full(500, LENGTH))
     far, near = (PileupSheet(pile, (), shown, TextMeasure(), (500, 400)) for shown in ((0.5, 2000.5), (100.5, 130.5)))
     assert far.height == 1.0 and not far.is_written and near.height == 12.0 and near.is_written

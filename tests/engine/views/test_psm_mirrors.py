@@ -51,7 +51,7 @@ def test_mirror_with_prediction_rejects_c_and_z_ions() -> None:
     assert mirrored.upper.ions is not None and mirrored.upper.ions.settings.series == "cz"
 
 
-def test_mirrored_predictions_resemble_ms2pip_for_same_peptide_only() -> None:
+def test_mirrored_predictions_resemble_ms2pip_of_same_peptide() -> None:
     with np.load(TEACHER, allow_pickle=False) as file:
         sequences, charges, taught = file["peptide"].tolist(), file["charge"].tolist(), 2.0 ** file["intensity"] - 0.001
     begin, same_peptide, reversed_peptide = 0, [], []
@@ -68,7 +68,7 @@ def test_mirrored_predictions_resemble_ms2pip_for_same_peptide_only() -> None:
     assert np.median(reversed_peptide) < 0.6
 
 
-def test_mirrored_predicted_peaks_have_masses_of_modified_peptide() -> None:
+def test_mirrored_predicted_peaks_have_modified_masses() -> None:
     row = psm_row("LVNELTMFK", 3, modification_positions=[7], modification_names=["Oxidation"], modification_masses=[15.994915])
     mirrored = mirrored_with_prediction(row, Peaks(np.array([300.0]), np.array([5.0])), SETTINGS)
     assert mirrored.lower is not None and mirrored.lower.ions is not None

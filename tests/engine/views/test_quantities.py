@@ -113,7 +113,7 @@ def test_draw_volcano_accepts_no_rows_and_zero_p_values():
     assert np.isfinite(volcano.height).all() and b"&lt;y&gt;" not in svg(draw_volcano(volcano, 0.01, 0.0))
 
 
-def test_sample_correlations_and_principal_components_equal_definitions():
+def test_correlations_and_principal_components_equal_definition():
     samples = random_samples()
     correlations = sample_correlations(samples)
     for i in range(6):
@@ -145,7 +145,7 @@ def test_empty_and_constant_samples_have_no_correlation():
 
 
 @pytest.mark.parametrize("width", [180.0, 320.0])
-def test_missing_principal_components_and_correlations_are_explained(width):
+def test_missing_components_and_correlations_are_explained(width):
     """The message fits any width, and there is no colour scale without correlations."""
     samples = random_samples(n=1, s=3)
     for drawing in (
@@ -173,7 +173,7 @@ def test_missing_value_blocks_count_each_protein_once():
     assert draw_missing(random_samples(n=0), "proteins").shapes
 
 
-def test_protein_profile_has_peptides_and_gaps_for_missing_values(run):
+def test_protein_profile_has_peptides_and_missing_value_gaps(run):
     overview = opened(run)
     drawing = draw_profile(overview.proteins, overview.peptides, "P00")
     points = [shape for shape in drawing.shapes if isinstance(shape, Points)]
@@ -205,7 +205,7 @@ def test_quantity_filter_applies_both_thresholds(run):
         assert run.tables.source(table).count(quantity_conditions(QuantityFilter(text="no such text"), table)) == 0
 
 
-def test_trace_measured_between_detected_borders_equals_that_of_the_search(run):
+def test_trace_measured_again_equals_the_trace_of_the_search(run):
     source, ms1_reader = run.tables.source("ion_traces"), Ms1Reader(run)
     for row in range(0, source.total, 7):
         ion = ion_traces(source, row, run, ms1_reader)

@@ -147,7 +147,7 @@ def test_run_account_of_clustering_contains_the_method(tmp_path: Path) -> None:
     assert "hierarchical clustering (average linkage)" in account.methods
 
 
-def test_run_account_lists_parameters_changed_from_nearest_preset() -> None:
+def test_nearest_preset_lists_the_changed_parameters() -> None:
     search = search_of_kind("identify")
     values = search.parameters_of("low-resolution").changed(missed_cleavages=1).model_dump(mode="json")
     preset = nearest_preset(search, values)

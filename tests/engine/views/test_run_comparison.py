@@ -210,7 +210,7 @@ def test_run_comparison_reports_unmatched_spectra_of_same_file(tmp_path: Path) -
             assert any("no spectra with the same scan number or name" in note for note in comparison.notes) == is_noted
 
 
-def test_comparison_of_runs_of_different_files_shares_only_peptides(tmp_path: Path) -> None:
+def test_run_comparison_of_different_files_shares_only_peptides(tmp_path: Path) -> None:
     base = identification(60)
     other = base.psms.set_column(0, "spectrum_file", pa.array(["elsewhere.mzML"] * len(base.psms)))
     project = Project.create_or_open(tmp_path / "project")
@@ -332,7 +332,7 @@ def test_compare_rejects_too_many_runs_before_opening(compared: Any, tmp_path: P
     assert "15 runs are given; from 2 to 12 can be compared" in capsys.readouterr().err
 
 
-def test_run_comparison_does_not_accept_matches_without_error_rate(tmp_path: Path) -> None:
+def test_run_comparison_omits_matches_without_error_rate(tmp_path: Path) -> None:
     """A class that is too small for an error rate has no q-values; if a run has none at all, all its matches count."""
     project, identifications = project_with_runs(tmp_path / "project")
     small = identifications[0]

@@ -25,7 +25,7 @@ def database(digest: str, name: str = "p.fasta") -> list[InputRecord]:
     return [InputRecord(Path(f"/data/{digest}.mzML"), "spectra", 1, digest), InputRecord(Path("/data") / name, "database", 1, digest)]
 
 
-def test_runs_with_equal_parameters_and_databases_have_no_difference() -> None:
+def test_equal_parameters_and_databases_have_no_difference() -> None:
     other = [InputRecord(Path("/moved/renamed.fasta"), "database", 1, "a" * 64)]
     assert parameter_differences([record("identify"), record("identify")], [database("a" * 64), other]) == ()
 
@@ -41,7 +41,7 @@ def test_differences_are_named_with_the_values_of_each_run() -> None:
     assert modifications != runs[1].parameters["variable_modifications"]
 
 
-def test_parameters_of_other_searches_and_missing_values_are_dashes() -> None:
+def test_parameters_missing_from_a_run_are_shown_as_dashes() -> None:
     runs = [record("identify"), record("modified"), record("of the future", new_one=[1, 2])]
     result = {row.name: row.values for row in parameter_differences(runs, [[], [], []])}
     assert result["search"] == ("identification", "search for modified peptides", "of the future")

@@ -56,7 +56,7 @@ def test_site_ions_are_the_fragments_between_both_sites() -> None:
     assert other is not None and peaks.mz[other.peaks] == pytest.approx([there["b4"]])
 
 
-def test_peaks_explained_by_both_arrangements_do_not_distinguish_sites() -> None:
+def test_peaks_of_both_arrangements_do_not_distinguish_sites() -> None:
     # Without phosphate, b3 is b3 of the other arrangement without water.
     lost = masses(3)["b3"] - 97.976896
     settings = IonSettings(Tolerance(5, "ppm"), "by", 1, shows_precursor=False)
@@ -90,7 +90,7 @@ def dots_of(marks: tuple[Any, ...]) -> list[float]:
     return [x for mark in marks if isinstance(mark, Scatter) and mark.ink == "mark" for x in mark.x.tolist()]
 
 
-def test_mirrored_arrangements_mark_the_site_ions_of_each_arrangement() -> None:
+def test_mirrored_arrangements_mark_their_site_ions() -> None:
     here, there = masses(3), masses(6)
     peaks = peaks_at([*here.values(), there["b4"]])
     mirrored = mirrored_arrangements(psm_at(3, site=SITE), peaks, PLAIN)
@@ -134,7 +134,7 @@ def test_with_site_moves_modifications_to_the_most_likely_sites() -> None:
     assert details["site"] == SelectedSite("Phospho", 3, 0.7, 6, 0.3)
 
 
-def test_with_site_selects_the_most_likely_unoccupied_site_as_alternative() -> None:
+def test_with_site_alternative_is_most_likely_unoccupied_site() -> None:
     two = site_row(
         peptide="GAS[Phospho]PET[Phospho]VIDYK", possible_positions=[3, 6, 10, 99], probabilities=[0.9, 0.8, 0.3, 0.5], site_probability=0.9
     )
@@ -216,7 +216,7 @@ def test_link_site_finds_psm_peptide_and_protein_rows_of_a_site(sites: Any) -> N
         ({"localise": "all", "variable_modifications": ["Oxidation (M)"]}, "Search again to see"),
     ],
 )
-def test_missing_sites_reason_names_the_parameter_that_excludes_sites(changes: dict[str, Any], text: str) -> None:
+def test_missing_sites_reason_names_the_excluding_parameter(changes: dict[str, Any], text: str) -> None:
     assert text in missing_sites_reason(SimpleNamespace(parameters={**SITE_PARAMETERS, **changes}))  # type: ignore[arg-type]
 
 

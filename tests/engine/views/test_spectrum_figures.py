@@ -159,7 +159,7 @@ def test_spectrum_figure_picks_nearest_peak_then_matching_height() -> None:
     assert pick(200.0, 5.0, 0.5, 0.5) is None and pick(304.0, 5.0, 0.5, 0.5) is None
 
 
-def test_mirror_figure_shortens_the_spectrum_name_before_the_similarity(spectrum) -> None:
+def test_mirror_figure_shortens_long_spectrum_names(spectrum) -> None:
     spectra = mirrored(spectrum)
     long = replace(spectra, upper=replace(spectra.upper, name="x" * 500))
     labels = {shape.text: shape for clip in clips(lay_out(mirror_figure(long))) for shape in clip.shapes if isinstance(shape, Label)}

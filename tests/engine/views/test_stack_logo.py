@@ -56,7 +56,7 @@ def test_sequence_logo_information_equals_hand_computed_values(column: str, bits
 
 
 @given(st.lists(st.text(AMINO_ACIDS + "-XB", min_size=6, max_size=6), min_size=MINIMUM_SEQUENCES, max_size=40))
-def test_sequence_logo_symbols_share_the_information_of_the_column(lines: list[str]) -> None:
+def test_sequence_logo_symbol_is_frequency_times_information(lines: list[str]) -> None:
     symbols = symbols_of(lines)
     logo = StackLogo.from_symbols(symbols, np.zeros((*symbols.shape, 4), np.uint8))
     assert logo is not None
@@ -86,7 +86,7 @@ LINES = ["ACDIF"] * 12 + ["ACEIF"] * 5 + ["ACW-F"] * 3
 
 
 @pytest.mark.parametrize("scheme", [scheme.name for scheme in SCHEMES])
-def test_sequence_logo_has_heights_order_and_colours_of_the_stack(scheme: str) -> None:
+def test_sequence_logo_has_heights_order_and_stack_colours(scheme: str) -> None:
     stack = stack_lines(LINES)
     painted, colours = ColouredStack.from_stack(stack, scheme), stack_colours(stack, scheme)
     sheet = StackSheet(painted, TextMeasure())
@@ -108,7 +108,7 @@ def test_sequence_logo_has_heights_order_and_colours_of_the_stack(scheme: str) -
     assert [symbol.text for symbol in sorted(of_columns[2], key=lambda symbol: symbol.y)] == ["D", "E", "W"]
 
 
-def test_sequence_logo_is_hidden_in_low_windows_and_has_a_description() -> None:
+def test_sequence_logo_needs_height_and_describes_columns() -> None:
     painted, measure = ColouredStack.from_stack(stack_lines(LINES), "clustal"), TextMeasure(10.0)
     low, high = StackSheet(painted, measure, 120.0), StackSheet(painted, measure, 300.0)
     region = Region(0.0, 0.0, 400.0, 300.0)

@@ -190,7 +190,7 @@ def test_stack_identity_colours_darken_with_conservation() -> None:
         assert [bool(alpha) for alpha in colours[row, :, 3]] == [residue == "A" for residue in line]
 
 
-def test_stack_colour_schemes_give_residues_of_a_group_the_same_colour() -> None:
+def test_stack_colour_schemes_follow_residue_groups() -> None:
     stack = stack_lines([AMINO_ACIDS, AMINO_ACIDS])
     zappo = {residue: tuple(colour) for residue, colour in zip(AMINO_ACIDS, stack_colours(stack, "zappo")[1].tolist(), strict=True)}
     groups = ("ILVAM", "FWY", "KRH", "DE", "STNQ", "PG", "C")

@@ -62,7 +62,7 @@ def test_structure_pair_counts_residues_without_positions() -> None:
     assert pair.column_text(3).splitlines()[-1] == "Aligned"
 
 
-def test_structure_pair_labels_are_author_numbers_with_insertion_codes() -> None:
+def test_structure_pair_labels_have_numbers_and_insertion_codes() -> None:
     pair = pair_of("2I5M3D")
     assert pair.labels(0, len(pair)) == (("-2", "4"), ("98", "105"))
     assert pair.labels(3, 4)[0] == ("1A", "1A")
@@ -70,7 +70,7 @@ def test_structure_pair_labels_are_author_numbers_with_insertion_codes() -> None
     assert pair.labels(0, 2)[1] == ("", "")
 
 
-def test_structure_pair_column_text_describes_residues_and_distance() -> None:
+def test_pair_column_text_describes_residues_and_distance() -> None:
     pair = pair_of("2I5M3D")
     query, target, distance = pair.column_text(3).splitlines()
     assert query.startswith("Query: ") and query.endswith(" 1A, coil, 3.80 Å to the next Cα, 90° between the vectors")

@@ -38,7 +38,7 @@ def test_volcano_counts_of_both_sides_equal_table_rows(q_value, fold_change):
     assert drawn[0] == down and drawn[1] == up and sum(drawn.values()) == 400
 
 
-def test_volcano_threshold_line_separates_accepted_rows_at_any_q_value():
+def test_volcano_line_separates_accepted_rows_at_any_q_value():
     volcano = random_volcano()
     rng = np.random.default_rng(1)
     for q_value in [*rng.uniform(0, 1, 40), *10 ** rng.uniform(-12, 0, 40), *volcano.q_value[::40], 0.0]:
@@ -53,7 +53,7 @@ def test_volcano_threshold_line_separates_accepted_rows_at_any_q_value():
     assert empty.q_value_at(2.0) == pytest.approx(0.01) and empty.height_at(0.01) == pytest.approx(2.0)
 
 
-def test_volcano_handles_lie_on_threshold_lines_and_return_the_thresholds():
+def test_volcano_handles_lie_on_and_return_the_thresholds():
     volcano = random_volcano()
     drawing = draw_volcano(volcano, 0.05, 1.25, 600, 500)
     q_value, low, high = drawing.handles
