@@ -72,7 +72,7 @@ def test_experiment_estimate_excludes_finished_runs(files: list[Path], tmp_path:
     assert "disk     0.00 GB for the results" in capsys.readouterr().out
 
 
-def test_experiment_created_in_python_equals_that_of_the_command(files: list[Path], tmp_path: Path) -> None:
+def test_experiment_created_in_python_equals_command_line(files: list[Path], tmp_path: Path) -> None:
     table = tmp_path / "runs.tsv"
     table.write_text("file\tcondition\n" + "".join(f"{file.name}\tc{number}\n" for number, file in enumerate(files[:2])))
     experiment = proteoscope.experiment(tmp_path / "x", table)

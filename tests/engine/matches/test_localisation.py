@@ -92,7 +92,7 @@ def test_ion_evidence_approaches_the_frequencies_of_many_ions():
     assert evidence.errors == pytest.approx(0.0, abs=1e-9)
 
 
-def test_ion_evidence_without_ions_equals_that_of_usual_spectra():
+def test_ion_evidence_without_counts_has_default_probabilities():
     evidence = ion_evidence(counts(0))
     assert np.exp(evidence.present).sum(axis=-1) == pytest.approx(1.0)
     assert np.exp(evidence.present[..., 0]) == pytest.approx(0.5)

@@ -342,7 +342,7 @@ def test_forked_child_does_not_hold_project_lock_of_dead_parent(project):
     assert [record.status for record in project.runs()] == ["failed", "done"]
 
 
-def test_project_open_fails_queued_run_if_process_id_was_reused(project):
+def test_project_open_marks_queued_run_of_dead_process_failed(project):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     here = ProcessIdentity.current()
@@ -399,7 +399,7 @@ def test_project_create_rejects_a_file(tmp_path):
         Project.open(tmp_path / "absent")
 
 
-def test_project_create_completes_a_killed_creation(tmp_path):
+def test_project_create_completes_an_interrupted_creation(tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
     leave_file(folder / "project.sqlite")
@@ -554,7 +554,7 @@ def test_read_only_project_can_be_read_but_rejects_runs(project):
     assert all("you may not write here" in line or "other things" in line for line in lines[1:])
 
 
-def test_full_disk_fails_the_run_but_keeps_finished_results(project):
+def test_full_disk_makes_run_fail_but_keeps_finished_results(project):
     """A file size limit replaces the full disk, since the system rejects writes in the same way."""
     script = """
         import resource, sys

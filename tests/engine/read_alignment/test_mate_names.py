@@ -171,7 +171,7 @@ def test_mate_names_are_independent_of_chunk_size(monkeypatch: pytest.MonkeyPatc
     assert template_names(both).strings() == [name for name in "abcdefg" for _ in range(2)]
 
 
-def test_template_name_keeps_a_mate_tag_that_is_the_whole_name() -> None:
+def test_template_name_retains_a_name_that_is_only_a_mate_tag() -> None:
     names = ["/1", "/2", "1", "2", "a", "a"]
     assert template_names(Texts.from_strings(names)).strings() == ["/1", "/1", "1", "1", "a", "a"]
     assert other_names(Texts.from_strings(["/1", "1"]), Texts.from_strings(["/2", "2"])).tolist() == [0, 1]

@@ -48,7 +48,7 @@ def test_structure_hit_with_nan_score_passes_no_threshold(tmp_path: Path) -> Non
     tables.close()
 
 
-def test_all_structure_hits_count_as_chance_if_the_best_hit_does() -> None:
+def test_is_all_chance_depends_on_e_value_or_probability() -> None:
     def is_chance(e_value: float | None, probability: float | None, n_hits: int = 9) -> bool:
         return StructureSummary("q", n_hits, 1, 1, 100, e_value, probability).is_all_chance
 
