@@ -11,7 +11,7 @@ from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.structure_layouts import SEARCH_STEPS, ChainPairs, FoundSuperpositions
+from proteoscope.kernels.structure_layouts import FULL_STEPS, ChainPairs, FoundSuperpositions
 
 __all__ = ["Superpositions", "collect_superpositions", "pairs_with_query", "superpose", "superpose_many", "superposed", "tm_scores"]
 
@@ -176,7 +176,7 @@ def superposed(pairs: ChainPairs, threads: int, progress: Progress) -> FoundSupe
         Progress, which advances by one step per pair and is checked for cancellation.
     """
     result, done = FoundSuperpositions.empty(pairs), 0
-    with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), SEARCH_STEPS).superpose(pairs, result)) as ends:
+    with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), FULL_STEPS).superpose(pairs, result)) as ends:
         for end in ends:
             progress.advance(end - done)
             done = end

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from proteoscope.kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
-from proteoscope.kernels.cpu.distance_alignment import align, alignment_workspace, place_states, place_x, place_y, trace
+from proteoscope.kernels.cpu.distance_alignment import UNIT, align, alignment_workspace, place_states, place_x, place_y, trace
 from proteoscope.kernels.cpu.least_squares import BATCH, MOVE, distances_squared, moments, near_moments, near_totals, rotations
 from proteoscope.kernels.cpu.nearest_residues import nearest_residues, nearness
 from proteoscope.kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_workspace
@@ -223,7 +223,10 @@ def _best_fragments(workspace, sparse, met, x, y, guide, near, steps, pairs):
             place_x(sparse, some_x, moves[k], guide)
             scores[k] = align(sparse, some_x.shape[1], some_y.shape[1], _GAP, 0.0, 1.0)
     best, refined = np.zeros(steps.n_fragments), moves.copy()
-    for k in _different(scores, moves, steps.n_sparse, spread):
+    order, n_searched = _different(scores, moves, steps.n_sparse, spread), steps.n_searched
+    if len(order) and 100.0 * scores[order[0]] < steps.minimum_sparse_percent * UNIT * some_x.shape[1]:
+        order, n_searched = order[: steps.n_sparse_if_unlike], steps.n_searched_if_unlike
+    for k in order:
         for _ in range(_SPARSE_REFINEMENTS):
             result, _count = _realigned(
                 (workspace, met), sparse, some_x, some_y, moves[k], (guide, near), (_GAP, 0.0, 1.0), steps.coarse_halvings, pairs
@@ -231,7 +234,7 @@ def _best_fragments(workspace, sparse, met, x, y, guide, near, steps, pairs):
             if result > best[k]:
                 best[k] = result
                 refined[k] = moves[k]
-    return refined[_different(best, refined, steps.n_searched, spread)]
+    return refined[_different(best, refined, n_searched, spread)]
 
 
 @njit(nogil=True, cache=True)
@@ -248,7 +251,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     pairs, move = np.empty((m, 2), np.int32), np.empty(MOVE)
     best_move[:] = 0.0
     best_move[0] = best_move[4] = best_move[8] = 1.0
-    best, n_best = -1.0, 0
+    best, n_best, are_alike = -1.0, 0, True
     if len(start):
         n_best = gather(workspace, x, y, start, 0)
         best_pairs[:n_best] = start
@@ -283,10 +286,13 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                 best, n_best = result, count
                 best_move[:] = move
                 best_pairs[:count] = pairs[m - count :]
-        # Refine each starting point once, and align by secondary structure and distances under the best.
+        # Refine each starting point once, and align by secondary structure and distances under the best. Of pairs of unlike chains, only
+        # the best start is refined, without gap costs, which gives higher TM-scores to them.
+        are_alike = 100.0 * best >= steps.minimum_start_percent * m
         some_scores, some_moves, best_before = scores.copy(), moves.copy(), best
-        scores[:] = -1.0
-        for kind in range(steps.n_refined + 1):
+        if are_alike:
+            scores[:] = -1.0
+        for kind in range(steps.n_refined + 1 if are_alike else 0):
             if kind < steps.n_refined:
                 if some_scores[kind] < _HOPELESS_START * best_before:
                     continue
@@ -303,7 +309,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                 best_pairs[:count] = pairs[m - count :]
         # Refine the best until the score no longer rises, with and without gap costs.
         best_before = best
-        for kind in range(2 * min(steps.n_finished, steps.n_refined)):
+        for kind in range(0 if are_alike else 1, 2 * min(steps.n_finished, steps.n_refined) if are_alike else 2):
             move[:], before, gap = moves[kind // 2], scores[kind // 2], (_GAP, 0.0)[kind % 2]
             if before < _HOPELESS_START * best_before:
                 continue
@@ -322,8 +328,8 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         gather(workspace, x, y, best_pairs[:n_best], 0)
         best = search(workspace, n_best, scale, near, _COARSE, halvings, _HOPELESS, best_move)
         best_before, move_before = best, best_move.copy()
-        for gap in (_GAP, 0.0):
-            move[:], before = move_before, best_before
+        for kind in range(0 if are_alike else 1, 2):
+            move[:], before, gap = move_before, best_before, (_GAP, 0.0)[kind]
             for _ in range(_MAXIMUM_REFINEMENTS):
                 result, count = _realigned((workspace, met), fine, x, y, move, (scale, near), (gap, 0.0, 1.0), halvings, pairs)
                 if result > best:
@@ -334,8 +340,9 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                     break
                 before = result
     # Finally, more fragments, with distant pairs excluded.
+    halvings = N_HALVINGS if are_alike else steps.coarse_halvings
     gather(workspace, x, y, best_pairs[:n_best], 0)
-    search(workspace, n_best, guide, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move)
+    search(workspace, n_best, guide, near, steps.last_step, halvings, _HOPELESS, best_move)
     distances_squared(workspace.x, workspace.y, n_best, best_move, workspace.squared)
     limit = farthest_pair(m)
     retained = 0
@@ -344,10 +351,10 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
             best_pairs[retained] = best_pairs[k]
             retained += 1
     gather(workspace, x, y, best_pairs[:retained], 0)
-    score_x = search(workspace, retained, scale, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move) / m
+    score_x = search(workspace, retained, scale, near, steps.last_step, halvings, _HOPELESS, best_move) / m
     score_y = score_x
     if n != m:
-        score_y = search(workspace, retained, scale_y, near_of(scale_y), steps.last_step, N_HALVINGS, _HOPELESS, move) / n
+        score_y = search(workspace, retained, scale_y, near_of(scale_y), steps.last_step, halvings, _HOPELESS, move) / n
     return score_x, score_y, retained
 
 

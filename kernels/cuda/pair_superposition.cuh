@@ -34,6 +34,7 @@ struct Item {
 // Extent of a search (`SearchSteps`).
 struct Steps {
     int n_fragments, n_sparse, n_searched, n_refined, n_finished, coarse_halvings, last_step;
+    int minimum_sparse_percent, n_sparse_if_unlike, n_searched_if_unlike, minimum_start_percent;
 };
 
 // All chains: coordinates axis by axis, chain after chain; one state for each three coordinates; initial alignments of the pairs.

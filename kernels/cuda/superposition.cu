@@ -130,8 +130,10 @@ __device__ int best_fragments(Block& block, double guide, double near) {
     }
     choose_different(block, block.kept_scores, block.kept_moves, steps.n_sparse);
     for (int k = threadIdx.x; k < steps.n_fragments; k += THREADS) block.best_scores[k] = 0.0;
+    const double limit = static_cast<double>(steps.minimum_sparse_percent) * kUnit * m;
+    const bool are_unlike = shared.n_chosen > 0 && 100.0 * block.kept_scores[shared.order[0]] < limit;
+    const int n_sparse = are_unlike && steps.n_sparse_if_unlike < shared.n_chosen ? steps.n_sparse_if_unlike : shared.n_chosen;
     begin_stage(shared);
-    const int n_sparse = shared.n_chosen;
     for (int rank = next_task(shared); rank < n_sparse; rank = next_task(shared)) {
         const int k = shared.order[rank];
         double* move = block.team.move;
@@ -148,7 +150,7 @@ __device__ int best_fragments(Block& block, double guide, double near) {
         }
         if ((threadIdx.x & 31) == 0) block.best_scores[k] = best;
     }
-    choose_different(block, block.best_scores, block.refined, steps.n_searched);
+    choose_different(block, block.best_scores, block.refined, are_unlike ? steps.n_searched_if_unlike : steps.n_searched);
     return shared.n_chosen;
 }
 
@@ -171,8 +173,9 @@ __device__ void keep_results(Block& block, int n_tasks) {
     __syncthreads();
 }
 
-// Try and refine the starts. The best alignment of each warp is in its `best_pairs`, and the number of the best warp in `shared.best_warp`.
-__device__ void align_by_distance(Block& block, Team* teams, double start_score, double guide, double near) {
+// Try and refine the starts; of unlike chains, refine the best start only. Return whether the chains are alike. The best alignment of each
+// warp is in its `best_pairs`, and the number of the best warp in `shared.best_warp`.
+__device__ bool align_by_distance(Block& block, Team* teams, double start_score, double guide, double near) {
     Shared& shared = block.shared;
     Team& team = block.team;
     const Steps steps = block.steps;
@@ -208,12 +211,13 @@ __device__ void align_by_distance(Block& block, Team* teams, double start_score,
     choose(block, teams);
     // Refine each start once, and align by secondary structure and distances under the best.
     const double best_start = teams[shared.best_warp].best;
+    const bool are_alike = 100.0 * best_start >= static_cast<double>(steps.minimum_start_percent) * block.m;
     for (int i = threadIdx.x; i < steps.n_refined * kMove; i += THREADS) {
         shared.moves[i / kMove][i % kMove] = shared.kept[i / kMove][i % kMove];
     }
     if (threadIdx.x < kMove) shared.moves[steps.n_refined][threadIdx.x] = shared.kept[0][threadIdx.x];
     begin_stage(shared);
-    const int n_short = steps.n_refined + 1;
+    const int n_short = are_alike ? steps.n_refined + 1 : 0;
     for (int task = next_task(shared); task < n_short; task = next_task(shared)) {
         const bool is_mixed = task == steps.n_refined;
         if (is_mixed ? !(best_start > 0.0) : shared.scores[task] < kHopelessStart * best_start) continue;
@@ -226,14 +230,15 @@ __device__ void align_by_distance(Block& block, Team* teams, double start_score,
         take(block, found, n_starts + task, move, block.pairs + block.m - count, count);
     }
     __syncthreads();
-    if (threadIdx.x < kMostKept) shared.scores[threadIdx.x] = -1.0;
+    if (are_alike && threadIdx.x < kMostKept) shared.scores[threadIdx.x] = -1.0;
     keep_results(block, n_short);
     choose(block, teams);
     // Refine the best until the score no longer rises, with and without gap costs.
     const double best_short = teams[shared.best_warp].best;
     begin_stage(shared);
-    const int n_long = 2 * (steps.n_finished < steps.n_refined ? steps.n_finished : steps.n_refined);
+    const int n_long = are_alike ? 2 * (steps.n_finished < steps.n_refined ? steps.n_finished : steps.n_refined) : 2;
     for (int task = next_task(shared); task < n_long; task = next_task(shared)) {
+        if (task == 0 && !are_alike) continue;
         double before = shared.scores[task / 2];
         if (before < kHopelessStart * best_short) continue;
         __syncwarp();
@@ -248,10 +253,11 @@ __device__ void align_by_distance(Block& block, Team* teams, double start_score,
         }
     }
     choose(block, teams);
+    return are_alike;
 }
 
-// Refine the best alignment of all warps, with the scale of the TM-score. The block synchronises.
-__device__ void refine_best(Block& block, Team* teams, double scale, double near) {
+// Refine the best alignment of all warps, with the scale of the TM-score; of unlike chains, only without gap costs. The block synchronises.
+__device__ void refine_best(Block& block, Team* teams, double scale, double near, bool are_alike) {
     Shared& shared = block.shared;
     Team& team = block.team;
     const int halvings = block.steps.coarse_halvings;
@@ -276,6 +282,7 @@ __device__ void refine_best(Block& block, Team* teams, double scale, double near
     __syncthreads();
     if (warp > 0 && (threadIdx.x & 31) == 0) team.best = -1.0;
     for (int task = next_task(shared); task < 2; task = next_task(shared)) {
+        if (task == 0 && !are_alike) continue;
         double before = shared.found[0];
         __syncwarp();
         copy_by_lanes(move, shared.moves[0]);
@@ -396,6 +403,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             const double score = search(block, item.n_start, guide, near, kCoarse, steps.coarse_halvings, kHopeless, block.team.move);
             take(block, score, -1, block.team.move, start, item.n_start);
         }
+        bool are_alike = true;
         if (item.is_aligned) {
             find_nearest(block);
             const int n_short = (fragments_of(0, m, n).n + kBatch - 1) / kBatch, n_long = (fragments_of(1, m, n).n + kBatch - 1) / kBatch;
@@ -403,19 +411,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 superpose_fragments(block, task < n_short ? 0 : 1, (task < n_short ? task : task - n_short) * kBatch, guide);
             }
             __syncthreads();
-            align_by_distance(block, teams, teams[0].best, guide, near);
-            refine_best(block, teams, item.scale_x, near);
+            are_alike = align_by_distance(block, teams, teams[0].best, guide, near);
+            refine_best(block, teams, item.scale_x, near, are_alike);
         } else {
             choose(block, teams);
         }
         // Finally, search with more fragments, and remove distant pairs. Two warps score the remaining pairs by m and by n.
+        const int halvings = are_alike ? kHalvings : steps.coarse_halvings;
         const Team& best = teams[shared.best_warp];
         Pair* const pairs = all_best + static_cast<long long>(m) * shared.best_warp;
         double* const move = block.team.move;
         if (warp == 0) {
             copy_by_lanes(move, best.best_move);
             gather(block, pairs, best.n_best, 1);
-            search(block, best.n_best, guide, near, steps.last_step, kHalvings, kHopeless, move);
+            search(block, best.n_best, guide, near, steps.last_step, halvings, kHopeless, move);
             const int kept = near_enough(block, pairs, best.n_best, move, item.limit);
             if (lane == 0) shared.count = kept;
         }
@@ -425,7 +434,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             if (by == 1 && n == m) continue;
             const double scale = by == 0 ? item.scale_x : item.scale_y;
             gather(block, pairs, kept, 1);
-            const double score = search(block, kept, scale, near_of(scale), steps.last_step, kHalvings, kHopeless, move);
+            const double score = search(block, kept, scale, near_of(scale), steps.last_step, halvings, kHopeless, move);
             if (lane == 0) shared.final_score[by] = score;
             if (by == 0 && lane < kMove) found.moves[number * kMove + lane] = move[lane];
         }

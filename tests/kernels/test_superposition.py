@@ -9,7 +9,7 @@ from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, moments,
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.superposition import analysis
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError, backend_module
-from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, SEARCH_STEPS, ChainPairs, FoundSuperpositions, SearchSteps
+from proteoscope.kernels.structure_layouts import FULL_STEPS, MAXIMUM_CELLS, SEARCH_STEPS, ChainPairs, FoundSuperpositions, SearchSteps
 from tests.kernels.superposition_definition import bent_chains, tm_score
 from tests.shim.chain_inputs import random_chain, random_pairs
 from tests.shim.shim_gpu import ShimGpu, missing_compiler
@@ -37,6 +37,27 @@ def assert_same(actual: FoundSuperpositions, expected: FoundSuperpositions) -> N
 def test_superposition_on_gpu_equals_cpu(lengths):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 5 if lengths[1] == 30 else 3, *lengths)
     assert_same(superpose_pairs(ShimGpu(descending=True), pairs), superpose_pairs(Processor(2), pairs))
+
+
+@with_compiler
+def test_superposition_of_unlike_chains_on_gpu_equals_cpu():
+    pairs = random_pairs(np.random.default_rng(11), 8, 30, 60)
+    limited = SHORT._replace(minimum_sparse_percent=45, n_sparse_if_unlike=1, n_searched_if_unlike=1, minimum_start_percent=45)
+    actual = superpose_pairs(Processor(2), pairs, limited)
+    assert_same(superpose_pairs(ShimGpu(descending=True), pairs, limited), actual)
+    differs = actual.scores.max(axis=1) != superpose_pairs(Processor(2), pairs, SHORT).scores.max(axis=1)
+    assert 0 < np.count_nonzero(differs) < len(differs)
+
+
+def test_superposition_search_is_full_for_similar_chains():
+    rng = np.random.default_rng(12)
+    chains = [random_chain(rng, 80) for _ in range(4)]
+    chains += [chain + rng.normal(0.0, 1.0, chain.shape) for chain in chains]
+    offsets, first = np.cumsum([0, *map(len, chains)]), np.arange(4)
+    pairs = ChainPairs(np.concatenate(chains), offsets, first, first + 4, np.empty((0, 2), np.int32), np.zeros(5, np.int64))
+    full = superpose_pairs(Processor(2), pairs, FULL_STEPS)
+    assert full.scores.min() > 0.5
+    assert_same(superpose_pairs(Processor(2), pairs, SEARCH_STEPS), full)
 
 
 @with_compiler
