@@ -1,14 +1,14 @@
 """Time and memory of an experiment of many runs, against single runs, and in a project that has many finished runs.
 
     python -m benchmarks.experiment_runs --data FOLDER --out EXPERIMENT --runs 40
-    python -m benchmarks.experiments --experiment EXPERIMENT [--runs 40] [--finished 1000] [--kills 20] [--workers 4] [--added 200]
-        [--processes 2] [--threads N] [--device cpu]
+    python -m benchmarks.experiments --experiment EXPERIMENT [--runs 40] [--singles 8] [--finished 1000] [--kills 20] [--workers 4]
+        [--added 200] [--processes 2] [--threads N] [--device cpu]
 
 `runs` searches the first runs with one command (``proteoscope experiment run``), and then each run separately in another project, all with
-warm caches. `ratio` is the time of the whole command divided by the sum of the five steps of the separate runs; `ratio_within` is the same
-with the steps of the runs within the command, which loads modules and kernels only once. Peak memory (MB) is measured during each run:
-values are those of the 2nd, the middle and the last run, and `memory_growth`, the median of the last quarter of runs divided by that of the
-second quarter.
+warm caches; with `--singles`, only this number of evenly spaced runs is searched separately, and the times are extrapolated. `ratio` is the
+time of the whole command divided by the sum of the five steps of the separate runs; `ratio_within` is the same with the steps of the runs
+within the command, which loads modules and kernels only once. Peak memory (MB) is measured during each run: values are those of the 2nd,
+the middle and the last run, and `memory_growth`, the median of the last quarter of runs divided by that of the second quarter.
 
 `finished` creates a project with many finished runs, all with the tables of one run, and measures commands in it: ``list``, ``add`` for one
 file, and ``run``, which searches this file. `alone` is the same search in a new project. `cpu` is the CPU time of a command, which does not
@@ -102,7 +102,7 @@ def step_seconds(project: Project) -> dict[str, float]:
     return {run: sum(stage["seconds"] for name, stage in stages.items() if name in STEPS) for run, stages in steps.items()}
 
 
-def measure_runs(files: Sequence[Path], search: Sequence[object], work: Path, size: dict[str, Any]) -> None:
+def measure_runs(files: Sequence[Path], singles: int, search: Sequence[object], work: Path, size: dict[str, Any]) -> None:
     """Measure an experiment against single runs."""
     run_command("identify", files[0], "--out", work / "warm", *search)
     create = run_command("experiment", "create", work / "together", *files)
@@ -110,11 +110,13 @@ def measure_runs(files: Sequence[Path], search: Sequence[object], work: Path, si
     together = run_command("experiment", "run", work / "together", *search, "--processes", 1, watch=memory.watch)
     peaks = [*memory.peaks[1:], memory.last]
     within, alone, commands = step_seconds(Project.open(work / "together")), 0.0, [0.0, 0.0]
-    for file in files:
+    separate = files[:: max(1, len(files) // singles)] if singles else files
+    for file in separate:
         taken = run_command("identify", file, "--out", work / "alone", *search)
         commands = [before + more for before, more in zip(commands, taken, strict=True)]
         alone += sum(step_seconds(Project.open(work / "alone")).values())
         shutil.rmtree(work / "alone")
+    alone, *commands = (total * len(files) / len(separate) for total in (alone, *commands))
     quarter = max(1, len(peaks) // 4)
     emit(
         size,
@@ -257,6 +259,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiment", type=Path, required=True)
     parser.add_argument("--runs", type=int, nargs="*", default=[])
+    parser.add_argument("--singles", type=int, default=0)
     parser.add_argument("--finished", type=int, nargs="*", default=[])
     for name in ("kills", "workers", "added"):
         parser.add_argument(f"--{name}", type=int, default=0)
@@ -268,7 +271,7 @@ def main() -> None:
     search = ("--database", given.experiment / "proteins.fasta", "--device", given.device, "--threads", given.threads, "--advice", "none")
     size = {"device": given.device, "threads": given.threads}
     measures: list[Callable[[Path], None]] = [
-        *(lambda work, n=n: measure_runs(files[:n], search, work, {**size, "n_runs": len(files[:n])}) for n in given.runs),
+        *(lambda work, n=n: measure_runs(files[:n], given.singles, search, work, {**size, "n_runs": len(files[:n])}) for n in given.runs),
         *(lambda work, n=n: measure_finished(files, n, search, work, size) for n in given.finished),
     ]
     if given.processes > 1:
