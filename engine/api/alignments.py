@@ -126,7 +126,7 @@ def _sequences_of(name: str, given: Any) -> dict[str, str]:
 
 
 def _listed(given: Sequences) -> Sequences:
-    """Return several sequences or files as a list, because they are iterated twice."""
+    """Return a list of the given sequences or files, which are iterated twice; return a single one, or a mapping, as it is."""
     return given if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Iterable) else [*given]
 
 

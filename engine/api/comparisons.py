@@ -42,7 +42,7 @@ class Comparison:
 
     @property
     def parameters(self) -> dict[str, dict[str, str]]:
-        """Search, inputs except spectra, and parameters in which the runs differ, each with its values by run symbol."""
+        """Settings in which the runs differ (search, parameters, inputs except spectra): by name, the value of each run (by its symbol)."""
         return {row.name: dict(zip(self.comparison.symbols, row.values, strict=True)) for row in self.comparison.parameters}
 
     @property
@@ -52,7 +52,7 @@ class Comparison:
 
     @property
     def overlaps(self) -> pa.Table:
-        """Number of items (``count``) of each ``level`` that the given ``runs`` and no others accept."""
+        """Table of the numbers of items (``count``) of each ``level`` that are accepted in all of the ``runs`` and in no other run."""
         levels = [level.name for level in views.run_comparison.LEVELS]
         overlaps = [(level, overlap) for level in levels for overlap in self.comparison.intersections(level, self.threshold)]
         return pa.table(
@@ -64,7 +64,7 @@ class Comparison:
         )
 
     def table(self, level: str = "peptides") -> pa.Table:
-        """Return the items of a level that any run accepts.
+        """Return the table of the items of a level that are accepted in at least one run.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class Comparison:
         folder : str or Path
             Folder, created if missing.
         mirrors : int
-            Maximum number of figures of spectra with two answers.
+            Maximum number of figures; each shows a spectrum to which two runs assign different peptides.
         progress : callable or Progress, optional
             Receives each `ProgressEvent`.
 

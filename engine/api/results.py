@@ -165,7 +165,7 @@ class OpenProject:
 
 
 def _close(opened: dict[str, FinishedRun], stack: ExitStack | None, process: int) -> None:
-    """Close the tables and remove a temporary project, but not in a forked copy of the process."""
+    """Close the tables and remove a temporary project; do nothing if this process is a fork of the one that opened them (`process`)."""
     if os.getpid() == process:
         for run in opened.values():
             run.close()
@@ -219,12 +219,12 @@ class Result:
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
-        """Uncertainty of the accepted results by name: accepted decoys, and the 95 % interval of the fraction of false results."""
+        """Accepted targets and decoys, and the 95 % interval of the false fraction of the targets, for each kind of result (``psms``)."""
         return dict(self.record.get("certainty") or {})
 
     @property
     def fdr(self) -> float | None:
-        """False discovery rate at which results are accepted, or None if the search has none."""
+        """Maximum false discovery rate of accepted results; None if the search has no such parameter."""
         fdr = self.finished.parameters.get("fdr")
         return None if fdr is None else float(fdr)
 
@@ -403,7 +403,7 @@ class Result:
 
     @property
     def finished(self) -> FinishedRun:
-        """Tables and settings of the run, as arguments of functions of `proteoscope.engine.views`."""
+        """The run as an object that functions of `proteoscope.engine.views` accept, with its tables and settings."""
         return self.project._finished(self.run_id)
 
     def _described(self, name: str) -> Table:

@@ -573,7 +573,8 @@ def structures(
     superpose : str or Path, optional
         Folder for superposed hits.
     complexes : str or Path, optional
-        File for a table of target files, ranked by the sum over all chains of a query file.
+        File for a table of target files that match all chains of a query file together. The scores of the chain pairs are summed: of the
+        published mode the scores, of the sensitive mode the TM-scores and z-scores.
     clusters : str or Path, optional
         With `all`, file for the table of clusters of chains with the same fold, by TM-score.
     out, format : str or Path, and str, optional
@@ -666,7 +667,7 @@ def reads(
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Arguments of all searches about the name of the run, an existing run of this name, and a project in use by another process."""
+    """Common arguments of searches: name of the run, what to do if a run of this name exists, and if another process uses the project."""
 
     name: str
     overwrite: bool
@@ -807,7 +808,7 @@ _RARE = frozenset(("workers", "certificates"))
 
 
 def project_and_run(given: ProjectLike, run: str, name: str) -> tuple[OpenProject, str]:
-    """Return the project that an argument refers to, and the id of the run, or ''."""
+    """Return the project that the argument `given` refers to, and the id of the run: `run`, or the run of a given result, or ''."""
     if not isinstance(run, str):
         raise ParameterError(f"run = {run!r:.100}: expected the id of a run")
     if isinstance(given, Result):

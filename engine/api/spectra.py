@@ -290,7 +290,7 @@ class SpectrumAnnotation:
         Returns
         -------
         matplotlib.figure.Figure
-            The figure, whose axes are the peaks and the errors.
+            The figure, with one axes for the peaks and one for the m/z errors of the matches.
 
         Raises
         ------
