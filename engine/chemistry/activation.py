@@ -1,6 +1,7 @@
 """Activations (methods by which precursors are fragmented), and the ion series that they produce.
 
-Collisions break the amide bond, which gives b and y; electron transfer and capture break the bond before it, which gives c and z.
+Collisions break the amide bond (C-N), which gives b and y; electron transfer and capture break the bond after it (N-Cα), which gives c
+and z.
 Collisions of precursors that survive electron transfer give all four series (Frese et al. 2012, Anal. Chem. 84:9668).
 """
 

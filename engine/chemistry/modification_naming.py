@@ -94,9 +94,9 @@ class Namer:
         self.unknown: dict[str, int] = {}
 
     def place_modifications(self, peptide: NotedPeptide) -> list[tuple[int, int]] | None:
-        """Return the position and the index in `modifications` of each modification of a peptide, by position; None if one is unknown.
+        """Return (position, index in `modifications`) for each modification of a peptide, sorted by position.
 
-        Fixed modifications that the file leaves out are included.
+        Fixed modifications that the file leaves out are included. None is returned if a modification is unknown.
         """
         sequence, length = peptide.sequence, len(peptide.sequence)
         placed: list[tuple[int, int]] = []
@@ -174,7 +174,7 @@ def _as_named(entry: Modification) -> NamedModification:
 
 
 def _carrier_mass(residue: str, *, is_first: bool) -> float:
-    """Return the mass in dalton of the unmodified residue, of the N-terminal hydrogen or of the C-terminal hydroxyl group."""
+    """Return the mass (Da) of what is modified: the residue, or for '' the N-terminal hydrogen or the C-terminal hydroxyl group."""
     if residue:
         mass = float(RESIDUE_MASS[ord(residue) - ord("A")])
         return 0.0 if np.isnan(mass) else mass
@@ -194,7 +194,10 @@ def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
 
 
 def _find_modification(mass: float, sites: Sequence[str], within: float) -> Modification | None:
-    """Return the most likely modification in Unimod with a mass at one of the sites; None if Unimod has none that is shown by default."""
+    """Return Unimod's most likely modification with this mass at the first site that has one, or None.
+
+    Sites that Unimod hides by default are ignored.
+    """
     for site in sites:
         try:
             entries = unimod().search(site=site, mass=mass, tolerance=within, limit=1)

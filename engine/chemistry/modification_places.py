@@ -116,9 +116,10 @@ def terminal_position(position: int, sequence: str, unimod_id: int | None) -> in
 
 
 def _is_bound(entry: Modification, residue: str, *, is_front: bool) -> bool:
-    """Return True if a modification is bound to the terminal residue, not to the terminus.
+    """Return True if a modification is bound to the terminal residue, not to the terminus itself.
 
-    Unimod then lists it for this residue only at this terminus, and does not list it for the terminus of any residue.
+    This is so if Unimod lists the modification for this residue only at this terminus, and does not list it for the terminus without a
+    residue.
     """
     end = "N-term" if is_front else "C-term"
     at_residue = [site.position for site in entry.sites if site.residue == residue]
@@ -134,7 +135,7 @@ def _is_same(searched: SearchedModification, noted: NotedModification) -> bool:
 
 
 def _unimod_termini(noted: NotedModification, length: int) -> set[int]:
-    """Return the positions of the termini at which Unimod lists a modification, for any residue or a specific residue."""
+    """Return the positions (0, `length` + 1) of the termini at which Unimod lists a modification, whatever residue the entry requires."""
     entry = find_unimod_entry(noted.name) if noted.name else None
     sites: Iterable[str] = [] if entry is None else [site.position for site in entry.sites]
     return {0 if site.endswith("N-term") else length + 1 for site in sites if site != "anywhere"}

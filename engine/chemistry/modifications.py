@@ -118,7 +118,7 @@ class Site:
         return _write_site(self.residue, self.position)
 
     def covers(self, residue: str, position: Position) -> bool:
-        """Return True if every modification of `residue` ('' for any) at `position` is at this site."""
+        """Return True if this site includes all residues `residue` ('' for any residue) at `position`: ``N-term`` includes ``N-term Q``."""
         if self.residue and residue != self.residue:
             return False
         return self.position in (position, "anywhere") or (
@@ -171,7 +171,7 @@ class Modification:
         return all(site.is_hidden for site in self.sites)
 
     def sites_covering(self, residue: str, position: Position) -> list[Site]:
-        """Return the sites that include every modification of `residue` ('' for any) at `position`."""
+        """Return the sites for which `Site.covers` is True."""
         return [site for site in self.sites if site.covers(residue, position)]
 
 
@@ -603,10 +603,10 @@ _OLD_REMARKS = (" (By similarity)", " (Probable)", " (Potential)")
 
 @cache
 def annotated_names() -> dict[tuple[str, str], SearchModification]:
-    """Return modifications by UniProt's name and the one-character code of the residue.
+    """Return the modification for each pair of UniProt's name and the one-character code of the annotated residue.
 
-    A modification of a residue applies to this residue only; a modification of a terminus applies to any residue, unless it changes the
-    residue.
+    The modification is limited to this residue, or, if UniProt's name describes a terminal modification (``N-acetylalanine``), it is
+    that of the terminus before any residue.
     """
     lines = resources.path("modifications", "uniprot.tsv").read_text(encoding="utf-8").splitlines()[1:]
     rows = (line.split("\t") for line in lines)
