@@ -110,7 +110,9 @@ def assign(
     rounds: int = 1,
     tolerance: float = 0.0,
 ) -> Assignment:
-    """Run a round for all items and return its result; a single device continues with the new centroids for up to `rounds` rounds.
+    """Assign all items to their nearest centroids (one round) and return the result.
+
+    A single device continues with the new centroids, for up to `rounds` rounds.
 
     Parameters
     ----------
@@ -151,7 +153,7 @@ def assign(
 
 
 def measure(session: Session, workload: Workload, centroids: NDArray[np.float64] | VectorSums, *, distances: bool) -> Assignment:
-    """Return the labels of all items, optionally with distances, without sums.
+    """Assign all items to `centroids` and return the labels; with `distances`, also the distances. Sums are not computed.
 
     Raises
     ------
@@ -164,7 +166,7 @@ def measure(session: Session, workload: Workload, centroids: NDArray[np.float64]
 
 
 def _state(workload: Workload, centroids: NDArray[np.float64] | VectorSums, output: str, rounds: int) -> dict[str, Any]:
-    """Return the state of a round as arrays and numbers, which can be sent to devices."""
+    """Return the input of a round (one iteration): centroids, requested output, number of rounds and cost, in a form sent to devices."""
     state: dict[str, Any] = {"centroids": _columns(centroids), "output": output, "rounds": rounds}
     kind: _Kind = VectorsToCentroids() if workload.kind == VECTORS else PointsToCentroids()
     return state | {"round_cost": kind.round_cost(workload, state)}
@@ -372,7 +374,7 @@ class _Computation:
         yield PartialResult(last, {**outcome.sums._asdict(), "changed": np.array([outcome.changed])})
 
     def _rounds(self, last: int) -> Generator[PartialResult, None, None]:
-        """Run rounds with all items, and yield the rows of the result at the end."""
+        """Run several rounds with all items; yield the progress after each round, and the result at the end."""
         state = self._state
         self._labels[:] = state["before"]
         result: list[Rounds] = []

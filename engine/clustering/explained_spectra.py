@@ -55,7 +55,7 @@ class Library:
     Attributes
     ----------
     row : ndarray of int64, shape (2 n,)
-        Row of the identified spectrum.
+        Row of the identified spectrum in `Identified`; for a shuffled peptide, of the spectrum whose peptide was shuffled.
     is_decoy : ndarray of bool, shape (2 n,)
         True for shuffled peptides.
     charge : ndarray of int64, shape (2 n,)
@@ -104,7 +104,7 @@ class Queries(NamedTuple):
 
 
 class SameMassPlan(NamedTuple):
-    """Queries that are compared with spectra of the same mass, and the mass of each isotope error in dalton, (s,)."""
+    """Comparison with spectra of the same mass: queries, range of spectra for each, and masses (Da) of isotope errors, (s,)."""
 
     queries: Queries
     candidates: CandidateRanges
@@ -112,7 +112,7 @@ class SameMassPlan(NamedTuple):
 
 
 class OtherMassPlan(NamedTuple):
-    """Queries that are compared with spectra of other masses, and the width of bins in thomson."""
+    """Comparison with spectra of other masses: queries, range of spectra for each, and the width of vector bins in thomson."""
 
     queries: Queries
     candidates: MassRange
@@ -128,7 +128,7 @@ class Explained:
     spectrum : ndarray of int64, shape (m,)
         Row of each explained spectrum, ascending.
     identified : ndarray of int64, shape (m,)
-        Row of the most similar spectrum in `Identified`.
+        Row in `Identified` of the most similar spectrum; for a shuffled peptide, of the spectrum whose peptide was shuffled.
     charge : ndarray of int64, shape (m,)
         Precursor charge of each spectrum.
     is_decoy : ndarray of bool, shape (m,)
@@ -160,7 +160,7 @@ class Explained:
         return Explained(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def accepted(self, fdr: float) -> NDArray[np.int64]:
-        """Return the indices of the spectra that are explained at the false discovery rate `fdr`, int64."""
+        """Return the rows of the spectra whose explanations, except decoys, are accepted at the false discovery rate `fdr`."""
         return self.spectrum[~self.is_decoy & (self.q_value <= fdr)]
 
 
@@ -304,7 +304,7 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
 
 
 def cascade(same: Explained, others: Explained) -> Explained:
-    """Return one match per spectrum: its match of another mass, or else its match of the same mass."""
+    """Return one match per spectrum: that in `others` if it has one, otherwise that in `same`; ordered by spectrum."""
     retained = same.take(~np.isin(same.spectrum, others.spectrum))
     joined = Explained(*(np.concatenate([getattr(retained, field.name), getattr(others, field.name)]) for field in fields(retained)))
     return joined.take(np.argsort(joined.spectrum, kind="stable"))
@@ -313,7 +313,10 @@ def cascade(same: Explained, others: Explained) -> Explained:
 def _ranges(
     queries: Queries, library: Library, low_mz: NDArray[np.float64], high_mz: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ranges of library spectra that have the charge of each query and an m/z between two limits, in the shape of the limits."""
+    """Return the start and end of ranges of library spectra with the charge of the query and an m/z between two limits.
+
+    Each query has one or several pairs of limits; start and end have the shape of the limits.
+    """
     low, high = np.zeros(low_mz.shape, np.int64), np.zeros(low_mz.shape, np.int64)
     for charge in np.unique(queries.charge).tolist():
         first, last = library.starts[charge : charge + 2]
@@ -333,7 +336,7 @@ def _best_of_spectra(
     *,
     is_modified: bool,
 ) -> Explained:
-    """Return the match of each spectrum for its best charge, with q-values.
+    """Return one match for each spectrum, with q-values; of the queries of a spectrum, one per charge, the one with the highest `value`.
 
     Parameters
     ----------
@@ -342,7 +345,7 @@ def _best_of_spectra(
     similarity : ndarray of float64, shape (k,)
         Cosine of each query and its nearest library spectrum.
     value : ndarray of float64, shape (k,)
-        Value by which the charges of a spectrum are ranked, higher is better.
+        Value by which the queries of a spectrum are ranked; higher is better.
     shifts : ndarray of float64
         Mass of each isotope error in dalton.
     """

@@ -80,7 +80,10 @@ def sample_vectors(size: float, seed: int) -> Sample:
 
 
 def sample_groups(size: float, seed: int) -> Sample:
-    """Return vectors for complete linkage in islands of a thousand; each is compared with the next `_WINDOW` vectors of its island."""
+    """Return a sample for complete linkage: independent groups (islands) of a thousand vectors.
+
+    Each vector is compared with the next `_WINDOW` vectors of its island.
+    """
     rng = np.random.default_rng(seed)
     n = max(50, round(_GROUPED * size))
     numbers = np.arange(n)
@@ -145,7 +148,7 @@ class VectorGroups(PredictableWorkloadType):
         yield _Computation(clustering, windows["starts"])
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return labels by which each vector is a separate cluster, and the starts of the islands, which `merge` uses."""
+        """Return the initial rows: a different label for each vector, and the starts of the islands, which `merge` uses."""
         windows = workload.sources["windows"]
         return {"labels": np.arange(len(windows["ends"])), "starts": windows["starts"]}
 

@@ -57,9 +57,9 @@ class KMeansCheckpoint:
         return min(left, self._at_once)
 
     def resumed_rounds(self, labels: NDArray[np.int32] | None, centroids: Any) -> tuple[NDArray[np.int32] | None, Any, Any, int]:
-        """Return the last labels (None if on several devices), the last and next centroids, and the number of completed rounds.
+        """Return the stored labels, the centroids of the last round, those for the next round, and the number of completed rounds.
 
-        Without a stored state, these are `labels`, None, `centroids` and 0.
+        The labels are None if they were on several devices. Without a stored state, `labels`, None, `centroids` and 0 are returned.
         """
         retained = None if self._checkpoint is None else self._checkpoint.state()
         if retained is None:
@@ -78,9 +78,9 @@ class KMeansCheckpoint:
             self._checkpoint.store(state)
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
-        """Return the stored items selected so far, and the squared distance of each item from the nearest of these except the last.
+        """Return the stored items that were selected as centroids, and for each item the squared distance from the nearest of them.
 
-        Without a stored state, the arguments are returned.
+        The distances do not yet include the item selected last. Without a stored state, the arguments are returned.
         """
         retained = None if self._checkpoint is None else self._checkpoint.state()
         return (chosen, nearest) if retained is None else (retained["chosen"].tolist(), retained["nearest"])
@@ -389,7 +389,10 @@ def k_means(
 
 
 def _fill_empty_clusters(session: Session, workload: Workload, data: _Data, assignment: Assignment) -> Any:
-    """Return the sums of a round after each empty cluster received the item farthest from its centroid."""
+    """Return the sums of a round after moving the items farthest from their centroids to the empty clusters, one to each.
+
+    The only item of a cluster is not moved.
+    """
     empty = np.flatnonzero(assignment.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
         return assignment.sums

@@ -77,8 +77,8 @@ def compared_with_labels(
 ) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
     """Return the agreement of clusters with labels ('' if unknown), and the most frequent label of each cluster.
 
-    The second value contains the distinct labels, followed by the two arrays of `majority_labels`, whose numbers are indices of these
-    labels.
+    The second value is a tuple: names of the distinct labels, index in these names of the most frequent label of each cluster, and its
+    fraction (see `majority_labels`).
     """
     names, numbers = np.unique(labels, return_inverse=True)
     if not names[0]:

@@ -200,7 +200,7 @@ _CLUSTERS_PER_GROUP = 256  # rows per Parquet row group: the window reads single
 
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
-    """Return the charge of each spectrum, negative for negative ions; null if it is missing or ambiguous."""
+    """Return the charge of each spectrum, negative for negative ions; null if the mask contains no charge or several."""
     bits = mask >> np.uint32(1)
     is_one = (bits != 0) & (bits & (bits - np.uint32(1)) == 0)
     charge = 1 + np.log2(np.where(is_one, bits, 1)).astype(np.int32)

@@ -35,7 +35,7 @@ _SPECTRA_OF_CLUSTER = 10
 
 
 class LinkagePlan(NamedTuple):
-    """Comparisons of all vectors within windows of precursor m/z: workload, number of progress steps, and linkage."""
+    """Plan of a clustering by linkage: the workload that compares vectors of similar precursor m/z, its progress steps, and the linkage."""
 
     workload: Workload
     n_steps: int
