@@ -200,7 +200,10 @@ def _process_count(text: str) -> int:
 
 
 def _requested(options: argparse.Namespace) -> tuple[Search, SearchRequest, list[ExperimentRow], Project, int]:
-    """Return search, request for all files, rows of the experiment, project, and number of processes of ``experiment run``."""
+    """Return the search, a request with the files of all runs, the rows of the experiment, the project, and the number of processes.
+
+    These are the values for ``experiment run`` that the parsed arguments `options` determine.
+    """
     project, search = project_package.Project.open(options.project), searches.search_of_kind(options.search)
     rows = experiments.table.read_experiment(project)
     if not rows:

@@ -166,7 +166,7 @@ def _drop_output() -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Argument parser that reports wrong usage in one line, and takes ranges such as -150..500 as values of options."""
+    """Argument parser that reports wrong usage in one line, and accepts option values that begin with a minus, such as -150..500."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

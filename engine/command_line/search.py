@@ -276,7 +276,10 @@ def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator
 
 
 def _arguments_of_next_demo(search: Search, demo: Demo, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
-    """Return the arguments of a further demo in the same project, with default parameters and, if needed, the finished run `before`."""
+    """Return the arguments of the next demo in the same project.
+
+    The demo has default parameters, except that it uses the finished run `before` if it needs one.
+    """
     given = argparse.Namespace(**vars(options))
     names_run = demo.after and before is not None and "run" in search.model.model_fields
     given.preset, given.set = demo.preset, [f"run={before}"] if names_run else []

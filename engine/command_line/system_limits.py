@@ -53,7 +53,7 @@ def describe_failure(error: Exception) -> str:
 
 
 def guard_limits() -> None:
-    """Make imports of libraries raise `ProteoscopeError` with a reason if the limits of the process are too small for these libraries."""
+    """Make the import of a library raise `ProteoscopeError` if the limits of the process are too small for the library."""
     if limits := _limits(*_MEMORY, "-n"):
         sys.meta_path.insert(0, _Guard(limits))
 

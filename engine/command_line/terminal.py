@@ -48,7 +48,7 @@ _WORKBOOKS = (".xls", ".xlsx", ".ods")
 
 
 def output_name(text: str) -> str:
-    """Return the name of an output file on the command line; ``-`` for all paths of standard output, which must not be replaced by a file.
+    """Return the name of an output file as given, but ``-`` for any path of standard output (``/dev/stdout``), which must not be replaced.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def check_printed(options: argparse.Namespace) -> None:
 
 @contextmanager
 def output_files(options: argparse.Namespace, written: Mapping[str, str]) -> Iterator[argparse.Namespace]:
-    """Yield a copy of the options in which each output file is replaced by the path of `output_file` to write.
+    """Yield a copy of the options in which each output file is replaced by the path that `output_file` yields.
 
-    `written` contains the output files by name of the option.
+    `written` contains the output files by the name of their option.
     """
     with ExitStack() as stack:
         yield argparse.Namespace(**{**vars(options), **{name: stack.enter_context(output_file(path)) for name, path in written.items()}})
