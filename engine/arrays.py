@@ -182,7 +182,7 @@ class Texts:
 
     @classmethod
     def from_arrow(cls, column: pa.StringArray) -> Texts:
-        """Return an Arrow column without nulls in the form of `Texts`, without copying it."""
+        """Return the texts of an Arrow column without nulls; the bytes of the column are used without copying."""
         _, offsets, content = column.buffers()
         characters = np.frombuffer(content, np.uint8) if content is not None else np.empty(0, np.uint8)
         return cls(characters, np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64))

@@ -16,7 +16,7 @@ CHECKPOINTS = "checkpoints"
 
 
 def index_kinds() -> dict[str, str]:
-    """Return the kinds of cached indexes by name, each with a description that names the searches which use such indexes."""
+    """Return the description of each kind of cached index, by the name of the kind; the description names the searches that use it."""
     titles, search_kinds = dict[str, str](), dict[str, list[str]]()
     for search in searches.SEARCHES:
         for kind in search.keeps:
@@ -48,9 +48,9 @@ def _store() -> project.index_store.IndexStore:
 
 
 def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:
-    """Return the checkpoints in the cache as entries of the same type as cached indexes.
+    """Return the checkpoints in the cache as `CachedIndex` objects.
 
-    If `is_cleared`, remove them and return the removed ones.
+    If `is_cleared`, remove the checkpoints and return those that were removed.
     """
     result = []
     for checkpoint in project.checkpoint_store.list_checkpoints():

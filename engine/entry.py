@@ -318,7 +318,7 @@ class Command(NamedTuple):
 
     @property
     def model(self) -> type[SearchParameters]:
-        """Class of the parameters of the sub-command; the sub-command must have parameters."""
+        """Class of the parameters; only for sub-commands that have parameters."""
         assert self.parameters is not None
         return self.parameters()
 
@@ -642,7 +642,7 @@ class Search:
         return bool(self.workload_types)
 
     def check_workers(self, workers: str, certificates: str | Path | None = None) -> None:
-        """Raise an error if workers are requested for a search that cannot use them, or certificates without workers.
+        """Check a request for workers and certificates.
 
         Raises
         ------
@@ -695,7 +695,7 @@ class Search:
         return self.fitting().input_conflict(contents, options, parameters) if self.fitting is not None else ""
 
     def advice(self, contents: Sequence[SpectraContent], parameters: SearchParameters) -> PresetAdvice | None:
-        """Return advice about a preset that suits spectrum files better than the parameters, or None if there is none."""
+        """Return advice to use a preset that suits the spectrum files better than `parameters`; None if there is no such preset."""
         return self.advising()(self.kind, contents, parameters) if self.advising is not None and contents else None
 
     def methods_of(self, facts: RunFacts) -> Methods | None:
@@ -737,9 +737,10 @@ class Search:
         return {sort for search_input in self.inputs for sort in search_input.contents}
 
     def format_of(self, name: str, requested: str = "") -> str:
-        """Return the export format of a results file: the requested one, the one with the extension of the name, or the search's first.
+        """Return the name of the export format for a results file with the name `name`.
 
-        The extension may be followed by ``.gz``.
+        It is `requested` if given, otherwise the format with the extension of the file, which may be followed by ``.gz``, otherwise the
+        first format of the search.
 
         Raises
         ------
@@ -758,7 +759,7 @@ class Search:
         return next((export for export in self.exports if export.name == name), None)
 
     def recorded_parameters(self, project: Project, run: RunRecord) -> dict[str, Any]:
-        """Return those recorded parameters of a run that this search has, after checking them, since the record may be damaged or forged.
+        """Return the recorded parameters of a run, checked, since the record may be damaged or forged; ignore unknown names.
 
         Raises
         ------

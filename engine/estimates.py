@@ -247,7 +247,7 @@ def _expectation(search: Search, request: SearchRequest) -> Expectation:
 
 
 def _index_key(search: Search, request: SearchRequest) -> str:
-    """Return the key of the index's files for `Expectation`, from their paths, sizes and times, since digests would read whole files."""
+    """Return the key `Expectation.index`: a digest of the paths, sizes and times of the files, whose contents are not read."""
     for index in search.keeps:
         with suppress(OSError):
             paths = request.files(index.input)
@@ -312,7 +312,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
 
 
 class _DevicePrediction(NamedTuple):
-    """Predicted seconds by category and type of workload, bytes on each GPU, and workload types without calibration on a device."""
+    """Predicted times: seconds by category (`total`), seconds by workload type, bytes on each GPU, and types that lack a calibration."""
 
     total: Prediction
     seconds: dict[str, float]
@@ -321,7 +321,10 @@ class _DevicePrediction(NamedTuple):
 
 
 def _device_prediction(workloads: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _DevicePrediction:
-    """Return the time and memory of devices that divide each workload in proportion to their speeds, so that they end simultaneously."""
+    """Return the predicted times and memory of the workloads on devices with the given parameters.
+
+    The devices divide each workload in proportion to their speeds, so that they finish simultaneously.
+    """
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
     n_gpus = sum(not parameter.is_processor for parameter in parameters)
     for work in workloads:
@@ -370,7 +373,7 @@ def _members(device: Device) -> list[Device]:
 
 
 def _parameters(device: Device, threads: int) -> tuple[DeviceParameters, bool]:
-    """Return the parameters of a device, calibrated on this machine, and True; or those delivered with the program, and False."""
+    """Return the parameters of a device, and True if it was calibrated on this machine; otherwise shipped parameters and False."""
     stored = stored_calibration(device, threads)
     return (reference_parameters(device, threads), False) if stored is None else (stored, True)
 
@@ -380,9 +383,10 @@ def _device_title(device: Device) -> str:
 
 
 def estimate(search: Search, request: SearchRequest, *, compares: bool = True, has_index: bool = False) -> Estimate:
-    """Return the estimate of a request on its device; with `compares`, also estimates for the CPU alone and for GPUs that are not used.
+    """Return the estimate of a request on its device.
 
-    `has_index` is that of `predicted_run`.
+    With `compares`, the estimate has alternatives: the CPU alone, and GPUs that the request does not use. For `has_index`, see
+    `predicted_run`.
 
     Raises
     ------
@@ -447,7 +451,7 @@ def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: C
 
 
 def run_prediction(kind: str, request: SearchRequest, device: Device, threads: int) -> Estimate | None:
-    """Return the estimate to store in the record of a run, or None if the run cannot be estimated."""
+    """Return the estimate of a run on a device, for the record of the run; None if the run cannot be estimated."""
     expectation = _expected_or_none(kind, request)
     return None if expectation is None else predicted_run(kind, expectation, device, threads)
 
@@ -455,11 +459,11 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
 def remember_run(
     estimated: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float, cpu_share: float = 1.0
 ) -> None:
-    """Store the predicted and the measured seconds of the steps of a run, by which later estimates are corrected.
+    """Store the predicted and the measured seconds of the steps of a run, which correct later estimates.
 
-    Seconds of the run that do not belong to a measured step count as the start. If steps overlapped, their seconds are scaled down to the
-    duration of the run. `cpu_share` is that of `StageClock`: runs on a loaded machine are used to correct estimates only if there are no
-    other runs.
+    `seconds` is the duration of the run; seconds outside the measured steps count as the step ``start``. If steps overlapped, their
+    seconds are scaled down to the duration of the run. `cpu_share` is that of `StageClock`: runs on a loaded machine correct estimates only
+    if there are no other runs.
     """
     total = sum(measured.values())
     steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}

@@ -186,7 +186,10 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """Return a new temporary path in the folder of `path`, without a lock; the caller removes leftovers of killed processes."""
+    """Return a new temporary path in the folder of `path`, without a lock file.
+
+    If the process is killed, the file remains: `remove_leftovers` removes only files with a lock file.
+    """
     return path.with_name(f".{_shortened(path.name)}.{os.urandom(_RANDOM_BYTES).hex()}{_SUFFIX}")
 
 
@@ -314,7 +317,7 @@ def _sweep_if_due(folder: Path) -> None:
 def _reserve(path: Path) -> tuple[Path, int | None]:
     """Return a new temporary path next to `path`, and the file descriptor of its lock.
 
-    On file systems without locks, the descriptor is replaced by None, and other processes do not remove the temporary file.
+    On file systems without locks, None is returned instead of the descriptor; other processes then never remove the temporary file.
     """
     while True:
         name, random = _shortened(path.name), os.urandom(_RANDOM_BYTES).hex()
