@@ -230,7 +230,7 @@ class _Evidence:
 
 
 class _Groups:
-    """Columns sorted by a group number, and within a group by the first column."""
+    """Columns whose rows are sorted by group number, and within a group by the first column; `rows` returns the rows of a group."""
 
     def __init__(self, group: NDArray[Any], *columns: NDArray[Any]) -> None:
         order = np.lexsort((columns[0], group))
@@ -243,7 +243,7 @@ class _Groups:
 
 
 def _chain(path: Path, name: str, rows: NDArray[np.int64], residues: NDArray[np.uint8]) -> tuple[Chains, gemmi.Structure]:
-    """Return a chain of a file with its atoms, after checking that it has the amino acids `residues` at the indices `rows`."""
+    """Return the chain `name` of a file, and its atoms; raise InputError unless it has the amino acids `residues` at the indices `rows`."""
     file = read_structure(path)
     if name not in file.chains.names:
         raise InputError(path, f"has no chain '{name}'", remedy=_REMEDY)
@@ -287,7 +287,7 @@ def _painted(
 
 
 def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
-    """Yield each residue in `atoms` with the value of the residue of `chain` at the same Cα position, or -1 if there is none."""
+    """Yield each residue in `atoms` with the value of the residue of `chain` that has the same Cα position; -1 if there is none."""
     value_at = {tuple(position): float(value) for position, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
         positions = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]
@@ -295,7 +295,7 @@ def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.fl
 
 
 def recorded_folders(project: Project, run: str) -> list[str]:
-    """Return the distinct folders of the structures that a run recorded, as texts that are not checked."""
+    """Return the distinct folders of the structure files in the record of a run; the paths are not checked."""
     paths = [str(given.path) for given in project.inputs(run) if given.kind == "structures"]
     return list(dict.fromkeys(str(_pure(path).parent) for path in paths))
 
@@ -326,11 +326,10 @@ class NamedStructures:
             self._of_name[path.name].append(path.absolute())
 
     def find(self, recorded: str) -> Path:
-        """Return the named file for a recorded path.
+        """Return the file, among those that the user named, that corresponds to a recorded path.
 
-        It is the only named file whose path ends with the recorded path, or else the only one with the same file name.
-
-        The recorded path itself is never opened.
+        This is the only named file whose path ends with the recorded path, or else the only named file with the same file name. The
+        recorded path itself is never opened.
 
         Raises
         ------

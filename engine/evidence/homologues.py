@@ -98,7 +98,7 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
     subjects : SequenceDatabase
         Sequences to align with.
     position : ndarray of int64
-        Index of each sequence of the files among the subjects.
+        Index in `subjects` of each sequence; `hits.subject_index` numbers the sequences as in the files.
     """
     # The alignment cannot decide this: unknown residues match nothing and are omitted at the ends.
     is_itself = hits.query_length == hits.subject_length
@@ -111,7 +111,7 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
 
 
 def _replace_unknown(codes: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return codes of residues in which ``*`` is replaced by X, as in the sequences of `ProteinEntry`."""
+    """Return residue codes with the code of ``*`` replaced by that of X, since the sequences of `ProteinEntry` have X."""
     return np.where(codes == SYMBOLS.index("*"), SYMBOLS.index("X"), codes).astype(np.int8)
 
 

@@ -82,7 +82,7 @@ class Modifications:
     mass : ndarray of float64, shape (m,)
         Mass in dalton.
     probability : ndarray of float64, shape (m,)
-        Highest localisation probability over the spectra, or, for alternatives, the lowest; NaN if not computed.
+        Highest localisation probability over the spectra of the peptidoform; for an alternative site, the lowest; NaN if not computed.
     is_alternative : ndarray of bool, shape (m,)
         True if the peptidoform has the modification at another, more likely site.
     names : tuple of str
@@ -164,7 +164,7 @@ class IdentifiedPeptides:
         return len(self.peptides)
 
     def carried_by_all(self) -> FixedModifications:
-        """Return the modifications from sample preparation that are on every residue of their type."""
+        """Return the modifications that are on every residue of their type in all peptides, as from sample preparation (alkylated C)."""
         carried = self.modifications
         chosen = ~carried.is_alternative
         lengths = np.diff(np.concatenate(([0], np.cumsum(chosen)))[carried.offsets])
@@ -335,7 +335,7 @@ def _best_probabilities(
 def _with_explained(
     identified: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float
 ) -> IdentifiedPeptides:
-    """Return the peptides, including those of explained spectra; the site of a mass difference is unknown."""
+    """Return the identified peptides with the explained spectra added; a mass difference of an explained spectrum gets no site."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
     # New peptidoforms follow the existing ones.

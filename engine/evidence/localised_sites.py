@@ -25,9 +25,9 @@ _COLUMNS = ("psm", "peptide", "modification", "position", "site_probability", "p
 
 
 class PlacedModifications(NamedTuple):
-    """Modifications, m in total, ordered by peptidoform and position: peptidoform, residue number, name, mass and probability.
+    """Modifications of peptidoforms, m in total, ordered by peptidoform (`owner`) and residue number (`position`).
 
-    `is_alternative` is True for sites that are less likely than those of the peptidoform.
+    `is_alternative` is True for a possible site of a modification that is less likely than its site in the peptidoform.
     """
 
     owner: NDArray[np.int64]
@@ -153,7 +153,10 @@ class LocalisedSites:
 def _extreme(
     group: NDArray[np.int64], position: NDArray[np.integer], probability: NDArray[np.float64], chosen: np.ufunc
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the distinct sites as group * `_POSITIONS` + position, and the highest or lowest probability of each."""
+    """Return the distinct sites (group * `_POSITIONS` + position), and the highest or lowest probability of each site.
+
+    `chosen` is ``np.fmax`` or ``np.fmin``.
+    """
     keys, at = np.unique(group * _POSITIONS + np.maximum(position.astype(np.int64), 0), return_inverse=True)
     result = np.full(len(keys), np.nan)
     chosen.at(result, at.reshape(-1), probability)

@@ -192,9 +192,9 @@ def mapped_chains(
 
 
 def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str) -> NDArray[np.int64]:
-    """Return aligned pairs with gaps moved to breaks in the numbering of the chain, if the residues there match equally well.
+    """Return aligned pairs in which gaps of the chain are moved to nearby breaks in its residue numbering.
 
-    The alignment places a gap arbitrarily between such positions.
+    A gap is moved only if the same number of residues match afterwards; the alignment places it arbitrarily among such positions.
     """
     missing = np.diff(pairs[:, 0]) - 1
     gaps = np.flatnonzero((missing > 0) & (np.diff(pairs[:, 1]) == 1))
@@ -230,7 +230,7 @@ def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str
 
 
 def _missing_residues(pairs: NDArray[np.int64], chains: Chains) -> NDArray[np.int64]:
-    """Return the protein residues between aligned pairs that are adjacent in the chain's coordinates but not in its numbering."""
+    """Return the protein residues for which the chain has no coordinates, but a gap of the right length in its residue numbering."""
     before, after = pairs[:-1], pairs[1:]
     missing = after[:, 0] - before[:, 0] - 1
     is_gap = (missing > 0) & (after[:, 1] == before[:, 1] + 1)

@@ -58,7 +58,7 @@ class ResidueEvidence:
     residue : ndarray of uint8, shape (r,)
         Amino acid as ASCII code.
     n_peptides, n_psms : ndarray of int64, shape (r,)
-        Number of peptides that cover the residue, and of their spectra.
+        Numbers of peptides that cover the residue, and of PSMs of these peptides.
     q_value : ndarray of float64, shape (r,)
         Minimum q-value of these peptides, NaN without peptides.
     """
@@ -155,7 +155,7 @@ def find_peptide_positions(
 
 
 def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
-    """Return the proteins that have a q-value, and those without one that contain an identified peptide."""
+    """Return the proteins, except those that have neither a q-value nor an identified peptide."""
     unrated = [protein for protein in proteins if isnan(protein.q_value)]
     holding = (
         {id(unrated[number]) for number in np.unique(find_peptide_positions(peptides, unrated, progress).protein).tolist()}

@@ -120,7 +120,7 @@ class UncoveredRanges:
 
 @dataclass(frozen=True, eq=False)
 class SharedPeptides:
-    """Pairs of proteins that share peptides, n of them: number of shared peptides, and of peptides of only one of the two.
+    """Pairs of proteins that share peptides, n of them, with the numbers of shared peptides and of peptides of only one of the proteins.
 
     Peptides in more than a hundred proteins are skipped.
     """
@@ -299,7 +299,7 @@ def uncovered_ranges(
     progress: Progress,
     n_enzymes: int = 3,
 ) -> UncoveredRanges:
-    """Return residue ranges without peptides, each with the `n_enzymes` enzymes whose peptides would cover the largest part of it."""
+    """Return the residue ranges without peptides, with up to `n_enzymes` enzymes for each, whose peptides would cover most of the range."""
     is_missed = residues.n_peptides == 0
     is_end = row_mask(len(is_missed) + 1, residues.offsets)
     first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))
@@ -345,7 +345,10 @@ def _sums(values: NDArray[np.number] | NDArray[np.bool_], first: NDArray[np.int6
 
 
 def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
-    """Return True for each residue of a completely digested peptide of typical length and mass; `text` is all proteins joined by ``*``."""
+    """Return True for each residue in a peptide of typical length and mass after complete digestion with the enzyme `name`.
+
+    `text` is the sequences of all proteins joined by ``*``, and `masses` the mass of each character.
+    """
     is_between = np.frombuffer(text.encode(), np.uint8) == ord("*")
     between = np.flatnonzero(is_between)
     bounds = np.unique(np.concatenate(([0], cleavage_sites(text, ENZYMES[name]), between, between + 1, [len(text)])))
@@ -358,7 +361,7 @@ def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[n
 
 
 def shared_peptides(peptides: IdentifiedPeptides, positions: PeptidePositions, n_proteins: int) -> SharedPeptides:
-    """Return pairs of proteins that share peptides, with the numbers of shared and other peptides; leucine equals isoleucine."""
+    """Return the pairs of proteins that share peptides; peptides that differ only in leucine and isoleucine are the same."""
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
     held = (

@@ -125,7 +125,7 @@ def _with_remote_chains(
 
 
 def _map_remote_chain(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) -> SimilarChain:
-    """Return a chain with the fold of the similar chain `first`, aligned with the protein through that chain."""
+    """Return the remote chain of `aligned`, which has the fold of the similar chain `first`, aligned with the protein through `first`."""
     pairs = _align_through(first.pairs, aligned.pairs)
     symbols = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = aligned.target.residue[aligned.target.rows(aligned.target_number)][pairs[:, 1]]

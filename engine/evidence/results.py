@@ -205,7 +205,7 @@ def _column(mapped: Sequence[MappedChain], name: str) -> NDArray[np.int64]:
 
 
 def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
-    """Return the residue numbers of the structure's authors with insertion codes."""
+    """Return the residue numbers in the authors' numbering of the structure file, with insertion codes, such as ``52A``."""
     codes = pa.array(["", *(chr(code) for code in range(1, 256))], pa.string())
     return pa.compute.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
 
