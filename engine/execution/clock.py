@@ -20,7 +20,7 @@ _SHORT = 0.01  # minimum seconds of computing; with fewer, the waiting time may 
 
 
 class _CpuUse(NamedTuple):
-    """CPU seconds for which this thread computed and waited, and CPU seconds of this process and of the whole machine."""
+    """CPU seconds of this thread, of this process and of the whole machine, and seconds for which this thread waited for a CPU."""
 
     thread: float = 0.0
     waited: float = 0.0
@@ -51,11 +51,11 @@ class StageClock:
         return sum(stage["seconds"] for name, stage in self.stages.items() if name != COMPILATION)
 
     def cpu_share(self) -> float:
-        """Return the time in which this thread computed as a fraction of the time in which it could have computed without other programs.
+        """Return the fraction of CPU time that this thread got, of the time that it would have got if no other program had used the CPUs.
 
-        The thread must be the one that created the clock. The fraction is small if other programs use the CPUs; it is 1 if the system does
-        not report it. Other programs are assumed to cause the same fraction of the thread's waiting time as their fraction of the machine's
-        computing time.
+        The fraction is small if other programs use the CPUs, and 1 if the system does not report it. The calling thread must be the thread
+        that created the clock. The thread's waiting time is attributed to other programs in proportion to their fraction of the machine's
+        CPU time.
         """
         used = _CpuUse(*(now - before for now, before in zip(_cpu_use(), self._began, strict=True)))
         if min(used) < 0.0 or used.thread < _SHORT or used.machine <= 0.0:

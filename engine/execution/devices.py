@@ -279,7 +279,7 @@ def _probed(progress: Progress) -> dict[str, Any]:
 
 
 def _probe(first: int, progress: Progress) -> dict[str, Any]:
-    """Run the test program for the GPUs from index `first`; return its last report, with the reason if it did not finish."""
+    """Run the test program for the GPUs from index `first` on; return its last report. If it did not finish, the report has the reason."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     try:
         # Files, not pipes: a full pipe would block the process, and a process that cannot be killed would block the reader.

@@ -253,7 +253,7 @@ class Session:
         return rows
 
     def _has_others(self) -> bool:
-        """Return True if other devices can compute the items of failed devices: remote workers (after waiting for one), or the next GPU."""
+        """Return True if another device can compute the items of a failed one: a remote worker (this waits for it), or the next GPU."""
         if self._remote_workers is None:
             return bool(self._devices)
         # A removed worker may still be listed.

@@ -28,7 +28,7 @@ class _WithoutUnused:
 
 
 def _is_for_numba(fullname: str) -> bool:
-    """Return True if Numba is importing yaml without its file of settings, or SciPy to check the version."""
+    """Return True for modules that Numba imports needlessly: yaml if Numba has no settings file, and SciPy to check its version."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals["__name__"] in (__name__, "importlib._bootstrap"):
         frame = frame.f_back

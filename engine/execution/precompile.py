@@ -28,7 +28,7 @@ _MINUTES_FROM = 120
 
 
 def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | None = None) -> list[str]:
-    """Compile the kernels of the given groups that are not compiled yet; a kernel is compiled after the kernels that it calls.
+    """Compile the kernels of the given groups that are not compiled yet, each kernel after the kernels that it calls.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     progress : Progress
         Progress, which shows the number of kernels, and warnings about kernels that could not be compiled.
     processes : int, optional
-        Maximum number of processes, at most eight; by default the number of cores.
+        Number of processes; values above eight are treated as eight. By default, the number of cores.
 
     Returns
     -------
@@ -82,7 +82,10 @@ def _announcement(n_kernels: int, n_processes: int) -> str:
 
 
 def _order(numbers: Iterable[int]) -> dict[int, int]:
-    """Return the position of each kernel in the order of compilation: kernels with the longest chain of callers come first."""
+    """Return the position of each kernel (by number) in the order of compilation.
+
+    Kernels come first if their longest chain of callers is long, since their callers must wait for them.
+    """
     listed = kernels_package.cpu.signatures.listed_kernels()
     callers = dict.fromkeys(numbers, 0)
     for number in sorted(callers, reverse=True):  # callers come after their callees
@@ -120,7 +123,7 @@ def _compile(numbers: set[int], progress: Progress, processes: int) -> list[str]
 
 @contextmanager
 def _compiler() -> Iterator[Callable[[int], str]]:
-    """Start a process that compiles kernels; end it with the ``with`` block.
+    """Start a process that compiles kernels; the process ends with the ``with`` block.
 
     Yields
     ------

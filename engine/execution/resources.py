@@ -116,7 +116,7 @@ class Resources:
 
     @property
     def used(self) -> str:
-        """Names of the devices that computed, such as ``cuda:0+cpu``; complete only after the computation."""
+        """Names of the devices that have computed so far, such as ``cuda:0+cpu``."""
         if self.remote_workers is not None:
             return self.remote_workers.name
         gpus = [gpu.name for gpu in self.gpus]

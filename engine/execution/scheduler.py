@@ -342,16 +342,17 @@ class Scheduler:
             raise
 
     def _count_loss(self) -> None:
-        """Count a lost worker; end the round if too many were lost in succession, on any items or before starting."""
+        """Count a lost worker; raise WorkersError if too many workers in succession were lost without a result, whatever their items."""
         self.losses.in_a_row += 1
         if self.losses.in_a_row > self.losses.n_workers + _MAXIMUM_LOSSES_IN_A_ROW:
             self._is_broken = True
             raise WorkersError(f"{self.losses.in_a_row} workers were lost in a row without a result. Check their memory")
 
     def _after_loss(self, rest: Partition) -> list[Partition]:
-        """Return a lost worker's unfinished items in smaller partitions; set aside items on which three workers were lost.
+        """Return the unfinished items of a lost worker in smaller partitions, for other workers.
 
-        If workers were lost on other items too, the cause may be external, and the limit is six workers.
+        Items on which three workers were lost are not returned, but set aside. If workers were also lost on other items, the items may not
+        be the cause; the limit then increases by one for each of these losses, up to six.
         """
         if rest.last <= rest.first:
             return []
@@ -437,7 +438,10 @@ class Scheduler:
                 self._end_partition(pace, [])
 
     def _is_in_time(self, pace: _Pace) -> bool:
-        """Return True if a worker would deliver a result before the faster workers finish all remaining items."""
+        """Return True if a worker would deliver a result before the faster workers could finish all remaining items.
+
+        False also for a CPU that adds too little to the speed of faster workers.
+        """
         speed = pace.speed
         faster = [other for other in self._paces if not other.has_failed and (other.speed or 0.0) > (speed or 0.0)]
         if speed is None or not faster:
@@ -450,7 +454,7 @@ class Scheduler:
         return seconds < cost / sum(other.speed or 0.0 for other in faster)
 
     def _shares_to_give(self, pace: _Pace) -> list[Partition]:
-        """Divide a worker's remaining items among this worker and idle workers; return an empty list if that is not faster."""
+        """Return the uncomputed items of a worker's partition, divided among this worker and idle workers; empty if that is not faster."""
         speed, rest = pace.speed, self._remaining_cost(pace)
         idle = [other for other in self._paces if other.is_idle]
         if self._waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
@@ -471,9 +475,9 @@ class Scheduler:
         return self._round.costs.part(pace.done, pace.part.last)
 
     def _end_partition(self, pace: _Pace, left: Sequence[Partition], *, gives_assigned: bool = False) -> None:
-        """End a worker's partition and return the items `left` to the pool.
+        """End a worker's partition, and put the items `left` back into the waiting partitions.
 
-        Partitions assigned to the worker are returned too, if `left` is not empty or if requested.
+        Further partitions that are assigned to the worker are also put back if `left` is not empty, or with `gives_assigned`.
         """
         pace.part = None
         given = pace.assigned if gives_assigned or left else []
@@ -488,11 +492,11 @@ class Scheduler:
 def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -> list[Partition]:
     """Return partitions of all items for the given workers, in order of decreasing size.
 
-    If all speeds are known, each worker has a share of the cost in proportion to its speed. The CPU has the first items, as one partition;
-    the GPUs have the last items, each in `parts_of_worker` partitions (0: `_PARTS_OF_CARD`).
+    If all speeds are known, each worker has a share of the cost in proportion to its speed. The CPU's share is one partition; the share of
+    each GPU is `parts_of_worker` partitions (`_PARTS_OF_CARD` if 0).
 
     If a speed is unknown, the sizes decrease step by step. With `parts_of_worker`, there are this many equal partitions per worker instead;
-    if the number is large, the last partition of each worker is divided.
+    if `parts_of_worker` is large, the last partition of each worker is divided further.
     """
     if len(costs) == 0:
         return []
@@ -523,7 +527,7 @@ def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) ->
 
 
 def _shares(costs: Costs, part: Partition, speeds: Sequence[float], *, keep_empty: bool = False) -> list[Partition]:
-    """Divide a partition in proportion to speeds; the worker with the first speed gets the end of the partition.
+    """Divide a partition in proportion to speeds; the first speed gets the last items, and so on.
 
     Empty results are omitted by default.
     """

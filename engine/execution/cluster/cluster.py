@@ -101,7 +101,7 @@ class Cluster:
 
 
 class _SentWork:
-    """Workload with the states of its rounds as bytes, packed once for all workers."""
+    """Workload and the states of its rounds, converted to bytes once for all workers."""
 
     def __init__(self, workload: Workload, folder: Path) -> None:
         kind = KINDS[workload.kind]()
@@ -111,7 +111,10 @@ class _SentWork:
         self._packed: list[tuple[tuple[Any, ...], bytes, NamedColumns]] = []
 
     def packed(self, *values: Any) -> tuple[bytes, Mapping[str, ColumnFile]]:
-        """Return packed values (the tuple `opening`, or the state and items of a round), and the files of their large arrays."""
+        """Return `values` as bytes, and the files of their large arrays.
+
+        The values are the tuple `opening`, or the state and items of a round.
+        """
         with self._lock:
             for packed_values, packed, named in self._packed:
                 if all(map(operator.is_, packed_values, values)):

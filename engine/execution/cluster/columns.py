@@ -177,14 +177,14 @@ def store_folder() -> Path:
 
 
 def trim_store(folder: Path, needed: int, most: int = MAXIMUM_STORED_BYTES) -> None:
-    """Remove the least recently used files until another file fits.
+    """Remove the least recently used files from the folder until there is space for another file.
 
     Parameters
     ----------
     folder : Path
         Folder with the copied files.
     needed : int
-        Size of the other file, bytes.
+        Size of the file to add, bytes.
     most : int
         Maximum total size of the folder, bytes.
 

@@ -71,7 +71,7 @@ def configure() -> None:
 
 
 def _is_unrelated(record: logging.LogRecord) -> bool:
-    """Return False for log records about an exception of `distributed`, such as the end of a connection."""
+    """Return True for log records to show; False for records about exceptions of `distributed`, such as the end of a connection."""
     error = record.exc_info[1] if record.exc_info else None
     return not type(error).__module__.startswith("distributed")
 
@@ -140,7 +140,7 @@ class Connection:
     def wait(
         self, n: int, seconds: float, progress: Progress, checks: Sequence[Callable[[], None]] = (), *, exclude: Collection[str] = ()
     ) -> bool:
-        """Wait until a worker is usable, and until `n` workers, and all workers that the scheduler knows, are examined.
+        """Wait until a worker is usable, and this program has examined at least `n` workers and all workers that have joined the scheduler.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class Connection:
         return device
 
     def _choose_route(self, address: str) -> None:
-        """Let the scheduler forward all calls if a worker cannot be reached directly."""
+        """Make the scheduler forward the calls to all workers if the worker at `address` cannot be reached directly."""
         try:
             self._start(asyncio.wait_for(self._client.rpc(address).echo(data=0), _DIRECT_SECONDS)).result()
         except OSError:  # also if there is no answer in time

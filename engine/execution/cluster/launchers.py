@@ -53,7 +53,7 @@ def open_cluster(
     certificates: Path | None = None,
     spool: Path | None = None,
 ) -> Iterator[Cluster]:
-    """Start or find workers, and use them until the ``with`` block ends; the block begins when the first workers have joined.
+    """Start workers or connect to them, wait until the first have joined, and yield the cluster; the workers are released after the block.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ def open_cluster(
 
 
 class _Started(NamedTuple):
-    """Started scheduler, and the number of workers that must join within a number of seconds.
+    """Started scheduler, to which `n` workers are expected to join within `seconds` seconds.
 
-    `checks` raise an exception if the workers cannot join.
+    The functions `checks` raise an exception if the workers can no longer join.
     """
 
     address: str

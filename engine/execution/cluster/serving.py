@@ -22,7 +22,7 @@ _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # `CONFIGU
 
 
 def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[str, str]]]:
-    """Return the device of each worker of this machine: one worker for each GPU; further workers use the CPU.
+    """Return the device of each of `count` workers on this machine. Each GPU gets one worker; the other workers use the CPU.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cos
 
 
 def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -> Spent:
-    """Return the shortest of several runs, after runs that are not counted; data sets alternate, so that they are not in caches."""
+    """Return the times of the shortest of `repeats` runs, after warm-up runs. Data sets alternate, so that their data are not in caches."""
     rng = np.random.default_rng(_SEED)
     is_matrix = problem == "matrix multiplication"
     count = 2 if problem in ("vector addition", "matrix multiplication") else 1

@@ -85,7 +85,10 @@ def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) 
 def _with_kinds(
     measured: DeviceParameters, device: Device, shape: GpuShape | None, kinds: Sequence[str], began: float, progress: Progress
 ) -> DeviceParameters:
-    """Add the costs of workload types: run samples of all types in turn as often as time allows, counted from `began`."""
+    """Return the parameters `measured` with the costs of workload types added.
+
+    Samples of all types run in turn, repeatedly, until the time for a calibration is over; the time starts at `began`.
+    """
     progress.stage(f"Measuring {device.name}", _FEWEST_TURNS * len(kinds))
     result = {name: KindSamples(name, device, shape) for name in kinds}
     turn, last = 0, 0.0
@@ -179,9 +182,9 @@ def _transfers(gpu: Any, every: NDArray[np.uint8]) -> TransferCosts:
 
 
 def _combine(first: TransferCosts, second: TransferCosts) -> TransferCosts:
-    """Return the minimum of two measurements of each transfer; for transfers to the host that need new memory pages, the maximum.
+    """Combine two measurements of all transfers: for each size and direction, the smaller time.
 
-    The maximum is used because busy systems have few free pages.
+    For large transfers to the host, which need new memory pages, the larger time is used, because busy systems have few free pages.
     """
     out = zip(first.sizes, first.seconds_out, second.seconds_out, strict=True)
     return TransferCosts(

@@ -54,9 +54,9 @@ def _key(device: Device, threads: int) -> str:
 
 
 def reference_parameters(device: Device, threads: int) -> DeviceParameters:
-    """Return the parameters shipped with the program.
+    """Return parameters that are shipped with the program: for any GPU, those of an H200; for a CPU, those of a reference CPU.
 
-    Every GPU gets the parameters of an H200; the CPU gets the parameters of a reference CPU, scaled to `threads`.
+    The parameters of the CPU are scaled to `threads`.
     """
     if device.numbers:
         return _shipped("card")

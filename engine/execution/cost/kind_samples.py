@@ -124,10 +124,10 @@ def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
 
 
 def minimum_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
-    """Return the minimum of each component of the time over several runs of a sample, since disturbances only lengthen runs.
+    """Return the minimum total, kernel and transfer time over several runs of a sample, since disturbances only lengthen runs.
 
-    The total time is from runs without recording, or so long that recording makes no difference; kernel and transfer times are from
-    recorded runs.
+    Kernel and transfer times are from runs with recording. The total time is from runs without recording, and from runs that are so long
+    that recording makes no difference.
     """
     noted = [run for run in runs if run.is_noted]
     plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _LONG_RUN_SECONDS] or noted
@@ -244,7 +244,7 @@ def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[flo
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the points sorted by x; only the lowest of several points with equal x is included."""
+    """Return the x and the y of the points, sorted by x; of points with equal x, only the one with the lowest y is included."""
     result: dict[float, float] = {}
     for at, value in sorted(zip(x, y, strict=True)):
         result[at] = max(min(value, result.get(at, value)), 1e-7)

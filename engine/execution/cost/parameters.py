@@ -28,7 +28,7 @@ class _Measured(BaseModel):
 
 
 def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
-    """Return the y at `at`, interpolated linearly between logarithms; beyond the last point, y grows as between the last two points."""
+    """Return the y at x = `at`: between points, log y is linear in log x; beyond the last point, y is linear in x."""
     if at <= 0.0 or not x:
         return 0.0
     if len(x) == 1:
@@ -98,7 +98,7 @@ class KindCosts(_Measured):
     host_fixed, host_item, host_byte
         Host seconds outside kernels and transfers: for opening and closing, per row, and per transferred byte.
     host_over_line
-        Host seconds at the sizes `moved`, divided by the sum of the three components.
+        Measured host seconds of the samples `moved`, divided by the sum of `host_fixed` and the other two components for the sample.
     """
 
     operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)
@@ -120,7 +120,7 @@ class KindCosts(_Measured):
         return self
 
     def kernel_seconds(self, operations: float) -> float:
-        """Return kernel seconds by interpolation of logarithms between samples; beyond the largest, by the rate between the largest two."""
+        """Return the seconds in kernels for a number of operations, interpolated between samples, or extrapolated beyond the largest."""
         return _line(self.operations, self.kernel, operations)
 
     def transfer_seconds(self, n_bytes: float) -> float:

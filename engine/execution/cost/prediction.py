@@ -105,10 +105,9 @@ class _Run(BaseModel):
         return (sum(self.measured.values()) + _SMALL) / (sum(self.predicted.values()) + _SMALL)
 
     def without_load(self, best: float) -> "_Run":
-        """Return the run without the delay by other programs, if these slowed it down much.
+        """Return the run; if other programs slowed it down much, with its measured seconds multiplied by `cpu_share` / `best`.
 
-        The run was slowed down if its `cpu_share` is below half of `best`, the largest share of all runs. Its measured seconds are then
-        multiplied by `cpu_share` / `best`.
+        A run was slowed down much if its `cpu_share` is below half of `best`, the largest `cpu_share` of all runs.
         """
         if self.cpu_share >= _LOADED * best:
             return self
@@ -172,7 +171,10 @@ class StepHistory:
 
 
 def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
-    """Return the runs with the most similar size, the latest first among equals; runs on a loaded machine only if there are no others."""
+    """Return up to three runs with the most similar predicted time, the latest runs first among equally similar ones.
+
+    Runs on a loaded machine are included only if there are no others.
+    """
     size = max(sum(predicted.values()), _LEAST)
     loaded = _LOADED * max((run.cpu_share for run in runs), default=1.0)
 
@@ -185,13 +187,16 @@ def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
 
 
 def _corrected(runs: Sequence[_Run], predicted: Mapping[str, float], finds_index: bool) -> dict[str, float]:
-    """Return the predicted seconds of steps, corrected by earlier runs; for the index step, by runs that also built (or found) an index."""
+    """Return the predicted seconds of steps, corrected by earlier runs.
+
+    The step ``index`` is corrected by runs that found an index if `finds_index`, otherwise by runs that built an index.
+    """
     alike = [run for run in runs if run.finds_index == finds_index]
     return _on_line(runs, predicted) | {step: seconds for step, seconds in _on_line(alike, predicted).items() if step == "index"}
 
 
 def _on_line(runs: Sequence[_Run], predicted: Mapping[str, float]) -> dict[str, float]:
-    """Return the predicted seconds of steps, corrected by the fastest of the recent runs."""
+    """Return the predicted seconds of steps, corrected by one run of `_recent`: the fastest relative to its prediction."""
     recent = _recent(runs, predicted)
     if not recent:
         return dict(predicted)
