@@ -89,7 +89,7 @@ class Rates(NamedTuple):
 
 
 def score_of(posterior_error: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return -log10 of posterior errors, the score of the competition, from 0."""
+    """Return the scores for the competition: -log10 of posterior errors, 0 or higher."""
     score: NDArray[np.float64] = -np.log10(np.maximum(posterior_error, _LOWEST_ERROR)) + 0.0
     return score
 
@@ -106,7 +106,7 @@ def posterior_errors(
     is_decoy : ndarray of bool, shape (n,)
         True for decoys.
     family : ndarray of int64, shape (n,)
-        Number shared by a peptide and its decoy, which decides the fold.
+        Number shared by a peptide and its decoy, which are therefore in the same fold.
     decoy_ratio : float
         Decoy candidates per target candidate.
 
@@ -123,7 +123,7 @@ def posterior_errors(
 
 
 def form_keys(characters: NDArray[np.uint8], offsets: NDArray[np.int64], is_decoy: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return a hash of each peptidoform: the sum of random numbers of its characters at their positions.
+    """Return a hash of each peptidoform, from its characters, their positions, and whether it is a decoy.
 
     Parameters
     ----------
@@ -166,7 +166,8 @@ def best_matches(rows: NDArray[np.void], score: NDArray[np.float64], is_accepted
     Returns
     -------
     ndarray of `MATCH`
-        Sorted by form and class, with `n_psms`; `n_runs` is 1 in the first class of a form with an accepted PSM, otherwise 0.
+        Sorted by peptidoform and class; `n_psms` is the number of accepted PSMs. `n_runs` is 1 in the first class in which the
+        peptidoform has an accepted PSM, otherwise 0, so that sums of `n_runs` count the runs of a peptidoform.
     """
     order = np.lexsort((rows["psm"], -score, rows["match_class"], rows["form"]))
     begin = np.flatnonzero(is_group_start(rows["key"][order])) if len(rows) else np.zeros(0, np.int64)
@@ -181,9 +182,10 @@ def best_matches(rows: NDArray[np.void], score: NDArray[np.float64], is_accepted
 
 
 def merge_matches(matches: NDArray[np.void]) -> NDArray[np.void]:
-    """Return one row for each key, ascending: lowest posterior error, the first run and PSM with this error, and summed counts.
+    """Return one match for each key (peptidoform and class), sorted by key.
 
-    The result depends neither on the order of the rows nor on earlier merging.
+    This is the match with the lowest posterior error; among equal errors, that of the first run and PSM. Its `n_psms` and `n_runs` are the
+    sums over all matches with the key. Merging in several steps, in any order, gives the same result.
     """
     order = np.lexsort((matches["psm"], matches["run"], matches["posterior_error"], matches["key"]))
     begin = np.flatnonzero(is_group_start(matches["key"][order])) if len(matches) else np.zeros(0, np.int64)

@@ -35,7 +35,9 @@ _OF_ALL = frozenset(("residues", "peptides", "entries"))
 def estimate_experiment(
     search: Search, request: SearchRequest, rows: Sequence[ExperimentRow], project: Project, processes: int = 1
 ) -> Estimate:
-    """Return the estimate of the unfinished runs of an experiment: time and disk of all runs, memory of the largest run in each process.
+    """Return the estimate of the unfinished runs of an experiment.
+
+    Time and disk space are those of all unfinished runs. The memory is that of the largest run, for each process.
 
     Parameters
     ----------
@@ -149,9 +151,10 @@ def _within(
 
 
 def _in_processes(result: Estimate, first: Estimate, processes: int) -> Estimate:
-    """Return the estimate of an experiment whose runs are divided among processes, except the first run, which is searched alone.
+    """Return the estimate of an experiment in several processes.
 
-    `result` is the estimate of all runs in one process, and `first` that of the first run.
+    The first run is searched alone; then the processes divide the other runs. `result` is the estimate of all runs in one process, and
+    `first` is the estimate of the first run.
     """
     seconds = first.seconds + (result.seconds - first.seconds) / processes
     share = seconds / max(result.seconds, 1e-9)
@@ -166,7 +169,7 @@ def _in_processes(result: Estimate, first: Estimate, processes: int) -> Estimate
 
 
 def _sum(estimates: Sequence[tuple[Estimate, int]]) -> Estimate:
-    """Return the estimate of consecutive runs in one process; each estimate is given with its number of runs."""
+    """Return the estimate of runs that one process searches one after the other, given (estimate of a run, number of such runs)."""
     first = estimates[0][0]
 
     def total(mappings: Sequence[tuple[Mapping[str, float], int]]) -> dict[str, float]:

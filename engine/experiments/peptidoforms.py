@@ -45,7 +45,7 @@ def class_numbers(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[np.i
 
 
 def keyed_forms(table: pa.Table) -> pa.Table:
-    """Return the columns `FORM_COLUMNS` of peptidoforms, with their keys, numbers of proteins and hashes of their lists of proteins."""
+    """Return the columns `FORM_COLUMNS` of peptidoforms, with the columns ``form`` (key), ``n_proteins`` and ``hash`` (of the proteins)."""
     lists, is_decoy = in_one(table["proteins"]), boolean_values(table["is_decoy"])
     offsets = segment_offsets(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
     accessions, peptides = Texts.from_arrow(lists.flatten()), Texts.from_arrow(in_one(table["peptide"]))
@@ -86,7 +86,10 @@ def merge_forms(tables: Sequence[pa.Table], place: Any) -> pa.Table:
 
 
 def form_families(forms: pa.Table, cutting: Enzyme) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the number that each peptidoform shares with its decoy, (n,) int64, and the mass of its residues, (n,) float64, Da."""
+    """Return the family of each peptidoform, (n,) int64, and the total mass of its residues in dalton, (n,) float64.
+
+    A family is a number that a peptide shares with its decoy.
+    """
     sequences = Texts.from_arrow(in_one(forms["sequence"]))
     residues, offsets = sequences.used, sequences.offsets - sequences.offsets[0]
     residues = np.where(residues == ord("*"), np.uint8(ord("X")), residues)

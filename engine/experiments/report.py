@@ -218,7 +218,7 @@ class _Counts(NamedTuple):
 
 
 class _Previous(NamedTuple):
-    """Earlier report of some of the runs: number of rows of each run in its table of matches, project, and names of the classes."""
+    """Earlier report that the new report extends; `n_rows` maps each run to its number of rows in the table of matches."""
 
     project: Project
     classes: tuple[str, ...]
@@ -229,7 +229,7 @@ class _Previous(NamedTuple):
         return keyed_forms(read_stored(self.project, REPORT, EXPERIMENT_PEPTIDES, FORM_COLUMNS, remedy=_DAMAGED))
 
     def matches(self, form: NDArray[np.uint64]) -> Iterator[NDArray[np.void]]:
-        """Yield the best matches of each run; `form` are the keys of the peptidoforms."""
+        """Yield the best matches of each run of the earlier report; `form` contains the keys of its peptidoforms."""
         columns = ("peptide", "match_class", "best_psm", "q_value", "posterior_error_probability", "n_psms")
         with stored_table(self.project, REPORT, EXPERIMENT_MATCHES, remedy=_DAMAGED) as source:
             batches, waiting = source.batches(columns), pa.schema([]).empty_table()
@@ -257,7 +257,7 @@ class _Previous(NamedTuple):
 def _previous_report(
     project: Project, record: RunRecord | None, described: dict[str, Any], search: RunMatches, digests: dict[str, str]
 ) -> _Previous | None:
-    """Return the earlier report if it can be extended: it has the same settings, and no run has changed or was removed."""
+    """Return the earlier report, or None if it cannot be extended: it is damaged or has other settings, or a run changed or is missing."""
     if record is None or record.status != "done" or record.version != VERSION or record.parameters != described:
         return None
     try:
@@ -393,9 +393,9 @@ class _Report:
     def _peptides(
         self, matches: NDArray[np.void], forms: pa.Table, row_of_form: NDArray[np.int64], proteins: FormProteins, rates: Rates
     ) -> tuple[_Peptides, NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the peptides and protein groups, and for each match the row of its peptide and True if it is an accepted target.
+        """Return the peptides and protein groups; for each match, the row of its peptide; and True for each accepted target match.
 
-        A peptidoform is represented by its match in the class with the lowest q-value.
+        The table has one row per peptidoform: its match in the class with the lowest q-value.
         """
         n = len(forms)
         best = best_by_group(row_of_form, np.where(np.isnan(rates.q_value), -2.0, -rates.q_value))

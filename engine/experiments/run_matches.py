@@ -83,12 +83,12 @@ class RunMatches(NamedTuple):
 
     @property
     def pairs_by_protein(self) -> bool:
-        """True if a peptide and its decoy belong to a protein and its decoy; decoys of a library belong to entries."""
+        """True if decoy peptides come from decoy proteins; False for libraries, whose decoys are made from entries."""
         return self.kind != "library"
 
     @property
     def rates_by_own_decoys(self) -> bool:
-        """True if each class is rated by its own decoys only, as in the searches of mass shifts."""
+        """True if the error rate of each class is estimated from the decoys of this class only, as in the searches of mass shifts."""
         return self.kind != "identify" and len(self.classes) > 1
 
     @property
@@ -101,7 +101,7 @@ class RunMatches(NamedTuple):
         return not pa.compute.any(pa.compute.is_in(accessions, value_set=pa.array(_NAMELESS))).as_py()
 
     def read(self, project: Project, run: str) -> tuple[pa.Table, int]:
-        """Return the best matches of the spectra of a run, with a column ``class`` (int64), and the number of unrated ones.
+        """Return the best match of each spectrum of a run, with a column ``class`` (int64), and the number of matches without error rates.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class RunMatches(NamedTuple):
 
 
 def _with_cut_shifts(table: pa.Table) -> pa.Table:
-    """Return the table with the masses of unnamed modifications truncated to hundredths of a dalton, in texts and in masses."""
+    """Return the table with the masses of unnamed modifications truncated to hundredths of a dalton, in peptides and in mass columns."""
     texts = pa.compute.replace_substring_regex(in_one(table["peptide"]).cast(pa.string()), rf"\[{_UNNAMED}\]", r"[\1\2]")
     for pattern, text in ((r"(\.\d)0\]", r"\1]"), (r"\.0\]", "]")):
         texts = pa.compute.replace_substring_regex(texts, pattern, text)

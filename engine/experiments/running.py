@@ -70,7 +70,7 @@ def finished_rows(project: Project, run_ids: Iterable[str], rows: Sequence[Exper
     run_ids : iterable of str
         Ids of the runs.
     rows : sequence of ExperimentRow
-        Rows of the experiment; if it has finished runs, the others must be of the same search.
+        Rows of the experiment; if it has finished runs, the added runs must be of the same search.
 
     Raises
     ------
@@ -313,7 +313,7 @@ def _serving(settings: Mapping[str, Any]) -> Iterator[Callable[[Any, Progress], 
 
 
 def _request_of_run(request: SearchRequest, row: ExperimentRow, project: Project, record: RunRecord | None) -> SearchRequest:
-    """Return the request for a run; if it equals that of the stopped run `record`, it resumes this run."""
+    """Return the request for a run of the experiment; it resumes the stopped run `record` if that run had the same request."""
     result = replace(request, inputs={**request.inputs, "spectra": [Path(row.file)]}, run_name=row.run)
     checkpoint = None if record is None or record.status not in ("cancelled", "failed") else project.checkpoint(row.run)
     if checkpoint is None or checkpoint.origin == "copied":

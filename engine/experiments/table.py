@@ -97,9 +97,9 @@ def read_table(path: Path, progress: Progress | None = None) -> list[ExperimentR
 
 
 def _converted_files(folder: Path, names: Iterable[str]) -> tuple[dict[str, str], int]:
-    """Return the path of each data file in a folder, by name, and the number of files that were replaced.
+    """Return the path of each data file by name, and the number of names for which a file with another ending is used.
 
-    A missing file is replaced by the only spectrum file in the folder that has its name with another ending.
+    Such a file is used if the named file is missing, and the folder has exactly one spectrum file with this name and another ending.
     """
     by_stem: dict[str, list[Path]] = {}
     for file in entries(folder):
@@ -159,9 +159,9 @@ def describe_files(files: Sequence[Path], pattern: str = "") -> list[ExperimentR
 def add_rows(
     rows: Sequence[ExperimentRow], new: Sequence[ExperimentRow], project: Project, progress: Progress
 ) -> tuple[list[ExperimentRow], int]:
-    """Return the rows of an experiment with rows for further files, which get run names and digests, and the number of added files.
+    """Return the rows of an experiment followed by the new rows, and the number of added files.
 
-    A file with the same content as one in the experiment is left out with a warning.
+    New rows get run names and digests. A file with the same content as a file of the experiment is left out with a warning.
 
     Parameters
     ----------
@@ -356,7 +356,10 @@ def _check_samples(path: Path, lines: Mapping[ExperimentRow, int | None]) -> Non
 
 
 def _run_names(files: Sequence[str], taken: Iterable[str]) -> dict[str, str]:
-    """Return names of new runs, derived from the names of the files; they differ from each other and from `taken` in more than case."""
+    """Return the name of a new run for each file, derived from the file name.
+
+    Each name differs from the other new names and from the names `taken`, also if upper and lower case are not distinguished.
+    """
     used = {name.casefold() for name in taken}
     result = {}
     for file in files:
