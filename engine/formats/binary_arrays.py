@@ -78,7 +78,7 @@ class Arrays:
 
 @contextmanager
 def limit_unpacking(n_numbers: int) -> Iterator[None]:
-    """Hold a lock while a large block is unpacked, since several large blocks at the same time would exhaust the memory.
+    """Hold a lock during the ``with`` block if many values are unpacked in it, since several large blocks would exhaust the memory.
 
     Parameters
     ----------
@@ -154,7 +154,10 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
 
 
 def _runs(arrays: Arrays, issues: NDArray[np.int64], n_bytes: NDArray[np.int64]) -> list[slice]:
-    """Return segments of spectra that are unpacked together: consecutive plain arrays of one dtype, or one array with another encoding."""
+    """Divide the spectra into segments that are unpacked together, and return these.
+
+    A segment is a series of plain arrays of one dtype, or a single array with another encoding.
+    """
     n = len(issues)
     if not n:
         return []
@@ -227,9 +230,10 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
 def _inflate(
     data: NDArray[np.uint8], ends: NDArray[np.int64], is_zlib: NDArray[np.bool_], limits: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_]]:
-    """Unpack the arrays in `data` that are compressed with zlib; return the bytes, the new end indices, and True for each intact array.
+    """Unpack the arrays in `data` that are compressed with zlib.
 
-    Unpacking an array stops one byte after its limit. zlib releases the interpreter lock, so that the reader's threads unpack in parallel.
+    Returned are the bytes of all arrays, their boundaries in these bytes, and True for each array without an error. Unpacking an array
+    stops one byte after its limit. zlib releases the interpreter lock, so that the reader's threads unpack in parallel.
     """
     view = data.data
     bounds = ends.tolist()

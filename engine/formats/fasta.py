@@ -28,7 +28,7 @@ _NUCLEOTIDE_SHARE = 0.9
 
 
 def _cut(text: bytes) -> int:
-    """Return the byte offset of the start of the last record in a text; 0 if no record is complete."""
+    """Return the byte offset of the start of the last record in a text, which may be incomplete; 0 if it is the only record."""
     return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
 
@@ -78,7 +78,7 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
 
 
 def _begins_with_chromosome(text: bytes) -> bool:
-    """Return True if the text starts with a record of more nucleotides than a protein has residues."""
+    """Return True if the first record in the text, which is too long for a protein, consists of nucleotides."""
     rest = text[: _MAXIMUM_RECORD_BYTES >> 2].upper()
     header_end = max(rest.find(b"\n"), 0) or max(rest.find(b"\r"), 0)
     return bool(header_end) and looks_like_chromosome(np.frombuffer(rest[header_end:], dtype=np.uint8))

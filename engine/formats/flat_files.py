@@ -111,7 +111,7 @@ class _FlatFile:
         return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
 
     def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
-        """Parse each feature separately; return the record without the features that fail, and the number of these features."""
+        """Return the text of a record without the features that cannot be parsed, and the number of these features."""
         first_line, n_broken = text[: text.find(b"\n") + 1], 0
 
         def retain(feature: re.Match[bytes]) -> bytes:
@@ -168,7 +168,7 @@ def _name(record: Any) -> str:
 
 
 def _coded(record: Any, feature: Any, line: int) -> Entry:
-    """Return the protein of a coding sequence as an entry, named by its accession, locus or position."""
+    """Return the protein that a coding sequence (`feature`) encodes, as an entry named by its accession, locus or position."""
     qualifiers = feature.qualifiers
     start, end = int(feature.location.start) + 1, int(feature.location.end)
     place = f"{_name(record)}:{start}-{end}({'-' if feature.location.strand == -1 else '+'})"

@@ -133,7 +133,7 @@ class MzmlParser:
         self._group_text = header if self._groups else b""
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last spectrum as a byte offset; without spectra, the end of the last chromatogram, or 0."""
+        """Return the byte offset of the end of the last spectrum, or, without one, of the last chromatogram; 0 without either."""
         for end in (b"</spectrum>", b"</chromatogram>"):
             at = text.rfind(end)
             if at >= 0:
@@ -214,7 +214,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     terms, spectrum = tags.terms("accession", at), owner[at]
 
     def since_start(column: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a cumulative count minus its value at the start of the spectrum of each term."""
+        """Return a cumulative count, counted from the start of the spectrum of each term instead of the start of the block."""
         return column[at] - _at_starts(tags, column)[spectrum]
 
     is_first_scan = since_start(np.cumsum(tags.opening("scan"))) == 1
@@ -230,7 +230,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
         return values
 
     def fill(column: NDArray[np.number], chosen: NDArray[np.int64], values: NDArray[np.number]) -> None:
-        """Set the values of a column; if a spectrum has several values, the first is used."""
+        """Set the values of a column from the terms `chosen`; if a spectrum has several such terms, the first is used."""
         column[spectrum[chosen[::-1]]] = values[::-1]
 
     levels = np.full(len(table), -1, dtype=np.int64)
@@ -341,7 +341,10 @@ def _take_all_precursors(positions: list[tuple[int, int, int]], terms: list[int]
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], encoding: str) -> list[Origin]:
-    """Return the precursor spectra and ions of the spectra of a block; for MS3 spectra, the ion that was fragmented last comes first."""
+    """Return the precursor spectra and the m/z of the precursor ions of the spectra `rows`.
+
+    Of an MS3 spectrum, the ion that was fragmented last comes first.
+    """
     at = np.flatnonzero(tags.opening("precursor") & (owner >= 0))
     names: dict[int, list[str]] = {}
     for spectrum, name in zip(owner[at].tolist(), tags.names_at("spectrumRef", at, encoding, MAXIMUM_NAME_BYTES), strict=True):

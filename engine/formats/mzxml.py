@@ -177,7 +177,7 @@ def _read_filters(tags: TagTable, starts: NDArray[np.int64], table: SpectrumTabl
 
 
 def _take_all_precursors(tags: TagTable, owner: NDArray[np.int64], at: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Set the precursors of scans that have several; `at` are the start tags of the precursors."""
+    """Set the precursors of scans with several precursors; `at` are the indices of the start tags of these precursors."""
     candidates: dict[int, list[tuple[float, int]]] = {}
     charges = zip(tags.values("precursorCharge", at), tags.values("possibleCharges", at), strict=True)
     for spectrum, mz, texts in zip(owner[at].tolist(), _mz_between(tags, at)[0].tolist(), charges, strict=True):
@@ -196,7 +196,7 @@ def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the numbers between the given tags and the next tags, and True for each text that is not a number."""
+    """Return the number in the text after each of the tags `at`, and True for each text that is not a number."""
     following = np.minimum(at + 1, len(tags) - 1)
     stop = np.maximum(tags.begin[following], tags.after[at])
     start = kernels.cpu.text.after_blanks(tags.text, tags.after[at], stop)

@@ -357,7 +357,7 @@ def _name(
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:
-    """Return the text between `start` and `stop`, extended by adjacent control characters, which `_Lines` treats as blanks."""
+    """Return the text between `start` and `stop`, with the control characters next to it, which `_Lines` treats as blanks."""
     while data[start - 1 : start] <= b" " and data[start - 1 : start] not in (b"", b"\n", b"\r"):
         start -= 1
     while data[stop : stop + 1] <= b" " and data[stop : stop + 1] not in (b"", b"\n", b"\r"):
@@ -542,7 +542,7 @@ class _MgfRecords:
             activation[row] = parse_filter_activation(title) or parse_activation(" ".join(_AFTER_WORD.findall(title)))
 
     def _unknown_lines(self) -> NDArray[np.int64]:
-        """Record issues of unknown lines within spectra; return the line numbers of unknown lines and of peaks outside of spectra."""
+        """Record an issue for each spectrum with an unknown line; return the line numbers of unknown lines and peaks outside spectra."""
         lines, inside = self._lines, self._inside
         unknown = np.flatnonzero(~self._known)
         unknown = unknown[~lines.contain(unknown, b"=")]
@@ -690,7 +690,7 @@ def _scan_number(word: bytes) -> int:
 
 
 def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
-    """Read the headers of spectra: [M+H]+ and charge, or, with `with_intensity`, m/z, intensity and charge."""
+    """Read the first line of each spectrum: [M+H]+ and charge (DTA); with `with_intensity`, m/z, intensity and charge (PKL)."""
     is_text = lines.stop > lines.start
     first_characters = np.zeros(len(lines), dtype=np.uint8)
     first_characters[is_text] = lines.text[lines.start[is_text]]

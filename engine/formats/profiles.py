@@ -93,9 +93,9 @@ def centroid_profiles(
 def _vertices(
     mz: NDArray[np.float64], height: NDArray[np.float64], at: NDArray[np.int64], first: NDArray[np.int64], stop: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the m/z and the height of each peak from the parabola through its summit and both neighbours.
+    """Return the m/z and the height of each peak: the vertex of the parabola through its summit and the points next to it.
 
-    A summit retains its m/z and height unless both neighbours are near and at least one is lower.
+    If the points next to the summit are not both near, or neither is lower, the m/z and height of the summit are returned.
     """
     positions, tops = mz[at], height[at]
     inside = np.flatnonzero((at > first) & (at + 1 < stop))

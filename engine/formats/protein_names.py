@@ -63,19 +63,19 @@ def taxonomy_column(descriptions: Any) -> pa.Array:
 
 
 def _marked(descriptions: Any) -> tuple[Any, Any]:
-    """Return descriptions with spaces in place of control characters, and the same texts with `_KEY` before each key of UniProt."""
+    """Return the descriptions with control characters replaced by spaces, and these texts with `_KEY` inserted before UniProt's keys."""
     text = pa.compute.utf8_slice_codeunits(descriptions, 0, MAXIMUM_HEADER)
     text = pa.compute.replace_substring_regex(text, r"[\p{C}\p{Z}]", " ")
     return text, pa.compute.replace_substring_regex(text, r"(^| )(OS|OX|GN|PE|SV)=", _KEY + r"\2=")
 
 
 def _value(marked: Any, key: str) -> Any:
-    """Return the first value of a key of UniProt that is neither empty nor too long, or null."""
+    """Return the first non-empty value of a UniProt key in each text; null if there is none, or if this value is too long."""
     return _name(_extracted(marked, f"{_KEY}{key}=(?P<name> *[^{_KEY} ][^{_KEY}]*)"))
 
 
 def _in_brackets(text: Any, key: str) -> Any:
-    """Return the first value of a key of NCBI that is neither empty nor too long, or null."""
+    """Return the first non-empty value of an NCBI key in each text; null if there is none, or if this value is too long."""
     return _name(_extracted(text, rf"\[{key}=(?P<name> *[^\[\] ][^\[\]]*)\]"))
 
 

@@ -81,7 +81,7 @@ class FileState:
     first_with_ignored_peaks : str
         Name of the first spectrum with such peaks.
     remarks : dict of RemarkCode to (int, str)
-        For each code the number of spectra, and the line or name of the first spectrum.
+        For each code, the number of spectra with this remark, and the line or name of the first of these spectra.
     last_spectrum : str
         Name of the last valid spectrum, '' if there is none.
     parsed : list of ParsedBlock
@@ -188,7 +188,7 @@ def _read_files(
     takes_negative: bool,
     spool: Path | None,
 ) -> Spectra:
-    """Read the files `read`: the paths of `states`, or mzML files converted from these paths."""
+    """Read files. `read` are the paths to open: those of `states`, or of the mzML files to which they were converted."""
     total = 0
     for state, read_path in zip(states, read, strict=True):
         with ByteSource(read_path) as source:
@@ -457,7 +457,7 @@ def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | 
 
 
 def check_proportions(state: FileState, n_bytes: int) -> None:
-    """Raise an `InputError` if a file of `n_bytes` bytes unpacks to more than real data contain."""
+    """Raise an `InputError` if a file of `n_bytes` bytes contains more spectra or peaks than real data of this size."""
     counts = ((SPECTRA, state.n_spectra), (LINES, state.n_entries), (PEAKS, state.n_peaks_read), (NOISE, state.n_noise_read))
     for bound, n in counts:
         bound.check(state.path, n, n_bytes)

@@ -161,7 +161,7 @@ def _is_ms2(beginning: Beginning) -> bool:
 
 
 def _n_numbers(beginning: Beginning) -> int:
-    """Return the number of leading numbers in the first line that is not a name."""
+    """Return how many words at the start of the first line are numbers; lines that begin with ``=`` (names) are skipped."""
     words = next((line for line in beginning.lines if line[:1] != b"="), b"").split()
     return next((n for n, word in enumerate(words) if not _NUMBERS.fullmatch(word.rstrip(b"+"))), len(words))
 
@@ -175,7 +175,7 @@ def _is_pkl(beginning: Beginning) -> bool:
 
 
 def _is_msp(beginning: Beginning) -> bool:
-    """Return True if the text begins with the name of an entry, or with other keys before the number of peaks."""
+    """Return True if the text begins with the key ``Name:``, or with another key and contains a line with the number of peaks."""
     first = next((line for line in beginning.lines if line[:1] != b"#"), b"")
     return first[:5].lower() == b"name:" or (_MSP_KEY.match(first) is not None and any(map(_MSP_PEAKS.match, beginning.lines)))
 
@@ -197,7 +197,10 @@ def _is_comet(beginning: Beginning) -> bool:
 
 
 def _has_columns(*alternatives: tuple[str, ...]) -> Callable[[Beginning], bool]:
-    """Return a function that returns True if the first line of a text contains all columns of one of the tuples (in lower case)."""
+    """Return a function for `FileFormat.is_like`, which is True if the first line names all columns of at least one of the tuples.
+
+    The tuples contain names in lower case; the case in the file does not matter.
+    """
 
     def is_like(beginning: Beginning) -> bool:
         named = {name.strip(b' "').decode("utf-8", "replace").lower() for name in beginning.lines[0].split(b"\t")}

@@ -66,9 +66,9 @@ def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
 
 
 def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], tuple[int, ...]]]:
-    """Return, for each way of storing noise in a file, a mask of the spectra that use it, shape (n,), and the accessions of its arrays.
+    """Return, for each of three notations of noise, a mask of the spectra with this notation, (n,), and the accessions of its arrays.
 
-    The ways are: noise values with a baseline, noise values without a baseline, and signal-to-noise ratios of the peaks.
+    The notations are: noise values with a baseline, noise values without a baseline, and signal-to-noise ratios of the peaks.
     """
     has = {term: arrays[term].start[rows] >= 0 for term in NOISE_TERMS}
     sampled = has[_AT] & has[_NOISE]

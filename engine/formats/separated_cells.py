@@ -96,7 +96,7 @@ class Cells:
         return name.lower() in self._columns
 
     def text(self, *names: str) -> pa.StringArray:
-        """Return the first existing column of the given names; empty texts if none exists."""
+        """Return the column with the first of the given names that the table has; empty texts if it has none of them."""
         for name in names:
             if self.has(name):
                 return self._columns[name.lower()]
@@ -126,7 +126,7 @@ class Cells:
         names : str
             Names of the column in order of preference.
         skip_texts : bool
-            True to return NaN for a column with more texts than numbers.
+            True to return only NaN if more than half of the cells that are not empty are not numbers.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class Cells:
         name : str
             Name of the column, for messages.
         skip_texts : bool
-            True to return only NaN if more than half of the texts are not numbers.
+            True to return only NaN if more than half of the texts that are not empty are not numbers.
 
         Returns
         -------
@@ -423,9 +423,9 @@ def _unquoted(cells: pa.Array) -> pa.Array:
 
 
 def _warn_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:
-    """Warn about a truncated file if its last line has no line end and is the only line with an empty last column.
+    """Warn that a file may be truncated, if its last line has no line end and is the only line with an empty last column.
 
-    Many programs write no line end after the last row. Programs that omit empty cells do so in more than one row.
+    Many programs write no line end after the last row, and some omit empty last cells, but then in more than one row.
     """
     if cells.is_ended or not len(cells):
         return

@@ -282,7 +282,7 @@ class InputContent:
 
 
 def inspect_sequences(paths: Sequence[Path]) -> InputContent | None:
-    """Return the properties of the sequences at the beginning of the first file; None if it is not a regular file or cannot be read."""
+    """Return the properties of the first file, from the sequences at its beginning; None if it is not a regular file or cannot be read."""
     if not paths or not paths[0].is_file():
         return None
     count = count_sequences(paths[0], _BEGINNING)
@@ -300,7 +300,7 @@ def count_fasta(fasta: bytes) -> SequenceCount:
 
 
 class _Counter:
-    """Counter of sequences and residues in FASTA text, which is added in chunks of complete lines."""
+    """Counter of sequences and residues in a FASTA file; `add` takes the text in chunks of complete lines."""
 
     def __init__(self) -> None:
         self._n_sequences = self._n_residues = 0

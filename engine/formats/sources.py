@@ -144,7 +144,7 @@ class ByteSource:
         return chunk
 
     def _inflated(self, limit: int) -> bytes:
-        """Return up to `limit` more decompressed bytes; a gzip file may have several members and end in zeros."""
+        """Return up to `limit` further decompressed bytes; gzip files with several members, or with zero bytes at the end, are accepted."""
         assert self._unpacker is not None
         packed = self._packed or self._file_bytes(_COMPRESSED_BYTES)
         is_end = self._finished = not packed

@@ -268,7 +268,10 @@ def _plain(text: bytes) -> str:
 
 
 def _by_filter(kinds: set[bytes]) -> Exactness:
-    """Return the mass accuracy if the descriptions of all scans agree, otherwise ''."""
+    """Return the mass accuracy, given the analysers in the descriptions of the scans.
+
+    It is ``ion trap`` for ``ITMS`` only, and ``exact`` for others such as ``FTMS``; '' for a mixture with ``ITMS``, or without analysers.
+    """
     return "" if not kinds else "ion trap" if kinds == {b"ITMS"} else "" if b"ITMS" in kinds else "exact"
 
 

@@ -380,7 +380,7 @@ class SpectrumTable:
             parsed.issues.append(SpectrumIssue.from_code(self.issue[spectrum], spectrum=position, line=line))
 
     def broken(self, rows: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the indices of the spectra with an issue, ascending; the mask `rows` limits them to some spectra."""
+        """Return the indices of the spectra with an issue, ascending; with the mask `rows`, only of spectra for which it is True."""
         has_issue = self.issue != IssueCode.NONE
         return np.flatnonzero(has_issue if rows is None else has_issue & rows)
 
@@ -705,7 +705,7 @@ def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
 
 
 def _other_precursors(table: SpectrumTable, rows: NDArray[np.int64]) -> OtherPrecursors:
-    """Return all precursors except the first of each spectrum in `rows`; spectra are numbered by position in `rows`."""
+    """Return the further precursors (all except the first) of each spectrum in `rows`; the spectra are numbered by position in `rows`."""
     if not table.other_precursors:
         return OtherPrecursors.none()
     position = {row: i for i, row in enumerate(rows.tolist())}

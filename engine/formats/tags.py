@@ -145,7 +145,7 @@ class TagTable:
         return np.cumsum((here & (self.kind == TagKind.START)).astype(np.int64) - (here & (self.kind == TagKind.END)))
 
     def span(self, attribute: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return start (-1 if absent) and end of the value of an attribute in each tag, each of shape (n,)."""
+        """Return the start and the end of an attribute's value for each tag, (n,) each; the start is -1 if the tag lacks the attribute."""
         column = 4 + 2 * self.names.attributes[attribute]
         return self.rows[:, column], self.rows[:, column + 1]
 

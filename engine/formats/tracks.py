@@ -146,7 +146,7 @@ def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
 
 
 def _left_out(path: Path, n: int, first: Sequence[tuple[int, str]]) -> str:
-    """Return the sentence about `n` skipped lines, including the first one; '' if there are none."""
+    """Return a sentence about `n` skipped lines, which quotes the lines `first`; '' if `n` is 0."""
     if not n:
         return ""
     shown = "; ".join(f"line {number}: {shortened(line, 60)!r}" for number, line in first)
@@ -191,9 +191,9 @@ def _parse_bed(line: str) -> tuple[str, TrackFeature] | None:
 
 
 def _place(first: str, last: str, counted_from: int) -> tuple[int, int] | None:
-    """Return the first and the last position, from 1, given as texts; None if these are not a valid range.
+    """Return the first and the last position, from 1, of a range that a file gives as two texts; None if they are not a valid range.
 
-    `counted_from` is added to the first number: 0 if the file counts from 1, 1 if it counts from 0.
+    `counted_from` is added to the first number: 0 for GFF3, which counts from 1; 1 for BED, which counts from 0 and excludes the end.
     """
     if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit() and len(first) < 11 and len(last) < 11):
         return None

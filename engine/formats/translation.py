@@ -93,7 +93,7 @@ class Translation:
         _codons(self.genetic_code)
 
     def content(self) -> dict[str, Any]:
-        """Return all settings that determine the proteins, for cache keys; the codons represent the genetic code, not its number."""
+        """Return the settings that determine the proteins, for cache keys; a digest of the codons represents the genetic code."""
         codons = hashlib.sha256(_codons(self.genetic_code).tobytes()).hexdigest()
         return {"direction": self.direction, "codons": codons, "minimum_length": self.minimum_length}
 
@@ -153,7 +153,7 @@ def _may_be_nucleotides(sequences: Proteins) -> bool:
 
 
 def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
-    """Return the first file that contains proteins; called if the sequences of all files together are not nucleotides."""
+    """Return the first file that contains proteins, given that the sequences of all files together are not nucleotides."""
     for path in paths[:-1]:
         if not _may_be_nucleotides(read_proteins([path], progress=progress, with_chromosomes=True)):
             return path

@@ -156,7 +156,7 @@ def _gene(names: dict[str, Any]) -> str:
 
 
 def _description(title: str, organism: str, taxonomy: str, gene: str, existence: int | str, version: int | str) -> str:
-    """Return name, organism (OS), taxonomy number (OX), gene (GN), existence (PE) and version (SV) in the form of a FASTA header."""
+    """Return a description as in UniProt's FASTA headers: name, and organism, taxonomy, gene, existence and version with their keys."""
     while (shorter := _COMMON_NAME.sub("", organism)) != organism:
         organism = shorter
     parts = (("OS", organism), ("OX", taxonomy), ("GN", gene), ("PE", existence), ("SV", version))

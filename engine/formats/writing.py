@@ -20,16 +20,16 @@ _PEAKS, _SPECTRA = 1 << 17, 1 << 10
 
 
 class SpectrumWriter(Protocol):
-    """Writer of a format, constructed with the spectra; `text` is called in several threads."""
+    """Writer of a format. The constructor takes the spectra; the method `text` is called in several threads."""
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
         """Return the text before the first spectrum; `rows` are the indices of the spectra to write, shape (n,), in this order."""
 
     def text(self, rows: NDArray[np.int64]) -> Any:
-        """Format the spectra `rows`, which will be consecutive in the file; the result is passed to `written`."""
+        """Format spectra that will be consecutive in the file, given by their indices `rows`; the result is passed to `written`."""
 
     def written(self, text: Any) -> bytes:
-        """Return the bytes of a result of `text`; called in the order of the file."""
+        """Return the bytes to write for the result `text` of the method `text`; called in the order of the file."""
 
     def end(self) -> bytes:
         """Return the text after the last spectrum."""

@@ -221,7 +221,10 @@ class LibraryCollector:
         return escaped
 
     def _joined_proteins(self, entry: Entry) -> str | None:
-        """Return the accessions of an entry as one text (see `SpectralLibrary.proteins`), as many as fit; None if it has none."""
+        """Return the accessions of an entry joined into one text (see `SpectralLibrary.proteins`); None if the entry has none.
+
+        If the text would be too long, the last accessions are left out.
+        """
         joined = PROTEIN_SEPARATOR.join(map(self._escape, entry.proteins))
         if len(joined) > _MAXIMUM_TEXT:
             self._remark("it lists too many proteins, and only the first are used", entry.line)
@@ -363,7 +366,7 @@ def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
     Returns
     -------
     bool
-        True if the text has a positive value or is not a number; False if the m/z has to be taken from another field.
+        False if the text is empty, means a missing value, or is not positive, so that another field should be tried; otherwise True.
     """
     if not text:
         return False
@@ -435,7 +438,10 @@ def _check_peaks(n_announced: int, n_peaks: int, n_left: int, *, is_out_of_bound
 def _clean_peaks(
     mz: NDArray[np.float64], intensity: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return m/z, intensity and entry of positive peaks, sorted by entry and m/z, and True for each entry with invalid values."""
+    """Return the m/z, the intensity and the entry of each valid peak, and True for each entry that has invalid values.
+
+    Peaks are sorted by entry and m/z. Peaks without a positive m/z and intensity are removed.
+    """
     owner = np.repeat(np.arange(len(counts)), counts)
     is_wrong = ~((mz >= 0) & (mz <= MAXIMUM_MZ) & (intensity <= MAXIMUM_INTENSITY) & (intensity >= -MAXIMUM_INTENSITY))
     is_out_of_bounds = row_mask(len(counts), owner[is_wrong])

@@ -109,7 +109,7 @@ class MspLibrary(TextLibrary):
         return 0
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of the line table that start an entry; an entry ends with its peaks, or before a second name."""
+        """Return the rows of `table` with the first lines of entries; an entry ends after its peaks, or before a second ``Name:``."""
         rows = np.empty(len(table), np.int64)
         return rows[: kernels.cpu.library_text.msp_entry_rows(np.frombuffer(data, np.uint8), table, rows)]
 
@@ -201,7 +201,10 @@ def _take_peptide(entry: Entry, fields: dict[str, str], pairs: dict[str, str]) -
 
 
 def _placed(at: int, name: str, length: int) -> NotedModification:
-    """Return a modification of ``Mods=``, where positions are counted from 0, and -1 and -2 are the N- and the C-terminus."""
+    """Return a modification of ``Mods=`` with the position of `NotedModification`.
+
+    In ``Mods=``, residues are counted from 0, and -1 and -2 are the N-terminus and the C-terminus.
+    """
     position = {-1: 0, -2: length + 1}.get(at, at + 1)
     name = name.strip()
     return noted_modification(position, name) if name[0] in "+-" else NotedModification(position, _SHORT_NAMES.get(name, name))

@@ -147,7 +147,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
 def _used_sets(attributes: list[Attribute], sets: dict[str, list[Attribute]]) -> list[list[Attribute]]:
     """Return the distinct sets to which the attributes refer, followed by the set ``all``.
 
-    The set ``all`` is last because the first attribute of a term takes precedence.
+    The set ``all`` is last because, of several attributes with the same term, the first is used.
     """
     names = dict.fromkeys([*(attribute.value for attribute in attributes if attribute.term == _SET_NAME), "all"])
     return [sets[name] for name in names if name in sets]
@@ -166,7 +166,7 @@ def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:
 
 
 def _take_time(entry: Entry, time: Attribute, attributes: list[Attribute]) -> None:
-    """Set the retention time, whose unit is in the same group of attributes; without a unit, the time is unknown."""
+    """Set the retention time of an entry; its unit is another attribute in the group of `time`. Without a unit, the time is unknown."""
     units = (attribute for attribute in attributes if time.group and attribute.group == time.group and attribute.term == _UNIT)
     unit = next((attribute.value_term for attribute in units), "")
     seconds = number_or_nan(time.value) * _SECONDS.get(unit, math.nan)

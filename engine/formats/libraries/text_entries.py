@@ -122,7 +122,7 @@ class TextLibrary(ABC):
         """Read the lines before the first entry of the file."""
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield the words of a text that may be decimal numbers, including peaks; formats without decimal commas yield nothing."""
+        """Yield the words of a text that may be decimal numbers, for detecting the decimal sign; formats with points only yield nothing."""
         return iter(())
 
     def read(self, library: LibraryCollector, progress: Progress) -> None:
@@ -167,7 +167,7 @@ class TextLibrary(ABC):
         self.header(header)
 
     def _find_decimal_sign(self, data: bytes) -> None:
-        """Set the decimal sign to a comma if no number has a point and more entries are valid with a comma than with a point."""
+        """Find the decimal sign: a comma if no number contains a point, and a comma makes more entries valid; otherwise a point."""
         if b"," not in data or decimal_sign(self.numbers(data)) != COMMA:
             return
         n_valid = {}
@@ -220,7 +220,11 @@ class TextLibrary(ABC):
         return broken, too_long
 
     def _packed_peaks(self, entry: Entry, n_peaks: int, text: bytes) -> _Peaks | None:
-        """Return the peaks of an entry with several peaks per line; None if their number is not the stated number."""
+        """Return the peaks of an entry, read as several peaks per line; None to keep the `n_peaks` peaks read as one peak per line.
+
+        The former are returned only if their number differs from `n_peaks` and is the number that the entry declares. An entry without a
+        declared number gets an issue.
+        """
         scan = self._scanned(text, is_packed=True)
         if scan.is_broken or len(scan.mz) == n_peaks:
             return None
@@ -273,7 +277,7 @@ def _read_entry_peaks(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return offsets, m/z and intensities of the peaks of all entries.
 
-    `packed` contains, by entry, the peaks that replace the scanned peaks.
+    The peaks are those of `scan`; for an entry in `packed`, they are the peaks that `packed` contains.
     """
     if not packed:
         return segment_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]

@@ -170,7 +170,7 @@ class MzSpecLibWriter:
         return "\n".join(lines).encode()
 
     def text(self, entries: LibraryEntries) -> list[Any]:
-        """Return a list for `written`: the number of entries, followed by the text of each entry without its number."""
+        """Return a list that `written` takes: the number of entries, followed by a text for each entry, without the entry's number."""
         peptide = peptide_ions(entries, entries.peptidoforms())
         origin, aggregation = _ORIGINS[entries.origin]
         mz = number_texts(entries.precursor_mz, _MASS_DECIMALS)
@@ -192,7 +192,7 @@ class MzSpecLibWriter:
         return [len(entries), *whole.to_pylist()]
 
     def written(self, text: list[Any]) -> bytes:
-        """Return the bytes of entries, given the result of `text`, with consecutive numbers."""
+        """Return the bytes of the entries in a result of `text`, which are numbered consecutively across calls."""
         first, self._n = self._n, self._n + text[0]
         return "".join(f"<Spectrum={first + i}>{entry}" for i, entry in enumerate(text[1:], 1)).encode()
 

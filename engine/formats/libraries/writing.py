@@ -24,14 +24,14 @@ class LibraryTextWriter(Protocol):
         """Return the text before the first entry; `name` is the name of the library."""
 
     def text(self, entries: LibraryEntries) -> Any:
-        """Format consecutive entries, as bytes or as the input of the method `written`."""
+        """Return consecutive entries as bytes, or as an object that the method `written` converts to bytes."""
 
     def end(self) -> bytes:
         """Return the text after the last entry."""
 
 
 def library_format(name: str) -> str:
-    """Return the name of the format in which a library is written, given the name of a format or of a file.
+    """Return the name of the library format that a name indicates: the name of a format, or of a file with the suffix of a format.
 
     Raises
     ------
