@@ -1,7 +1,7 @@
 """Advice on a run with few identifications: warnings on likely causes, computed after the results are written.
 
-Causes that only need counts are always examined. Probe searches (of a sample of the spectra, with other settings) may take a tenth of the
-time of the five search steps, or are unlimited.
+Causes that only need counts are always examined. Probe searches are searches of a sample of the spectra with other settings. With the level
+``brief``, they may take a tenth of the time of the five search steps; with ``full``, their time is unlimited.
 """
 
 import tempfile
@@ -85,7 +85,7 @@ def _probe(spectra: SpectrumIndex, parameters: IdentificationParameters) -> tupl
 
 
 def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Return a sentence that names ion series which explain far more spectra than the searched series; '' for none.
+    """Return a sentence that names ion series which explain far more spectra than the searched series; '' if there are none.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
 
 
 def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Return a sentence that names an enzyme whose peptides explain far more spectra than those of the requested enzyme; '' for none.
+    """Return a sentence with the name of an enzyme whose peptides explain far more spectra than those of the requested enzyme, or ''.
 
     Databases that are too large are not searched.
 

@@ -154,7 +154,7 @@ def describe_yield(run: LowYieldRun) -> str:
 
 
 def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Search a sample of the spectra in wide windows; return a sentence about the errors, with the tolerances that they suggest.
+    """Search a sample of the spectra in wide windows; return a sentence with the mass errors and suggested tolerances.
 
     The size of the sample depends on the remaining time.
 
@@ -219,7 +219,7 @@ def affordable_spectra(n_candidates: NDArray[np.int64], n_spectra: int, seconds_
 
 
 def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resources, seconds: float) -> SpectrumIndex:
-    """Return evenly spaced spectra, at most `_MAXIMUM_PROBED` and no more than can be searched in the given time.
+    """Return a sample of evenly spaced spectra: at most `_MAXIMUM_PROBED`, and not more than can be searched in the given time.
 
     Raises
     ------
@@ -238,7 +238,10 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
 
 
 def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance, fragments: Tolerance, wide_fragments: Tolerance) -> str:
-    """Return a sentence about the tolerances to change, if any, given the mass errors of precursors and fragments (ppm)."""
+    """Return a sentence with the tolerances to set if the errors of precursors (`cluster`) or fragments (ppm) exceed the present ones.
+
+    Otherwise, it states that the tolerances are not the cause.
+    """
     advice = []
     if abs(cluster.median) + cluster.spread > _ppm(precursors, _USUAL_MASS):
         place = f"errors of precursors lie near {cluster.median:+.0f} ppm and scatter by {cluster.spread:.0f} ppm"

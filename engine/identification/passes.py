@@ -128,10 +128,7 @@ class PassPlan:
 
     @property
     def predicts_intensities(self) -> bool:
-        """True if fragment intensities are predicted.
-
-        The answer is the same for both passes, since models trained on the first pass score the second.
-        """
+        """True if fragment intensities are predicted; the same for both passes, since models trained on the first pass score the second."""
         parameters = self.parameters
         of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
         every = (*self.modifications, *of_second, *self.indexes.peptides.digestion.fixed)
@@ -164,7 +161,7 @@ class PassMatches(NamedTuple):
 
 
 def searched_modifications(parameters: IdentificationParameters) -> tuple[SearchModification, ...]:
-    """Return the variable modifications; the mass of a modification is relative to the fixed modification that it replaces."""
+    """Return the variable modifications of a search, with the masses of the fixed modifications that they replace."""
     variable, fixed = (
         tuple(map(parse_modification, names)) for names in (parameters.variable_modifications, parameters.fixed_modifications)
     )
@@ -329,7 +326,7 @@ def quick_parameters(parameters: IdentificationParameters, **changes: Any) -> Id
 def quick_matches(
     spectra: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources, fdr: float, *, plus_one: bool = False
 ) -> Psms:
-    """Search spectra with the parameters `quick`, and return the matches accepted at a false discovery rate, including decoys."""
+    """Search spectra with the parameters `quick`; return the targets and decoys that are accepted at the false discovery rate `fdr`."""
     psms = score_pass(plan_pass(spectra, indexes, quick, resources)).psms
     rates = q_values(search_score(psms), psms.is_decoy, plus_one=plus_one, decoy_ratio=psms.decoy_ratio)
     return psms.take(np.flatnonzero(rates <= fdr))

@@ -54,7 +54,7 @@ class PrecursorErrors:
     Attributes
     ----------
     tolerance, of_second : Tolerance
-        Tolerances of the first and the second pass around the `medians`; the requested tolerance if it suffices or nothing was measured.
+        Tolerances around the `medians` for the first and the second pass: the requested tolerance, or a wider one if the errors need it.
     medians : ndarray of float64, shape (f,)
         Median mass error of each file, ppm; 0 if not measured.
     n_matches : int
@@ -108,7 +108,8 @@ def measure_errors(
     Returns
     -------
     PrecursorErrors
-        If errors cannot be measured or the parameters do not request it, errors are 0 and the tolerance is the requested one.
+        If errors cannot be measured, or the parameters do not request a measurement, the errors are 0, and both tolerances are the
+        requested tolerance.
     """
     requested, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
     if not parameters.calibrate_tolerance:

@@ -45,7 +45,7 @@ class IdentificationSummary(MatchSummary):
     has_low_yield: bool = False
 
     def lines(self) -> list[str]:
-        """Return the lines of every spectrum search, followed by the best proteins."""
+        """Return the summary as lines: those of `MatchSummary`, the PSMs by class, and the best proteins."""
         lines = super().lines()
         listed = [counts.line(self.fdr) for counts in self.classes if counts.is_listed]
         if listed:
@@ -62,7 +62,7 @@ class IdentificationSummary(MatchSummary):
 def rate_first_pass(
     psms: Psms, indexes: Indexes, series: Sequence[str], parameters: IdentificationParameters, resources: Resources
 ) -> ScoredMatches:
-    """Estimate the error rates of the matches of the first pass in their classes.
+    """Estimate the error rates of the matches of the first pass, separately for each class of matches.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def rate_first_pass(
 
 
 def rate_second_pass(first: ScoredMatches, psms: Psms, parameters: IdentificationParameters, resources: Resources) -> ScoredMatches:
-    """Estimate the error rates of the matches of both passes in their classes; the matches of the second pass are one class."""
+    """Estimate the error rates of the matches of both passes, separately for each class; the second pass is one class."""
     with resources.clock.stage("report"):
         resources.progress.stage("Estimating false discovery rates")
         return with_second_pass(first, psms, parameters, resources)
@@ -126,7 +126,7 @@ def write_sites(
     proteins: ProteinIndex,
     parameters: IdentificationParameters,
 ) -> list[dict[str, Any]]:
-    """Write the tables of modification sites to the run; return the record of each modification, which is empty without `sites`."""
+    """Write the tables of modification sites to the run; return one record per modification, or an empty list without `sites`."""
     if sites is None:
         return []
     return write_site_tables(results, site_tables(sites, scored, proteins, plus_one=parameters.plus_one), run.progress)
