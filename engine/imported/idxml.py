@@ -93,7 +93,10 @@ def _add_identification(
 
 
 def _scores(identification: Any, hit: Any, numbers: NumberReader, matches: MatchCollector) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the scores of a hit by column name, and its error rates; the main score is included even if its name is unknown."""
+    """Return the scores of a hit by column name, and its error rates by name.
+
+    A main score with an unknown name gets the column ``score_main``. Texts among the scores are left out.
+    """
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}
     main = identification.get("score_type", "")

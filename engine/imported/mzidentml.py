@@ -62,7 +62,7 @@ class _WrittenPeptide(NamedTuple):
     placed : list of NotedModification
         Modifications with a location.
     unplaced : list of tuple
-        Modifications without a location, each with the residues that may have it.
+        Pairs of a modification without a location, and the residues that may have this modification.
     reason : str
         Reason why the peptide is unreadable, or ''.
     value : str
@@ -147,10 +147,10 @@ class _Reader:
         return written
 
     def _row(self, peptide_id: str) -> PeptideRow | str:
-        """Return the index of a peptide, or the reason why it is unreadable.
+        """Return the index of the peptide with the id `peptide_id`, or the reason why it is unreadable.
 
-        Peptides are converted late because the searched modifications, which are needed to locate modifications, follow the peptides in a
-        file.
+        The peptide is converted here, not when it is read: modifications without a location need the list of searched modifications,
+        which follows the peptides in the file.
         """
         if peptide_id not in self.rows:
             written = self.peptides[peptide_id]
@@ -286,7 +286,10 @@ def _modification_name(terms: list[tuple[str, str]]) -> str:
 
 
 def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _WrittenPeptide:
-    """Return the peptide with a substituted residue, since the file contains the original sequence."""
+    """Return the peptide with the residue at `position` replaced as the element `part` (``SubstitutionModification``) states.
+
+    If the sequence has neither the original nor the new residue there, the peptide gets a reason.
+    """
     original, replacement = (part.get(name, "").strip().upper() for name in ("originalResidue", "replacementResidue"))
     sequence = written.sequence
     residue = sequence[position - 1] if 1 <= position <= len(sequence) else ""

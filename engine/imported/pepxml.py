@@ -49,8 +49,8 @@ _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-
 class _Queries(PepXML):  # type: ignore[misc] # Pyteomics has no types
     """Reader of the spectrum queries of a pepXML file as Pyteomics' dictionaries.
 
-    Each query has its ``run``, and each hit has the ``problem`` of its numbers. All values are texts except those that Pyteomics converts
-    to numbers; an unreadable number would stop Pyteomics.
+    To these dictionaries, this class adds the ``run`` of each query, and the ``problem`` of each hit with an unreadable number (such
+    numbers would stop Pyteomics). Values are texts, except those that Pyteomics converts to numbers.
     """
 
     _default_schema = PepXML._default_schema | {
@@ -66,7 +66,10 @@ class _Queries(PepXML):  # type: ignore[misc] # Pyteomics has no types
         self._problem: UnreadableValueError | None = None
 
     def _get_version_info(self) -> tuple[None, None]:
-        """Return no version, which only XML schemas need and which would require reading a compressed file twice."""
+        """Return (None, None) instead of the version of the file.
+
+        Pyteomics needs the version only to read an XML schema; finding it would mean reading a compressed file twice.
+        """
         return None, None
 
     def _get_info_smart(self, element: Any, **options: Any) -> dict[str, Any]:
@@ -122,7 +125,7 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
 
 
 def _program(source: ByteSource) -> str:
-    """Return the name of the search engine that the file contains before its first query, or ''."""
+    """Return the name of the search engine, if the file states it before the first query; otherwise ''."""
     with ByteSource(source.path) as beginning:
         for name, element in elements(beginning, Progress(), ("search_summary", "spectrum_query")):
             return str(element.get("search_engine", "")) if name == "search_summary" else ""
@@ -160,7 +163,7 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
 
 
 def _check_encoding(source: ByteSource) -> None:
-    """Raise InputError if the encoding hides entity declarations from format detection, since Pyteomics' parser resolves entities."""
+    """Raise InputError for encodings in which format detection does not find entity declarations, since Pyteomics resolves entities."""
     declared = _ENCODING.match(source.peek(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf"))
     encoding = declared[1].decode("utf-8", "replace") if declared else "UTF-8"
     if not _PLAIN_ENCODING.fullmatch(encoding.strip()):
@@ -229,7 +232,10 @@ def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, fl
 
 
 def _search_scores(hit: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of the engine's scores, which are a list if a score has further attributes."""
+    """Yield the name and the value of each score of the search engine.
+
+    Pyteomics returns the scores as a list, not as a dictionary, if a score has further attributes.
+    """
     scores = hit.get("search_score", {})
     if isinstance(scores, Mapping):
         yield from scores.items()

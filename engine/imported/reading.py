@@ -93,7 +93,7 @@ def _escape_names(identifications: Identifications, progress: Progress) -> Ident
 
 
 def _nothing_read(identifications: Identifications) -> InputError:
-    """Return the error for a file without readable matches, with the reason why the first match is unreadable."""
+    """Return the error for files without a readable match; its message states why the first match is unreadable."""
     first = identifications.unread.slice(0, 1).to_pylist()
     reason = "".join(f": of the first, {row['reason']}{_shown(row['value'])}" for row in first)
     place = "".join(f"{identifications.place_name} {row['line']}" for row in first)
@@ -107,7 +107,7 @@ def _shown(value: str) -> str:
 
 
 def describe_unread(identifications: Identifications) -> dict[str, str]:
-    """Return the positions and values of the first three unreadable matches for each reason."""
+    """Return, for each reason why matches are unreadable, a text with the positions and values of the first three such matches."""
     coded = identifications.unread["reason"].combine_chunks().dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False)
     shown = {}

@@ -108,7 +108,7 @@ def write_import(
 def rated_matches(
     identifications: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
 ) -> RankedMatches:
-    """Return the matches with ranks, decoy flags, error rates and numbers of fragment ions."""
+    """Add rank, decoy flag, error rates and number of fragment ions to each match, and return the result."""
     row, settings = matches.row, ErrorRateSettings.from_parameters(parameters, parameters.decoy_prefixes)
     deciding = select_ranking_score(identifications, parameters.score)
     score, is_decoy = deciding.value[row], are_decoys(identifications, parameters.decoy_prefixes)[row]
@@ -123,7 +123,7 @@ def rated_matches(
 
 
 def left_out_table(identifications: Identifications, matches: ListedMatches) -> pa.Table:
-    """Return the omitted matches with reasons: first unreadable matches, then others, each in order."""
+    """Return the table of omitted matches with reasons: first the unreadable matches, then the other omitted matches."""
     rows = matches.left_out
     at = pa.array(rows)
     called = spectrum_names(
