@@ -19,7 +19,7 @@ OnProgress: TypeAlias = Callable[[ProgressEvent], object] | Progress | None
 
 
 def progress_of(requested: OnProgress) -> Progress:
-    """Return the progress to report to.
+    """Return a `Progress` for an argument `progress`: the given one, one that calls the given function, or for None one without effect.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def progress_of(requested: OnProgress) -> Progress:
 
 
 def one_path(name: str, given: object) -> Path:
-    """Return the path of an argument `name`.
+    """Return the value `given` of the argument `name` as a path.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def one_path(name: str, given: object) -> Path:
 
 
 def one_folder(name: str, given: object) -> Path:
-    """Return the path of an argument `name` for an output folder.
+    """Return the value `given` of the argument `name`, an output folder, as a path.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def one_folder(name: str, given: object) -> Path:
 
 
 def number(name: str, given: object, low: float, high: float) -> float:
-    """Return a number between two bounds.
+    """Return the value `given` of the argument `name` if it is a number from `low` to `high`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def number(name: str, given: object, low: float, high: float) -> float:
 
 
 def choice(name: str, given: object, allowed: tuple[str, ...]) -> None:
-    """Check that a text is one of the allowed ones.
+    """Check that the value `given` of the argument `name` is one of the allowed texts.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def choice(name: str, given: object, allowed: tuple[str, ...]) -> None:
 
 
 def optional_package(name: str, purpose: str) -> Any:
-    """Import a package that the program does not need itself.
+    """Import and return a package that only some functions need, and which may not be installed; `purpose` names the function in the error.
 
     Raises
     ------

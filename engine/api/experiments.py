@@ -126,8 +126,8 @@ class Experiment:
         memory_limit : int
             Maximum memory of all processes, in MB, for which smaller indexes are used if needed; 0 for no limit.
         processes : int, optional
-            Number of runs to search at the same time, each in a child process with its share of the threads; by default one per two
-            threads, or 1 with a named GPU.
+            Number of runs to search at the same time, each in a child process with its share of the threads. By default, half the number of
+            threads, or 1 if `device` names a GPU.
 
         Returns
         -------

@@ -20,7 +20,7 @@ __all__ = ["PredictedLibrary", "predict"]
 
 
 class PredictedLibrary:
-    """A predicted spectral library, which `proteoscope.library` and `proteoscope.read_spectra` take as a file.
+    """A predicted spectral library, which `proteoscope.library` and `proteoscope.read_spectra` accept instead of a file name.
 
     Attributes
     ----------

@@ -390,7 +390,7 @@ _ARGUMENTS = {"shows_precursor": "precursor", "shows_immonium": "immonium", "lea
 
 
 def _choice(**values: Any) -> AnnotationChoice:
-    """Return the selected ions.
+    """Return the settings of `annotate` that select ions, after validation.
 
     Raises
     ------
