@@ -230,7 +230,7 @@ def is_group_start(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def positions_in_groups(is_first: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the index of each row within its group of equal rows, from 0, given the first rows of the groups.
+    """Return the index of each row within its group of consecutive rows, from 0; `is_first` is True for the first row of each group.
 
     >>> positions_in_groups(np.array([True, False, True, False, False])).tolist()
     [0, 1, 0, 1, 2]

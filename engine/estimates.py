@@ -70,7 +70,7 @@ class ExpectedWork(NamedTuple):
     held_bytes: float | None = None
 
     def gpu_bytes(self, size: WorkSize, gpus: int) -> float:
-        """Return the bytes on each of `gpus` GPUs: each GPU holds the whole input, and its part of the output."""
+        """Return the bytes on each of `gpus` GPUs: `held_bytes` if given, otherwise the whole input and one GPU's part of the output."""
         return size.bytes_in + size.bytes_out / gpus if self.held_bytes is None else self.held_bytes
 
 
@@ -183,17 +183,17 @@ class Estimate:
 def keep_memory(
     request: SearchRequest, limit: int, estimated: Callable[[SearchRequest], Estimate], *, place: str | Path = ""
 ) -> SearchRequest:
-    """Return a request that is expected to need less memory than a limit, with a smaller `index_memory` if it needs one.
+    """Return a request that is expected to need less memory than a limit.
 
-    The results are the same. Later runs of a process need up to 1.26 times the estimate, since all modules are loaded; the calculation
-    allows for a factor of 1.3.
+    It is `request`, with a lower parameter `index_memory` if necessary; the results are the same. The memory is estimated as 1.3 times the
+    estimate, since later runs of a process, which has all modules loaded, need up to 1.26 times the estimate.
 
     Parameters
     ----------
     request : SearchRequest
         Request of a search.
     limit : int
-        Memory on the host in MB.
+        Maximum memory on the host, MB.
     estimated : callable
         Function that returns the estimate of a request.
     place : str or Path
@@ -357,7 +357,10 @@ def _speed_up(step: str, threads: int) -> float:
 
 
 def _split(total: Prediction, seconds: float) -> Prediction:
-    """Return a prediction for a run of `seconds` seconds, divided in proportion to the times of devices and host in `total`."""
+    """Return the times of a run of `seconds` seconds by category.
+
+    The times of devices are those in `total`, scaled down if their sum exceeds `seconds`. The remaining time belongs to the host.
+    """
     devices = total.transfer + total.kernel + total.synchronisation
     scale = min(devices, seconds) / max(1e-12, devices)
     host = max(0.0, seconds - devices)
