@@ -123,7 +123,7 @@ def activations_from_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64]
     Parameters
     ----------
     terms, spectrum : ndarray of int64, shape (m,)
-        Number of each term, which may have any meaning, and index of its spectrum.
+        Accession number of each term, and index of its spectrum. Terms that do not name an activation are ignored.
     n : int
         Number of spectra.
 

@@ -86,7 +86,7 @@ def move_to_terminal_residues(peptide: NotedPeptide) -> NotedPeptide:
 
 
 def terminal_position(position: int, sequence: str, unimod_id: int | None) -> int:
-    """Return the position of a modification in mzIdentML's numbering, which is the inverse of `move_to_terminal_residues`.
+    """Return the position of a modification in mzIdentML's numbering; this is the inverse of `move_to_terminal_residues`.
 
     Parameters
     ----------

@@ -418,7 +418,7 @@ class SearchModification:
 
     @property
     def added_mass(self) -> float:
-        """Mass in dalton that the modification adds to a peptide with all fixed modifications."""
+        """Mass in dalton by which the modification changes a peptide that has all fixed modifications: `mass` - `replaced_mass`."""
         return self.mass - self.replaced_mass
 
     def __str__(self) -> str:

@@ -206,7 +206,7 @@ class _Reader:
         raise self.error(f"the {opening} has no {closing}")
 
     def tags(self, counted: bool = False) -> list[FloatingModification]:
-        """Parse one or more tags ``[...]``; with `counted`, each is repeated by the number in a ``^2`` after it."""
+        """Parse one or more tags ``[...]``; with `counted`, a number after a tag (``[Phospho]^2``) means that many modifications."""
         modifications = []
         while self.next() == "[":
             modification = self.resolve(self.enclosed())
