@@ -58,7 +58,7 @@ def report(
     parameters: ExplanationParameters,
     progress: Progress,
 ) -> tuple[Explained, AcceptanceCounts]:
-    """Write the explained spectra to the project and to `out`; return the explanations accepted at the false discovery rate, and counts."""
+    """Write the explained spectra to the project and to `out`; return the accepted explanations, and their numbers."""
     similar = matches.take(matches.similarity >= parameters.minimum_similarity)
     reported = similar.take(~similar.is_decoy)
     accepted = reported.take(reported.q_value <= parameters.fdr)

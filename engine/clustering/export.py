@@ -45,9 +45,9 @@ def export_explained(project: Project, request: ExportRequest, progress: Progres
 
 
 def export_explained_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a spectral library of the identified and the explained spectra.
+    """Write a spectral library of the identified spectra, and of the explained spectra that have the mass of their peptide.
 
-    Explained spectra are included at the run's false discovery rate if the peptide has the same mass.
+    Only explanations accepted at the run's false discovery rate are included.
     """
     source_run = project.record(request.run_id).get("source_run")
     source, spectra, members = members_of_run(project, str(source_run), progress)

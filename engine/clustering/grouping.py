@@ -28,7 +28,7 @@ _DRAWN = 20_000  # random vectors, in islands of a thousand; more are copies
 
 
 def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
-    """Return `n` random vectors, in groups of similar neighbours; after 20,000 vectors, the same vectors are repeated."""
+    """Return `n` random vectors, in series of similar vectors; after 20,000 vectors, the same vectors are repeated."""
     if n > _DRAWN:
         some = _vectors(_DRAWN, rng)
         source = np.arange(n) % _DRAWN

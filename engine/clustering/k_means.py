@@ -185,8 +185,8 @@ class _Data(Protocol):
 class Points:
     """Points (n, d) of finite numbers, converted to integers.
 
-    Coordinates become multiples of 2^-s, with the largest s up to 1000 for which the absolute value of no multiple exceeds 2^30. `scale` is
-    2^s.
+    Coordinates are multiplied by `scale` and rounded. `scale` is the largest power of two, at most 2^1000, for which no product exceeds
+    2^30 in absolute value.
     """
 
     can_move, goes_to_one_gpu = True, False

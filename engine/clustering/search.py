@@ -74,7 +74,7 @@ def compute_clusters(spectra: Spectra, parameters: ClusteringParameters, resourc
 
 
 def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> GroupingPlan:
-    """Return the plan of comparisons of the selected method.
+    """Return the plan of the selected method: the comparisons of a clustering by linkage, or the centroids of a k-means clustering.
 
     Raises
     ------
@@ -124,9 +124,9 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
 
 
 def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> MeansPlan:
-    """Select the initial centroids, and the centroids to which each spectrum may be assigned.
+    """Return the plan of a k-means clustering: initial centroids, and for each spectrum the centroids to which it may be assigned.
 
-    Spectra without peaks or allowed centroids remain separate.
+    Spectra without peaks, or without such centroids, remain separate.
     """
     positions = np.flatnonzero((np.diff(vectors.arrays.offsets) > 0) & np.isfinite(vectors.precursor_mz))
     n = len(positions)
