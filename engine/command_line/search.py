@@ -440,9 +440,9 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 
 def begin_gpus(requested: str) -> None:
-    """Start GPU detection in a separate process while modules are loaded, unless the requested device is the CPU.
+    """Start GPU detection in the background, while modules are loaded; not to be called if the CPU is requested.
 
-    With ``auto``, the search may still use the CPU.
+    With ``auto``, the search may still select the CPU.
     """
     import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it concurrently, one could see it incomplete
 
