@@ -191,7 +191,10 @@ def _name(accession: str) -> str:
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """Return a name, with a number appended if a name in `used` differs from it only in case, which some file systems ignore."""
+    """Return a name that is not yet used, and add it to `used`: `name`, with a number appended if necessary.
+
+    Names that differ only in upper and lower case count as equal, as in some file systems.
+    """
     result, number = name, 1
     while result.casefold() in used:
         number += 1

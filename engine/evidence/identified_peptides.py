@@ -173,7 +173,7 @@ class IdentifiedPeptides:
 
 
 class ProteinEntry(NamedTuple):
-    """First protein of a group: accession, accessions of the other members, description, sequence, and q-value of the group."""
+    """First protein of a protein group, with the accessions of the other members (`others`) and the q-value of the group."""
 
     accession: str
     others: tuple[str, ...]
@@ -203,9 +203,9 @@ def source_tables(folder: Path, run: str) -> SourceTables:
 
 
 def identified_peptides(tables: SourceTables, maximum_q_value: float) -> IdentifiedPeptides:
-    """Return the peptidoforms of target matches with rank 1 and at most the given q-value.
+    """Return the peptidoforms of target matches with rank 1 and a q-value of at most `maximum_q_value`.
 
-    If the run localised modifications, they are at the most likely sites instead of those of the search.
+    If the run localised modifications, each modification is at its most likely site instead of the site that the search reported.
 
     Raises
     ------
@@ -250,9 +250,10 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
 def fixed_modifications(
     peptides: IdentifiedPeptides, tables: SourceTables, parameters: EvidenceParameters, progress: Progress
 ) -> FixedModifications:
-    """Return the modifications that do not count as sites.
+    """Return the fixed modifications, whose residues are not reported as modified sites.
 
-    If the run does not record its fixed modifications, as for an import, these are the modifications that all residues of a type carry.
+    If the run does not record its fixed modifications, as for an import, modifications of all residues of a type count as fixed. With the
+    parameter `fixed_sites`, no modification is fixed.
     """
     if parameters.fixed_sites:
         return NONE_FIXED
@@ -310,7 +311,7 @@ def _best_probabilities(
     index: NDArray[np.float64],
     probability: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the highest localisation probability of each modification over the spectra of its peptidoform; NaN without one.
+    """Return the localisation probability of each modification: the highest over the spectra of its peptidoform; NaN if unknown.
 
     Parameters
     ----------
@@ -398,9 +399,10 @@ def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinEntry]:
-    """Return the proteins to show: the first of each protein group up to a q-value, or the proteins requested by name.
+    """Return the first protein of each protein group to show.
 
-    For runs without protein error rates, such as library searches, all proteins are returned.
+    These are the groups with a protein that the parameters name; without names, the groups up to the maximum q-value. If the run has no
+    error rates of proteins, as a library search, all groups are shown.
 
     Raises
     ------

@@ -96,16 +96,16 @@ class LocalisedSites:
         names: list[str],
         mass: NDArray[np.float64],
     ) -> PlacedModifications:
-        """Return the modifications of peptidoforms at the most likely sites, and alternatives.
+        """Return the modifications of peptidoforms at their most likely sites, and the alternative sites.
 
-        A site is an alternative if each match of the peptidoform gives it a probability of `MINIMUM_ALTERNATIVE` or more.
+        A less likely site is an alternative if its probability is at least `MINIMUM_ALTERNATIVE` in each match of the peptidoform.
 
         Parameters
         ----------
         psm, form : ndarray of int64, shape (n,)
             Row in the table of PSMs, ascending, and peptidoform of each match.
         owner, position : ndarray of int64, shape (m,)
-            Peptidoform and residue number of each modification of the search; `owner` is ascending.
+            Peptidoform and residue number of each modification as the search reported it; `owner` is ascending.
         names : list of str, length m
             Names of the modifications.
         mass : ndarray of float64, shape (m,)

@@ -117,9 +117,9 @@ class MappedRows:
         return len(self.row)
 
     def first_of(self, n_residues: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the first row of each of `n_residues` protein residues, on its nearest chain, or -1.
+        """Return the row of each of `n_residues` protein residues on the nearest chain that has the residue, or -1.
 
-        `wanted` (m,) is True for allowed rows.
+        With the mask `wanted` (m,), only rows for which it is True count.
         """
         rows = np.arange(len(self)) if wanted is None else np.flatnonzero(wanted)
         result = np.full(n_residues, -1, np.int64)

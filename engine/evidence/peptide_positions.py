@@ -124,7 +124,10 @@ class Sites:
         return len(self.protein)
 
     def residues_in(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of each site that is not an alternative, among the residues of all proteins that start at `offsets`."""
+        """Return the residues of the sites, without alternatives, as indices in the concatenated residues of all proteins.
+
+        Protein i begins at residue ``offsets[i]``.
+        """
         return (offsets[self.protein] + self.position)[~self.is_alternative]
 
 

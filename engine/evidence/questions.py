@@ -174,7 +174,10 @@ def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
 def _nearest(
     points: NDArray[np.float64], other: NDArray[np.float64], is_left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the index of the point in `other` that is nearest to each of n points, and its distance (infinite if there is none)."""
+    """Return, for each of n points, the index of the nearest point in `other`, and the distance; infinite if there is none.
+
+    Pairs for which `is_left_out` (n, others) is True are ignored.
+    """
     if not len(other):
         return np.zeros(len(points), np.int64), np.full(len(points), np.inf)
     which, apart = np.zeros(len(points), np.int64), np.empty(len(points))
@@ -190,7 +193,10 @@ def _nearest(
 
 
 def _select_atoms(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the heavy atoms of residues (Cα for residues without others), and the index in `rows` of each atom's residue, ascending."""
+    """Return the positions of the heavy atoms of the residues `rows`, and the index in `rows` of each atom's residue, ascending.
+
+    A residue without known heavy atoms is represented by its Cα position.
+    """
     alpha = chain.chains.position[rows].astype(np.float64)
     if chain.atoms is None:
         return alpha, np.arange(len(rows))
