@@ -82,7 +82,7 @@ def _feed(digest: Any, value: Any) -> None:
 
 
 class CheckpointName:
-    """Name of stored rows: a digest of the data on which the rows depend, computed on first use.
+    """Name of stored rows or of a stored state: a digest of the data on which they depend, computed on first use.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class CheckpointName:
 
 
 class _Waiting(NamedTuple):
-    """Rows that wait to be written; `end` is -1 for the state of an iteration."""
+    """Result rows of the items `first:end`, or the state of an iteration (`end` is -1), waiting to be written."""
 
     name: CheckpointName
     first: int
@@ -156,7 +156,7 @@ class RunCheckpoint:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Write the waiting rows, unless the run is complete, and close the file."""
+        """Close the file; if the run was interrupted, first write the waiting rows, which a complete run does not need."""
         with self._changed:
             self._is_closed = True
             if kind is None:

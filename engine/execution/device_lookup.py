@@ -64,7 +64,7 @@ class DeviceLookup:
         return resolve_device(self.requested)
 
     def raise_known_error(self) -> None:
-        """Raise an error of the request early, if it is already known (see `device`)."""
+        """Raise the error that `device` would raise, if the detection has already failed; otherwise do nothing."""
         if self._device.done():
             self._device.result()
 

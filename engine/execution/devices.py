@@ -67,7 +67,7 @@ _REQUESTED = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Device:
-    """Device, or selection of several devices, with the reason if it is not usable.
+    """A device, or several devices used together, such as all GPUs.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def processor() -> Device:
 
 
 class _Gpus:
-    """Function that returns the GPUs of this machine; the first call detects them, and concurrent callers wait."""
+    """Callable object that returns the GPUs of this machine; the first call detects the GPUs, and concurrent calls wait for it."""
 
     def __init__(self) -> None:
         self._found: tuple[Device, ...] | None = None
@@ -118,8 +118,8 @@ class _Gpus:
     def __call__(self, progress: Progress | None = None) -> tuple[Device, ...]:
         """Return the GPUs, usable or not; if GPUs cannot be listed, return a single device with the reason.
 
-        A separate process tests them, so that a driver that crashes or hangs does not affect the program; after a failure, it is restarted
-        with the GPUs that follow the failed one. `progress` shows the detection as a stage.
+        A separate process tests the GPUs, so that a driver that crashes or hangs does not affect the program. If the process fails at a
+        GPU, another process tests the following GPUs. `progress` shows the detection as a stage.
 
         Raises
         ------

@@ -86,7 +86,7 @@ class Executor:
         with_processor : bool
             False to use the CPU only if there is no GPU.
         one_gpu : bool
-            True to use only the first GPU (and the next one if it fails), for workloads that several GPUs do not compute faster.
+            True to use only the first GPU, or the next GPU if the first fails; for workloads that several GPUs do not compute faster.
         """
         with ExitStack() as stack:
             session = Session(
@@ -274,7 +274,10 @@ class Session:
         )
 
     def remember(self) -> None:
-        """Report the busy seconds of each device to the clock; store its speed for later searches if it was measured accurately."""
+        """Report the busy seconds of each device to the clock, and store the speeds that were measured accurately for later searches.
+
+        Speeds of remote workers are not stored.
+        """
         speeds = dict[str, float]()
         for name, account in self._accounts.items():
             if account.seconds > 0.0:
@@ -328,7 +331,7 @@ class Session:
         return self._opened[key]
 
     def _exclude_device(self, device: Device) -> None:
-        """Exclude a failed GPU from this run and have it tested before the next run; exclude a remote worker from this session."""
+        """Exclude a failed device: a GPU from this run, after which GPUs are tested again; a remote worker from this session."""
         if self._remote_workers is None:
             forget_gpus()
         self._excluded.add(device.name)
@@ -359,7 +362,7 @@ class _Advance:
         self._cost, self._steps = 0.0, 0
 
     def __call__(self, cost: float) -> None:
-        """Advance the progress by a computed cost, unless progress is counted in items."""
+        """Advance the progress by the cost of computed items; do nothing if progress is counted in items."""
         if self._step_cost:
             with self._lock:
                 self._cost += cost
@@ -369,6 +372,6 @@ class _Advance:
                 self._progress.advance(steps)
 
     def count(self, items: int) -> None:
-        """Advance the progress by a number of items, unless progress is counted in cost."""
+        """Advance the progress by a number of computed items; do nothing if progress is counted in cost."""
         if not self._step_cost:
             self._progress.advance(items)

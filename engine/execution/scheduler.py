@@ -322,7 +322,7 @@ class Scheduler:
             pass
 
     def _serve(self, pace: _Pace) -> Generator[None, None, None]:
-        """Run a worker until all items are computed; yield after each result, and while it waits for items."""
+        """Run a worker until all items are computed; yield after each result of the worker, and while the worker waits for items."""
         try:
             while (part := (yield from self._next(pace))) is not None:
                 yield from self._search(pace, part)
@@ -371,7 +371,10 @@ class Scheduler:
         return f"{n} workers were lost on items {items}; {others}. Check the memory of the workers."
 
     def _next(self, pace: _Pace) -> Generator[None, None, Partition | None]:
-        """Return a worker's next partition, or None if all items are computed; wait while other workers may fail or pass on items."""
+        """Return the next partition of a worker; None if all items are computed.
+
+        While no partition is available, wait: other workers may fail, or hand over some of their items.
+        """
         while not self._is_broken:
             with self._changed:
                 self._round.progress.check()

@@ -233,7 +233,7 @@ class RemoteWorkers(Protocol):
         """True if any worker computes with a GPU."""
 
     def devices(self) -> list[Device]:
-        """Return the workers that are usable now; the names of earlier workers are never reused."""
+        """Return the workers that are usable now; each worker has a new name, also if it replaces a lost worker."""
 
     def wait(self, progress: Progress, exclude: Collection[str] = ()) -> bool:
         """Wait until a worker is available.

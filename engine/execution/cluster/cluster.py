@@ -146,7 +146,7 @@ class _RemoteComputation:
         self._send("begin", (state, items))
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Compute a partition on the worker; results that are not fetched are not computed."""
+        """Compute a partition on the worker, step by step: each further step is computed only when its results are requested here."""
         is_new, is_done = True, False
         while not is_done:
             answer = self.call("compute", first, last, is_new)

@@ -139,7 +139,7 @@ def ssh_command(host: Host, address: str) -> list[str]:
 
 
 def _own_address(host: str) -> str:
-    """Return the address of this machine under which the host `host` reaches it."""
+    """Return the address of this machine that `host` can connect to."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect((host.rpartition("@")[2], 9))  # nothing is sent

@@ -71,7 +71,7 @@ def program_version() -> dict[str, Any]:
 
 
 def version_difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """Return a description of the first difference between two results of `program_version`; '' if they are equal."""
+    """Return a description of the first difference between the `program_version` of a worker and of this process; '' if equal."""
     names = {"version": "version {}", "python": "Python {}", "sources": "sources {:.12}"}
     for name, text in names.items():
         if there.get(name) != here.get(name):
@@ -197,14 +197,14 @@ class RemoteWorkload:
         return unpack(packed, lambda named: open_column(named, store_folder(), self._digests))
 
     def compute(self, first: int, last: int, is_new: bool) -> dict[str, Any]:
-        """Compute items until there are enough results for an answer.
+        """Compute items of a partition for some time, or until there are many results, and return the results.
 
         Parameters
         ----------
         first, last : int
             Range of the round's items to compute (`last` exclusive).
         is_new : bool
-            True to begin this partition, and give up an unfinished partition; False to continue this partition.
+            True to begin the partition `first:last`, and abandon an unfinished partition; False to continue the partition begun before.
 
         Returns
         -------

@@ -144,7 +144,7 @@ def _more(seconds: Callable[[int], float], repeats: int) -> float:
 
 
 def _rate(analyses: Any, name: str) -> float:
-    """Return the number of basic operations of a kind (such as ``integer``) per second, without the time of the launch."""
+    """Return how many basic operations of the kind `name`, such as ``integer``, a device executes per second, excluding launches."""
     count, _ = analyses.rate(name, _STEPS)
     return float(count / (_STEPS * _more(lambda steps: analyses.rate(name, steps)[1], _STEPS)))
 

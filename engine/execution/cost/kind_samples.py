@@ -104,16 +104,16 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
 
 
 def raise_clock(sample: Sample, device: Device, seconds: float = 0.0) -> None:
-    """Run a sample on a GPU until the runs have taken 5 ms, since an idle GPU lowers its clock.
+    """Run a sample on a GPU until the GPU has computed for 5 ms, since an idle GPU lowers its clock; do nothing on the CPU.
 
-    `seconds` is the time for which the GPU has computed before; it is included.
+    `seconds` is the time for which the GPU has already computed.
     """
     while not device.is_processor and seconds < _AWAKE:
         seconds += run_sample(sample, device, is_noted=False).seconds
 
 
 def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
-    """Run a sample with recording and, on a GPU, again without recording if the first run is short; return the runs.
+    """Run a sample with recording, and return the run; after a short run on a GPU, run the sample again without recording, return both.
 
     The second run is faster, since memory is already allocated.
     """
