@@ -198,7 +198,7 @@ def merge_matches(matches: NDArray[np.void]) -> NDArray[np.void]:
 def pair_numbers(
     family: NDArray[np.int64], added_mass: NDArray[np.float64], match_class: NDArray[np.integer], protein: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return a number for each row that is equal for a peptidoform and its decoy.
+    """Return a number for each row, from 0; a peptidoform and its decoy have the same number, all others have different numbers.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def boolean_values(column: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 
 def class_numbers(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the class of each match as an index into the names of classes; 0, the main class, for other names."""
+    """Return the class of each match as an index in `names`; 0, the main class, for a class that is not in `names`."""
     number = pa.compute.index_in(column.cast(pa.string()), value_set=pa.array(names, pa.string()))
     numbers: NDArray[np.int64] = number.fill_null(0).to_numpy().astype(np.int64)
     return numbers
@@ -120,7 +120,7 @@ class FormProteins(NamedTuple):
 
     @classmethod
     def from_forms(cls, forms: pa.Table, decoy_prefix: str, decoy_suffix: str) -> FormProteins:
-        """Return the proteins of peptidoforms; the prefix or suffix is that of accessions of decoys."""
+        """Return the proteins of peptidoforms; a decoy's accession is that of its target with `decoy_prefix` or `decoy_suffix`."""
         lists = in_one(forms["proteins"])
         flat, offsets = lists.flatten(), segment_offsets(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
         accession = pa.compute.unique(flat)
@@ -139,13 +139,13 @@ class FormProteins(NamedTuple):
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """Number of the first protein of each peptidoform, (n,) int64; a decoy has the number of its target."""
+        """Number of the first protein of each peptidoform, (n,) int64; a decoy protein has the number of its target."""
         protein = np.arange(len(self.accession))
         target = np.where(self.is_decoy, np.where(self.partner >= 0, self.partner, protein + len(protein)), protein)
         numbers: NDArray[np.int64] = np.minimum.reduceat(target[self.number], self.offsets[:-1])
         return numbers
 
     def positions(self) -> PeptidePositions:
-        """Return the proteins as positions of peptides whose first residues are unknown."""
+        """Return a `PeptidePositions` object with the proteins of each peptidoform; the positions in the proteins are unknown (-1)."""
         unknown = np.full(len(self.number), -1, np.int64)
         return PeptidePositions(self.offsets, self.number, unknown, np.zeros(len(self.offsets) - 1, np.int64))

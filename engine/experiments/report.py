@@ -434,7 +434,7 @@ class _Report:
         return _Peptides({name: ordered[name] for name in columns}, group_table), row[row_of_form], is_accepted
 
     def _groups(self, rows: PeptideRows, sequences: pa.Array, proteins: FormProteins) -> tuple[pa.Table, NDArray[np.int64]]:
-        """Return the table of protein groups, and the row of the group of each accepted peptide, or -1."""
+        """Return the table of protein groups, and for each peptide the row of its group; -1 for peptides that are not accepted."""
         settings, n = self._parameters, len(sequences)
         groups, evidence = rows.group_proteins(
             proteins.positions(), proteins.is_decoy, proteins.partner, settings, self._decoy_ratio, SCALE

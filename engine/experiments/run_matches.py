@@ -52,7 +52,7 @@ _NAMED = 5
 
 
 class RunMatches(NamedTuple):
-    """Settings by which the matches of all runs of an experiment compete, and the function that reads the matches of a run.
+    """Settings for the competition of the matches of all runs of an experiment; the method `read` reads the matches of a run.
 
     Attributes
     ----------

@@ -127,7 +127,7 @@ def write_sdrf(project: Project, path: Path, values: Mapping[str, str]) -> list[
 
 
 def usual_processes(request: SearchRequest) -> int:
-    """Return the number of processes that search an experiment by default: one per two threads, or 1 with a named GPU or workers.
+    """Return the default number of processes for an experiment: half the number of threads, or 1 if a GPU or workers are requested.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def is_sdrf(header: Sequence[str]) -> bool:
 
 
 def sdrf_cells(path: Path, header: Sequence[str], lines: Sequence[Sequence[str]]) -> tuple[list[tuple[int, dict[str, str]]], list[str]]:
-    """Return the cells of an SDRF table under the names of an experiment's columns.
+    """Return the cells of an SDRF table by the names of the columns of an experiment's table.
 
     Parameters
     ----------

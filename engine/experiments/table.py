@@ -303,7 +303,7 @@ def _cells(
 def _checked_rows(
     path: Path, cells: Iterable[tuple[int, dict[str, str]]], remedy: str, *, can_be_empty: bool = False
 ) -> list[ExperimentRow]:
-    """Return the rows of a table, after checking that files and their channels are distinct and samples consistent."""
+    """Return the rows of a table after checking them: no file, or channel of a file, occurs twice, and the rows of a sample agree."""
     lines: dict[ExperimentRow, int] = {}
     channels: dict[str, dict[str, int]] = {}
     for line, values in cells:
@@ -345,7 +345,7 @@ def _row(path: Path, cells: Mapping[str, str], place: str, remedy: str) -> Exper
 
 
 def _check_samples(path: Path, lines: Mapping[ExperimentRow, int | None]) -> None:
-    """Raise InputError if a sample has two conditions or replicates; rows may have line numbers."""
+    """Raise InputError if two rows give a sample different conditions or replicates; the message has their line numbers, if known."""
     samples: dict[str, ExperimentRow] = {}
     for row, line in lines.items():
         first = samples.setdefault(row.sample, row)
