@@ -187,7 +187,7 @@ class MzmlParser:
         return parsed
 
     def _with_groups(self, tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> tuple[TagTable, NDArray[np.int64]]:
-        """Replace references to referenceableParamGroups by the terms of the groups; return the tags, and the spectrum of each tag."""
+        """Return the tags and the spectrum of each tag, after replacing references to referenceableParamGroups by the groups' terms."""
         references = np.flatnonzero(tags.opening("referenceableParamGroupRef") & (owner >= 0))
         if not len(references):
             return tags, owner
@@ -387,7 +387,7 @@ def _at_starts(tags: TagTable, column: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64], terms_of_kinds: tuple[int, ...]) -> tuple[Arrays, ...]:
-    """Return, for each term in `terms_of_kinds`, the first array with this term in each spectrum."""
+    """Return an `Arrays` object for each type of array (each term in `terms_of_kinds`), with the first such array of each spectrum."""
     is_array = tags.opening("binaryDataArray") & (owner >= 0)
     heads = np.flatnonzero(is_array)
     array = np.cumsum(is_array) - 1
@@ -450,7 +450,7 @@ def collect_level(
     centroid: bool | str,
     level: int = 2,
 ) -> ParsedBlock:
-    """Decode the valid spectra of an MS level in a block of XML; count the other spectra of this level, and spectra of unknown level.
+    """Decode the valid spectra of an MS level in a block of XML; count invalid spectra of this level, and spectra of unknown level.
 
     Parameters
     ----------

@@ -82,8 +82,8 @@ def _sha1() -> hashlib._Hash:
 class MzmlWriter:
     """Writer of mzML.
 
-    Spectra retain their native identifiers if all are valid and unique. Otherwise they are named by their scan numbers if all are known and
-    unique, or by their positions in the new file, and their former names become titles.
+    Spectra retain their native identifiers if all identifiers are valid and unique. Otherwise they get new names, and the former names
+    become titles. The new names are the scan numbers if all are known and unique, otherwise the positions in the new file.
 
     Parameters
     ----------

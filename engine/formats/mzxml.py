@@ -88,9 +88,9 @@ class MzxmlParser:
         self._default_mode = Mode.CENTROID if {b"1", b"true"} & set(centroided) else Mode.UNKNOWN
 
     def cut(self, text: bytes) -> int:
-        """Return the byte offset of the start of the last scan in the usual notation, or 0.
+        """Return the byte offset of the start of the last scan (``<scan`` on a new line); 0 if there is none.
 
-        Scans may be nested: the peaks of an outer scan precede its inner scans, so that a block may also end before an inner scan.
+        Scans may be nested. Since the peaks of an outer scan precede its inner scans, a block may also end before an inner scan.
         """
         for beginning in _BEGINNINGS:
             at = text.rfind(beginning)
@@ -170,7 +170,7 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
 
 
 def _read_filters(tags: TagTable, starts: NDArray[np.int64], table: SpectrumTable, is_wanted: NDArray[np.bool_]) -> None:
-    """Set the activation from the filter string of scans whose precursors do not contain it."""
+    """Set the activations of scans from their filter strings, except of scans whose precursors state the activation."""
     rows = np.flatnonzero(is_wanted & (table.activation == 0))
     for row, text in zip(rows.tolist(), tags.values("filterLine", starts[rows]), strict=True):
         table.activation[row] = parse_filter_activation(text.decode("latin-1"))
@@ -220,7 +220,7 @@ def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64]) 
 
 
 def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[Arrays, bool]:
-    """Return the first array of (m/z, intensity) pairs of each scan, and True if the text ends within an array."""
+    """Return the first array of (m/z, intensity) pairs of each scan; and True if the text ends within an array, otherwise False."""
     n = len(lengths)
     openings = np.flatnonzero(tags.opening("peaks") & (owner >= 0))
     spectrum, first = np.unique(owner[openings], return_index=True)

@@ -67,7 +67,7 @@ class MgfWriter:
 
 
 class Ms2Writer(MgfWriter):
-    """Writer of MS2; spectra are named by scan number, or numbered from 1 if scan numbers are unknown or not unique.
+    """Writer of MS2, which names spectra by their scan numbers, or, if any scan number is unknown or repeated, by numbers from 1.
 
     Parameters
     ----------

@@ -153,7 +153,7 @@ class _PeakListParser(ABC):
         return self._decimal == COMMA
 
     def begin(self, block: Block) -> None:
-        """Detect the decimal sign of the file: a comma if all numbers permit it and it makes more spectra valid than a point."""
+        """Detect the decimal sign of the file: a comma if no number has a point and a comma makes more spectra valid, else a point."""
         text = block.text.removeprefix(_BYTE_ORDER_MARK)
         if b"," not in text or not _DECIMAL_COMMA.search(text):
             return
@@ -407,9 +407,9 @@ class _MgfRecords:
         return self.table, self._firsts, self._ends, self._unknown_lines()
 
     def _field(self, key: bytes, *, is_single: bool = True) -> tuple[NDArray[np.int64], ...]:
-        """Return the lines with a key within spectra, the spectrum of each line, and start and end of each value.
+        """Return the lines ``KEY=VALUE`` within spectra with the key `key`, the spectrum of each line, and start and end of each value.
 
-        If `is_single`, different values in one spectrum are recorded as an issue.
+        If `is_single`, an issue is recorded for each spectrum with different values of the key.
         """
         lines = self._lines
         at, start = lines.values(key)
@@ -431,9 +431,10 @@ class _MgfRecords:
     def _numbers(
         self, start: NDArray[np.int64], stop: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Parse the numbers at the beginning of texts.
+        """Parse the number at the beginning of each text.
 
-        Return the numbers, their ends, and True for each text that is empty, or whose number is followed by a blank or by the end.
+        Return the numbers; the end of each number; and a mask, True for a valid text: an empty one, or a number followed by a blank or by
+        the end of the text.
         """
         ends = np.empty(len(start), dtype=np.int64)
         numbers = kernels.cpu.text.parse_numbers(self._lines.text, start, stop, ends, self._decimal)

@@ -69,7 +69,7 @@ class FileState:
     n_peaks_read : int
         Number of peaks before any were removed.
     n_noise_read : int
-        Maximum number of values in the unpacked arrays of noise.
+        Upper limit of the number of values in the unpacked arrays of noise.
     n_with_mobility : int
         Number of spectra with ion mobilities.
     n_negative : int
@@ -473,7 +473,7 @@ def _place(state: FileState, parsed: ParsedBlock, issue: SpectrumIssue) -> str:
 
 
 def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:
-    """Return the columns of the blocks of all files as one object; `mz` and `intensity` are already concatenated."""
+    """Return all spectra of all files as one object; `mz` and `intensity` are the concatenated peaks of all blocks."""
     parsed = [block for state in states for block in state.parsed]
     ends = np.cumsum([0] + [int(block.offsets[-1]) for block in parsed])
     starts = [block.offsets[:-1] + start for block, start in zip(parsed, ends.tolist(), strict=False)]
@@ -501,7 +501,7 @@ def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64
 
 
 def _joined_others(blocks: list[ParsedBlock]) -> OtherPrecursors:
-    """Return the further precursors of all spectra, with spectra numbered across blocks."""
+    """Return the precursors after the first of the spectra in all blocks; the spectra are numbered across blocks."""
     starts = np.cumsum([0, *(len(block.precursor_mz) for block in blocks)]).tolist()
     moved = [block.others._replace(spectrum=block.others.spectrum + start) for block, start in zip(blocks, starts, strict=False)]
     return OtherPrecursors(*(np.concatenate(columns) for columns in zip(*moved, strict=True)))

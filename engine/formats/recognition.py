@@ -163,7 +163,7 @@ def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
 
 
 def _without_noise(text: bytes) -> bytes:
-    """Return a text without comments and processing instructions, truncated at the first comment or instruction that has no end."""
+    """Return an XML text without comments and processing instructions; text from an unclosed comment or instruction on is removed too."""
     parts: list[bytes] = []
     at = 0
     while (start := text.find(b"<", at)) >= 0:

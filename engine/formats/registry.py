@@ -408,7 +408,7 @@ def list_suffixes(content: str) -> tuple[str, ...]:
 
 
 def library_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of spectrum formats whose files are libraries if they contain the peptides of their spectra.
+    """Return the suffixes of spectrum formats that are also library formats: files in which the spectra have peptides are libraries.
 
     Examples
     --------
@@ -436,7 +436,7 @@ def bare_name(name: str) -> str:
 
 
 def has_suffix(name: str, content: str) -> bool:
-    """Return True if a file name has a suffix of a type of content (``spectra``, ``proteins``, …), with or without ``.gz``."""
+    """Return True if a file name ends with a suffix of the formats for a type of content (such as ``spectra``), also before ``.gz``."""
     return bare_name(name).endswith(list_suffixes(content))
 
 

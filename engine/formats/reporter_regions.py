@@ -61,7 +61,7 @@ def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: N
 
 
 def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
-    """Return the maximum number of values that `noise_samples` unpacks if called with the same arguments."""
+    """Return an upper limit of the number of values that `noise_samples` would unpack for these arguments."""
     return sum(arrays[term].take(rows[has]).n_numbers for has, terms in _forms(arrays, rows) for term in terms)
 
 

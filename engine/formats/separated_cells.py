@@ -235,7 +235,7 @@ class Cells:
         self.broken_reason[np.searchsorted(self.line, lines)] = reasons
 
     def _note(self, rows: NDArray[np.int64], reason: str, texts: pa.StringArray) -> None:
-        """Record a reason and the text of each invalid row that has no reason yet."""
+        """Record a reason, and the invalid text, for those of the `rows` that have no reason yet."""
         rows = rows[~self.is_broken[rows]]
         self.broken_reason[rows] = reason
         self.broken_value[rows] = [shortened(text, 60) for text in texts.take(pa.array(rows)).to_pylist()]
@@ -411,9 +411,9 @@ def read_cells(
 
 
 def _unquoted(cells: pa.Array) -> pa.Array:
-    """Return cells without enclosing quotes, and with a single quote in place of two quotes (RFC 4180).
+    """Return cells in which quotes are resolved as in RFC 4180: enclosing quotes are removed, and two quotes within them become one.
 
-    A quote at only one end is retained.
+    Cells with a quote at only one end are unchanged.
     """
     if not pa.compute.any(pa.compute.match_substring(cells, '"')).as_py():
         return cells
@@ -456,7 +456,7 @@ def _check_names(path: Path, names: list[str], line: int) -> None:
 def _evened(
     path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int, number: NDArray[np.int64], *, is_ended: bool
 ) -> tuple[Any, NDArray[np.int64], NDArray[np.object_]]:
-    """Append empty cells to short rows; return all cells, the lines with too few or too many cells, and the reasons.
+    """Append empty cells to short rows; return all cells, the numbers of the lines with too few or too many cells, and the reasons.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
     is_high = intensity >= _MINIMUM_HEIGHT * base[owner]
 
     def fraction_with(ions: NDArray[np.float64], channels: int) -> float:
-        """Return the fraction of spectra with peaks at the nominal masses of at least `channels` of the given ions."""
+        """Return the fraction of spectra that have peaks at the nominal masses of at least `channels` of the reporter ions `ions`."""
         n_channels = np.zeros(n, np.int64)
         for nominal in np.unique(np.floor(ions)):
             has = np.zeros(n, bool)

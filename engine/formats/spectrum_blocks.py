@@ -290,7 +290,7 @@ class SpectrumTable:
         return len(self.scan)
 
     def note(self, spectra: NDArray[np.int64], code: IssueCode, lines: NDArray[np.int64] | int = 0) -> None:
-        """Record an issue of the given spectra that have no issue yet.
+        """Record the issue `code` for those of the given spectra that have no issue yet.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class SpectrumTable:
         self.issue[rows], self.issue_line[rows] = code, at
 
     def note_bounds(self, lines: NDArray[np.int64] | int = 0) -> None:
-        """Record an issue of each spectrum whose precursor m/z or retention time is out of bounds.
+        """Record an issue for each spectrum whose precursor m/z or retention time is out of bounds.
 
         Parameters
         ----------
@@ -385,7 +385,7 @@ class SpectrumTable:
         return np.flatnonzero(has_issue if rows is None else has_issue & rows)
 
     def note_negative(self, lines: NDArray[np.int64] | int = 0) -> None:
-        """Record an issue of all spectra of negative ions.
+        """Record an issue for each spectrum of negative ions.
 
         Parameters
         ----------
@@ -435,7 +435,7 @@ class IgnoredPeaks(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Precursor spectra of a spectrum.
+    """Origin of a fragment spectrum: the spectra and ions from which it was made.
 
     Attributes
     ----------
@@ -482,7 +482,7 @@ class ParsedBlock:
     noise : NoiseSamples, optional
         Noise of the spectra, if the parser reads it.
     n_noise_read : int
-        Maximum number of values to which the arrays of noise unpack.
+        Upper limit of the number of values in the unpacked arrays of noise.
     origins : list of Origin, optional
         Precursor spectra of MS3 spectra.
     n_deeper : int

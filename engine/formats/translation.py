@@ -164,8 +164,8 @@ def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
 def _codons(genetic_code: int) -> NDArray[np.uint8]:
     """Return the residue of each codon of three IUPAC base symbols, numbered as in `proteoscope.kernels.cpu.translation`, (4096,).
 
-    X means an invalid codon, or a codon with several possible residues. A codon that may be a stop or a residue (codes 27, 28 and 31) is
-    read as the residue, as in Biopython.
+    X is the residue of invalid codons, and of codons with several possible residues. Codons that are a stop or a residue, depending on the
+    context (genetic codes 27, 28 and 31), get the residue, as in Biopython.
     """
     from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id  # slow to import: only annotated or translated sequences need it
 

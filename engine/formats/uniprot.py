@@ -110,7 +110,7 @@ class SwissProtText:
 
 
 def _without_broken_features(entry: str) -> tuple[str, int]:
-    """Parse each feature separately; return the entry without the features that fail, and the number of these features."""
+    """Return the text of an entry without the features that cannot be parsed, and the number of these features."""
     n_broken = 0
 
     def retain(feature: re.Match[str]) -> str:
@@ -247,7 +247,7 @@ class UniprotXml:
 
 
 def _without_broken_elements(entry: bytes, head: bytes) -> tuple[bytes, int]:
-    """Parse each feature of an entry separately; return the XML without the features that fail, and the number of these features."""
+    """Return the XML of an entry without the features that cannot be parsed, and the number of these features."""
     n_broken = 0
 
     def retain(feature: re.Match[bytes]) -> bytes:

@@ -92,7 +92,7 @@ def vendor_format(path: Path) -> VendorFormat | None:
 
 
 def find_converter(vendor: VendorFormat) -> tuple[str, str] | None:
-    """Return the name and the executable of the installed converter for a format ('' for a Python package); None if there is none."""
+    """Return the name and the path ('' for a Python package) of the installed converter for a format; None if there is no converter."""
     for converter in vendor.converters:
         if converter == OPENTIMSPY and find_spec(OPENTIMSPY) is not None:
             return converter, ""

@@ -149,7 +149,7 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
 
 
 def _check_number(connection: sqlite3.Connection, table: str, of_spectrum: int) -> None:
-    """Raise an error if a table has more rows than a library can need, since its rows are held in memory."""
+    """Raise an error if a table, whose rows are held in memory, has far more than `of_spectrum` rows per spectrum."""
     if _count(connection, table) > _FREE_ROWS + of_spectrum * _count(connection, "RefSpectra"):
         raise sqlite3.DataError(f"its table {table} has far more rows than its spectra can need")
 

@@ -135,7 +135,7 @@ class LibraryCollector:
         self.n_read = self.n_taken = self.n_escaped = 0
 
     def first_issue(self) -> tuple[int, str]:
-        """Return line and reason of the first skipped entry of the current file, or (0, '')."""
+        """Return the line of the first skipped entry of the current file and the reason; (0, '') if no entry was skipped."""
         return next(((entry.line, entry.reason) for entry in self._skipped if entry.source == self._source), (0, ""))
 
     def skip(self, line: int, reason: str) -> None:

@@ -92,9 +92,9 @@ class MspLibrary(TextLibrary):
     """Reader of MSP and of SpectraST's text format."""
 
     def cut(self, text: bytes) -> int:
-        """Return the byte offset of the start of the last entry, or 0.
+        """Return the byte offset of the start of the last entry in a text; 0 if only one entry starts in it.
 
-        An entry starts after the peaks, or after the number of peaks, of the previous entry.
+        An entry starts at the first line after the peaks of the previous entry, or, without peaks, after its number of peaks.
         """
         start = max(0, len(text) - _TAIL)
         last = find_last_line(text[start:].lower(), _ANCHORS)

@@ -96,7 +96,7 @@ class _Text:
             size = min(8 * size, _MAXIMUM_CHARACTERS)
 
     def members(self) -> Iterator[str]:
-        """Yield the names of the members of the object at the reading position; the caller must read each value."""
+        """Yield the name of each member of the JSON object at the reading position; the caller reads the value before the next name."""
         self.skip("{")
         self.pass_blanks()
         if self.text.startswith("}", self.at):

@@ -207,7 +207,7 @@ class TextLibrary(ABC):
         return _ParsedBlock(entries, *_read_entry_peaks(scan, starts, packed), scan.n_lines)
 
     def _issues(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
-        """Return the issues of peaks by entry index, and the indices of entries in which a line is too long."""
+        """Return a dict of the entries with invalid peaks (index to reason), and the set of the entries with a line that is too long."""
         broken: dict[int, str] = {}
         lengths = scan.table[:, 1] - scan.table[:, 0]
         too_long = set((np.searchsorted(rows, np.flatnonzero(lengths > _MAXIMUM_LINE_BYTES), "right") - 1).tolist())

@@ -87,7 +87,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
 
 
 def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:
-    """Return the name and the parsed peptide of each text; None in place of peptides that cannot be parsed."""
+    """Return a tuple for each text: name of the peptide, and the parsed peptide (None if the text cannot be parsed)."""
     peptides: list[tuple[str, NotedPeptide | None]] = []
     for text in texts:
         try:
