@@ -58,7 +58,7 @@ _MB = 1_000_000
 
 
 def find_unusual_precursors(run: LowYieldRun) -> str:
-    """Return a sentence if most precursors have charges or masses that were not searched; otherwise ''."""
+    """Return a sentence about the precursors if most have charges or masses that were not searched; otherwise ''."""
     spectra, parameters = run.spectra, run.parameters
     charge, mass = spectra.queries.charge, spectra.queries.mass
     if not len(charge):
@@ -154,7 +154,7 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
 
 
 def _windows(spectra: SpectrumIndex, parameters: IdentificationParameters) -> NDArray[np.float64]:
-    """Return the precursor windows in which peptides are scored, (k, 2) float64, Da."""
+    """Return the ranges of precursor mass in which the search scores peptides, (k, 2) float64, Da."""
     masses = [spectra.queries.mass - error * ISOTOPE_SPACING for error in parameters.isotope_errors]
     return np.column_stack(parameters.precursor_tolerance.bounds(np.concatenate(masses)))
 

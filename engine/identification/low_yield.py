@@ -86,12 +86,12 @@ class ErrorCluster(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """Narrowest tolerance (ppm) in multiples of 5 or 10 ppm that includes nearly all errors of the cluster."""
+        """Tolerance (ppm) that includes nearly all errors of the cluster, rounded up to a multiple of 5 ppm."""
         return 5.0 * math.ceil((abs(self.median) + _SPREADS * self.spread) / 5.0)
 
 
 def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCluster | None:
-    """Return the cluster of similar mass errors; None if there are too few matches or the errors are too scattered.
+    """Return the cluster that most of the mass errors form; None if there are too few matches, or the errors are too scattered.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCl
 
 
 def low_yield_run(scored: ScoredMatches, plan: PassPlan, seconds_per_candidate: float, folder: Path) -> LowYieldRun | None:
-    """Return the data for finding causes if the run identified few spectra; otherwise None.
+    """Return a run with few identifications as data for finding the causes; None if the run identified enough spectra.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def affordable_spectra(n_candidates: NDArray[np.int64], n_spectra: int, seconds_
     Parameters
     ----------
     n_candidates : ndarray of int64, shape (q,)
-        Number of candidates of each query of the spectra.
+        Number of candidates of each query (a spectrum with one of its possible charges).
     n_spectra : int
         Number of spectra.
     seconds_per_candidate : float

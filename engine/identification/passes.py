@@ -212,7 +212,7 @@ def score_pass(plan: PassPlan) -> PassMatches:
 def localise(
     scored: ScoredMatches, plans: Sequence[PassPlan], parameters: IdentificationParameters, resources: Resources
 ) -> ModificationSites | None:
-    """Return the possible sites of the modifications of all accepted matches, with probabilities; None if none are localised.
+    """Return the possible sites of modifications in the accepted matches, with probabilities; None if no modification is localised.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def plan_second_pass(
 
 
 def quick_parameters(parameters: IdentificationParameters, **changes: Any) -> IdentificationParameters:
-    """Return the parameters of a probe search: small isotope errors, no variable modifications, and the given `changes`."""
+    """Return the parameters of a probe search: `parameters` with small isotope errors, no variable modifications, and `changes`."""
     return parameters.changed(
         variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False, isotope_errors=_near_isotopes(parameters), **changes
     )

@@ -78,9 +78,9 @@ class PrecursorErrors:
         return float(self.medians.min()), float(self.medians.max())
 
     def record(self) -> dict[str, Any]:
-        """Return the measured errors for ``run.json``; empty if not requested.
+        """Return the measured errors for ``run.json``; empty if no measurement was requested.
 
-        The resulting tolerances are in the records of the passes.
+        The tolerances that result are not included; they are in the records of the passes.
         """
         if not self.message:
             return {}
@@ -173,7 +173,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
 
 
 def _sample_each_file(spectra: Spectra) -> NDArray[np.int64]:
-    """Return the ascending indices of evenly spaced spectra with peaks from each file."""
+    """Return the indices of the sample, ascending: from each file, evenly spaced spectra that have peaks."""
     most = max(_INSPECTED_PER_FILE, _INSPECTED // max(len(spectra.files), 1))
     rows_of_files = (np.flatnonzero((spectra.file == number) & (np.diff(spectra.offsets) > 0)) for number in range(len(spectra.files)))
     return np.sort(np.concatenate([rows[:: max(1, -(-len(rows) // most))] for rows in rows_of_files]))
