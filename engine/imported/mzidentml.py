@@ -278,7 +278,7 @@ class _Reader:
 
 
 def _modification_name(terms: list[tuple[str, str]]) -> str:
-    """Return the Unimod accession of a modification, or else its name; '' if it has neither."""
+    """Return the Unimod accession of a modification, otherwise its name, given its terms; '' if there is neither."""
     for accession, _ in terms:
         if accession.upper().startswith("UNIMOD:"):
             return accession

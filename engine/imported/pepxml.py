@@ -265,7 +265,7 @@ def _take_score(name: str, value: Any, numbers: NumberReader, scores: dict[str, 
 def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: int) -> list[NotedModification]:
     """Return the modifications of a hit.
 
-    Masses are those of the modified residues and termini, or the added masses if the file contains them.
+    Their masses are the added masses if the file contains these; otherwise the masses of the residues or termini with the modification.
     """
     result = []
     for modification in noted:

@@ -215,7 +215,7 @@ def _matches(
     parameters: ImportParameters,
     progress: Progress,
 ) -> ListedMatches:
-    """Return the matches whose spectra were found.
+    """Return the matches whose spectra were found in the spectrum files.
 
     Raises
     ------
@@ -332,7 +332,7 @@ def warn_of_import(
 
 
 def _warn_of_database(matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
-    """Report the number of proteins that the database lacks, and the number of peptides whose proteins come only from the database."""
+    """Report how many proteins of the results the database lacks, and how many peptides have proteins from the database only."""
     used = np.unique(matches.protein)
     n_unplaced = int(np.count_nonzero(matches.protein_positions.row[used] < 0))
     if database is not None and n_unplaced:
@@ -346,9 +346,9 @@ def _warn_of_database(matches: ListedMatches, database: Proteins | None, progres
 
 
 def _warn_of_masses(identifications: Identifications, matches: ListedMatches, progress: Progress) -> None:
-    """Warn about peptides whose mass in the results is not that of their residues and modifications, and about unsuitable precursors.
+    """Warn about peptides whose mass in the results is not that of their residues and modifications, and about wrong precursors.
 
-    Precursors are unsuitable if the masses of most differ from those of their peptides.
+    The precursors are wrong if the masses of most precursors differ from those of their peptides.
     """
     difference = identifications.calculated_mass[matches.row] - matches.calculated_mass
     # Some files contain the mass of the singly protonated ion.
