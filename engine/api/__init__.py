@@ -1,4 +1,4 @@
-"""Functions and classes for scripts, which `proteoscope` offers: searches, their results, spectra, proteins and structures."""
+"""Functions and classes that the package `proteoscope` offers to scripts: searches, results, spectra, proteins and structures."""
 
 import lazy_loader
 

@@ -19,7 +19,7 @@ OnProgress: TypeAlias = Callable[[ProgressEvent], object] | Progress | None
 
 
 def progress_of(requested: OnProgress) -> Progress:
-    """Return a `Progress` for an argument `progress`: the given one, one that calls the given function, or for None one without effect.
+    """Return `requested` if it is a `Progress`; for a function, a `Progress` that calls the function; for None, a new `Progress`.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def choice(name: str, given: object, allowed: tuple[str, ...]) -> None:
 
 
 def optional_package(name: str, purpose: str) -> Any:
-    """Import and return a package that only some functions need, and which may not be installed; `purpose` names the function in the error.
+    """Import and return a package that only some functions need, so that it may be missing; the error message begins with `purpose`.
 
     Raises
     ------

@@ -65,7 +65,8 @@ class Experiment:
         Parameters
         ----------
         runs : str, Path or iterable of these
-            See `experiment`; also ids of finished runs of the project with the same search as the runs of the experiment.
+            Spectrum files or a table, see `experiment`; or ids of finished runs of the project that have the same search as the runs of the
+            experiment.
         pattern, progress
             See `experiment`.
 
@@ -124,7 +125,7 @@ class Experiment:
         advice : str
             See `proteoscope.identify`; other searches have no advice.
         memory_limit : int
-            Maximum memory of all processes, in MB, for which smaller indexes are used if needed; 0 for no limit.
+            Maximum memory of all processes together, in MB; smaller indexes are used if necessary. 0 for no limit.
         processes : int, optional
             Number of runs to search at the same time, each in a child process with its share of the threads. By default, half the number of
             threads, or 1 if `device` names a GPU.

@@ -142,7 +142,7 @@ def clear_cache(kind: str = "all") -> list[CachedIndex]:
     Parameters
     ----------
     kind : str
-        Kind of the indexes, ``checkpoints``, or ``all``.
+        Kind of the files to remove: a kind of indexes, ``checkpoints``, or ``all``.
 
     Returns
     -------

@@ -56,7 +56,7 @@ def copy_samples(folder: PathLike) -> list[Path]:
     Raises
     ------
     ParameterError
-        If the folder is a project, or one of its own folders.
+        If the folder is a project, or a folder of the program's own data.
     StorageError
         If writing fails.
 

@@ -104,7 +104,7 @@ def identify(
     parameters : IdentificationParameters, optional
         All parameters, instead of a preset.
     preset : str or Path, optional
-        Name of a preset (``proteoscope presets identify`` lists them), or a TOML file; by default that of the command line.
+        Name of a preset (``proteoscope presets identify`` lists them), or a TOML file; by default the preset that the command line uses.
     strict : bool
         True to refuse files with spectra that cannot be read, instead of leaving out these spectra.
     advice : str
@@ -247,7 +247,7 @@ def library(
     spectra, library : str, Path or iterable of these
         Spectrum files, and spectral libraries.
     database : str, Path or iterable of these
-        Protein sequences in which peptides are placed; may be omitted.
+        Protein sequences to which the peptides are assigned; may be omitted.
     out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
@@ -295,7 +295,7 @@ def import_results(
     results, spectra : str, Path or iterable of these
         Files of results, and the spectrum files that were searched.
     database : str, Path or iterable of these
-        Protein sequences in which peptides are placed; may be omitted.
+        Protein sequences to which the peptides are assigned; may be omitted.
     out, parameters, preset, strict, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
         See `identify`.
 
@@ -390,7 +390,7 @@ def explain(
     project : str, Path, OpenProject or Result
         Project of an identification, or its result; the run is added to this project.
     run : str
-        Id of the identification; by default that of a result, or the last of the project.
+        Id of the identification; by default that of the given result, or the last identification of the project.
     out : str or Path, optional
         File for the table of explained spectra.
     parameters, preset, device, threads, run_name, overwrite, skip_existing, if_busy, progress, **settings
@@ -509,7 +509,7 @@ def evidence(
     homologues : str, Path or iterable of these
         Sequences among which homologues are found, for the conservation of residues; may be omitted.
     run : str
-        Id of the identification; by default that of a result, or the last of the project.
+        Id of the identification; by default that of the given result, or the last identification of the project.
     report : str or Path, optional
         Folder for a page of each protein.
     out : str or Path, optional
@@ -573,8 +573,8 @@ def structures(
     superpose : str or Path, optional
         Folder for superposed hits.
     complexes : str or Path, optional
-        File for a table of target files that match all chains of a query file together. The scores of the chain pairs are summed: of the
-        published mode the scores, of the sensitive mode the TM-scores and z-scores.
+        File for a table of the target files that are most similar to a query file as a whole. They are ranked by a sum over pairs of
+        chains: of scores in the published mode, of TM-scores and z-scores in the sensitive mode.
     clusters : str or Path, optional
         With `all`, file for the table of clusters of chains with the same fold, by TM-score.
     out, format : str or Path, and str, optional

@@ -333,7 +333,7 @@ def annotate(
     tolerance : str
         Fragment tolerance, such as ``20 ppm`` or ``0.5 Da``.
     series : str
-        Ion series, some of ``abcxyz``, or ``activation`` for the series of the fragmentation method.
+        Ion series: characters of ``abcxyz``, such as ``by``; or ``activation`` for the series of the fragmentation method.
     maximum_charge : int
         Maximum charge of fragments, which is always below that of the precursor.
     losses : sequence of str

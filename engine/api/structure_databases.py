@@ -32,7 +32,7 @@ def structure_database(
     minimum_plddt : float
         Minimum pLDDT of residues of predicted structures, 0 to 100.
     models : str
-        Models of a file: ``first``, or ``all``, whose chains form an assembly.
+        Models to read from a file: ``first``, or ``all``, so that the chains of all models form one assembly.
     threads : int, optional
         Number of processes that read files; by default one per CPU core.
     progress : callable or Progress, optional

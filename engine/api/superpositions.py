@@ -86,7 +86,7 @@ def superpose(
     out : str or Path, optional
         Folder for table, coordinates, alignment and scripts; by default nothing is written.
     models : str
-        Models of a file: ``first``, or ``all``, whose chains form an assembly.
+        Models to read from a file: ``first``, or ``all``, so that the chains of all models form one assembly.
     progress : callable or Progress, optional
         Receives each `ProgressEvent`.
 
