@@ -118,7 +118,7 @@ class Site:
         return _write_site(self.residue, self.position)
 
     def covers(self, residue: str, position: Position) -> bool:
-        """Return True if this site includes all residues `residue` ('' for any residue) at `position`: ``N-term`` includes ``N-term Q``."""
+        """Return True if this site includes each `residue` ('' for any residue) at `position`; so does ``N-term`` for ``N-term Q``."""
         if self.residue and residue != self.residue:
             return False
         return self.position in (position, "anywhere") or (
@@ -605,8 +605,8 @@ _OLD_REMARKS = (" (By similarity)", " (Probable)", " (Potential)")
 def annotated_names() -> dict[tuple[str, str], SearchModification]:
     """Return the modification for each pair of UniProt's name and the one-character code of the annotated residue.
 
-    The modification is limited to this residue, or, if UniProt's name describes a terminal modification (``N-acetylalanine``), it is
-    that of the terminus before any residue.
+    A modification of the residue applies to this residue only. A modification of the terminus (``N-acetylalanine``) usually applies to the
+    terminus of any residue.
     """
     lines = resources.path("modifications", "uniprot.tsv").read_text(encoding="utf-8").splitlines()[1:]
     rows = (line.split("\t") for line in lines)
