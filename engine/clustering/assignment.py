@@ -58,7 +58,7 @@ class Assignment(NamedTuple):
     labels : ndarray of int32, shape (n,)
         Cluster of each item, -1 for a vector without an allowed centroid; (0,) if the labels remained on the devices.
     distances : ndarray of float64, shape (n,)
-        Squared distance of each item from its nearest centroid, or (0,).
+        Squared distance of each item from its nearest centroid; (0,) if not requested.
     sums : PointSums or VectorSums
         Sums and counts of the items of each cluster.
     centroids : ndarray of float64, shape (k, d), or VectorSums
@@ -166,7 +166,7 @@ def measure(session: Session, workload: Workload, centroids: NDArray[np.float64]
 
 
 def _state(workload: Workload, centroids: NDArray[np.float64] | VectorSums, output: str, rounds: int) -> dict[str, Any]:
-    """Return the input of a round (one iteration): centroids, requested output, number of rounds and cost, in a form sent to devices."""
+    """Return the state of a round (one iteration), which is sent to devices: centroids, requested output, number of rounds, and cost."""
     state: dict[str, Any] = {"centroids": _columns(centroids), "output": output, "rounds": rounds}
     kind: _Kind = VectorsToCentroids() if workload.kind == VECTORS else PointsToCentroids()
     return state | {"round_cost": kind.round_cost(workload, state)}

@@ -67,7 +67,7 @@ class Library:
     factor : ndarray of float64, shape (bins,)
         Weight factor of each bin.
     starts : ndarray of int64, shape (33,)
-        First spectrum of each charge, by charge number.
+        The spectra of charge z are ``starts[z]:starts[z + 1]``.
     """
 
     row: NDArray[np.int64]
@@ -160,7 +160,7 @@ class Explained:
         return Explained(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def accepted(self, fdr: float) -> NDArray[np.int64]:
-        """Return the rows of the spectra whose explanations, except decoys, are accepted at the false discovery rate `fdr`."""
+        """Return the rows of the spectra that have an accepted explanation: no decoy, and a q-value of at most `fdr`."""
         return self.spectrum[~self.is_decoy & (self.q_value <= fdr)]
 
 
@@ -304,7 +304,7 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
 
 
 def cascade(same: Explained, others: Explained) -> Explained:
-    """Return one match per spectrum: that in `others` if it has one, otherwise that in `same`; ordered by spectrum."""
+    """Return one match per spectrum, ordered by spectrum: from `others` if the spectrum has a match there, otherwise from `same`."""
     retained = same.take(~np.isin(same.spectrum, others.spectrum))
     joined = Explained(*(np.concatenate([getattr(retained, field.name), getattr(others, field.name)]) for field in fields(retained)))
     return joined.take(np.argsort(joined.spectrum, kind="stable"))
@@ -336,12 +336,14 @@ def _best_of_spectra(
     *,
     is_modified: bool,
 ) -> Explained:
-    """Return one match for each spectrum, with q-values; of the queries of a spectrum, one per charge, the one with the highest `value`.
+    """Return the best match of each spectrum, with q-values.
+
+    A spectrum has one query for each possible charge. The match of the query with the highest `value` is the match of the spectrum.
 
     Parameters
     ----------
     nearest : ndarray of int64, shape (k,)
-        Library spectrum nearest to each query, or -1.
+        Library spectrum nearest to each query; -1 if there is none.
     similarity : ndarray of float64, shape (k,)
         Cosine of each query and its nearest library spectrum.
     value : ndarray of float64, shape (k,)
