@@ -57,7 +57,7 @@ def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
 
 
 def give_back_interrupt(previous: Any) -> None:
-    """Restore the previous signal handlers, except that of `end_on_interrupt`; it is replaced by one that raises KeyboardInterrupt."""
+    """Restore the previous signal handlers; a handler that `end_on_interrupt` set is replaced by one that raises KeyboardInterrupt."""
     for number, handler in previous.items():
         if handler is not None:  # None: the handler was not installed by Python
             signal.signal(number, _raise if handler is _end else handler)

@@ -48,7 +48,7 @@ _WORKBOOKS = (".xls", ".xlsx", ".ods")
 
 
 def output_name(text: str) -> str:
-    """Return the name of an output file as given, but ``-`` for any path of standard output (``/dev/stdout``), which must not be replaced.
+    """Return the given name of an output file; ``-`` for the paths of standard output (``/dev/stdout``), which no file must replace.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def read_standard_input(options: argparse.Namespace, *names: str) -> Iterator[ar
     options
         Options of the command, which remain unchanged.
     names
-        Names of the options that are files to read, or lists of them.
+        Names of the options whose values are files to read, or lists of such files.
 
     Raises
     ------
