@@ -759,7 +759,7 @@ class Search:
         return next((export for export in self.exports if export.name == name), None)
 
     def recorded_parameters(self, project: Project, run: RunRecord) -> dict[str, Any]:
-        """Return the recorded parameters of a run, checked, since the record may be damaged or forged; ignore unknown names.
+        """Return the recorded parameters of a run, except unknown ones, after checking them: the record may be damaged or forged.
 
         Raises
         ------

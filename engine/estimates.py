@@ -89,7 +89,7 @@ class Expectation:
     memory_bytes
         Peak host memory in bytes, without the program itself.
     index
-        Key of the state of the files from which the search builds an index for the user's cache; '' if it stores none.
+        Key of the files, in their present state, from which the search builds an index for the user's cache; '' if it stores no index.
     """
 
     workloads: tuple[ExpectedWork, ...]
@@ -122,7 +122,7 @@ class Estimate:
     counts
         Counts for display, by name.
     n_runs
-        Number of recent runs on this machine from which the steps were corrected.
+        Number of recent runs on this machine by which the seconds of the steps were corrected.
     typical_error
         Median relative error of the predictions of these runs; None if there are too few runs.
     is_measured
@@ -185,8 +185,8 @@ def keep_memory(
 ) -> SearchRequest:
     """Return a request that is expected to need less memory than a limit.
 
-    It is `request`, with a lower parameter `index_memory` if necessary; the results are the same. The memory is estimated as 1.3 times the
-    estimate, since later runs of a process, which has all modules loaded, need up to 1.26 times the estimate.
+    This is `request`, with a smaller value of the parameter `index_memory` if necessary; the results are the same. The estimated memory is
+    multiplied by 1.3, since later runs of a process, which has all modules loaded, need up to 1.26 times the estimate.
 
     Parameters
     ----------
