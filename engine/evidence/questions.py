@@ -305,7 +305,7 @@ def uncovered_ranges(
     progress: Progress,
     n_enzymes: int = 3,
 ) -> UncoveredRanges:
-    """Return the residue ranges without peptides, with up to `n_enzymes` enzymes for each, whose peptides would cover most of the range."""
+    """Return the residue ranges without peptides, and for each range the enzymes (up to `n_enzymes`) whose peptides would cover it best."""
     is_missed = residues.n_peptides == 0
     is_end = row_mask(len(is_missed) + 1, residues.offsets)
     first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))

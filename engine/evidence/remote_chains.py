@@ -125,7 +125,10 @@ def _with_remote_chains(
 
 
 def _map_remote_chain(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) -> SimilarChain:
-    """Return the remote chain of `aligned`, which has the fold of the similar chain `first`, aligned with the protein through `first`."""
+    """Return the remote chain in `aligned` as a similar chain of the protein.
+
+    Its residues are paired with those residues of the protein that are aligned with the same residues of the similar chain `first`.
+    """
     pairs = _align_through(first.pairs, aligned.pairs)
     symbols = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = aligned.target.residue[aligned.target.rows(aligned.target_number)][pairs[:, 1]]
