@@ -51,7 +51,7 @@ class StageClock:
         return sum(stage["seconds"] for name, stage in self.stages.items() if name != COMPILATION)
 
     def cpu_share(self) -> float:
-        """Return the fraction of CPU time that this thread got, of the time that it would have got if no other program had used the CPUs.
+        """Return the CPU time of this thread as a fraction of the CPU time that it would have had without other programs.
 
         The fraction is small if other programs use the CPUs, and 1 if the system does not report it. The calling thread must be the thread
         that created the clock. The thread's waiting time is attributed to other programs in proportion to their fraction of the machine's

@@ -96,7 +96,7 @@ class Facts(Generic[Value]):
             self._change(lambda _: {})
 
     def _facts(self, only: str | None = None) -> dict[str, _Fact[Value]]:
-        """Return the valid facts by key; with `only`, no other fact than that with the key `only`."""
+        """Return the valid facts by key; if `only` is given, just the fact with this key."""
         result = dict[str, _Fact[Value]]()
         entries = _content().get(self._kind, {})
         for key in entries if only is None else {only} & set(entries):

@@ -179,7 +179,8 @@ class Session:
         step_cost : float
             Cost per progress step; 0 if each item is a step.
         is_measured : bool
-            True if the costs have the unit of the stored device speeds, so that the speeds are used to plan this round, and updated by it.
+            True if the costs have the unit of the stored device speeds. These speeds are then used to plan the round, and the round
+            updates them.
         is_stored : bool
             True to store finished partitions in the checkpoint; False for the rounds of an iteration that stores its state.
         in_step : bool

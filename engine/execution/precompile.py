@@ -84,7 +84,7 @@ def _announcement(n_kernels: int, n_processes: int) -> str:
 def _order(numbers: Iterable[int]) -> dict[int, int]:
     """Return the position of each kernel (by number) in the order of compilation.
 
-    Kernels come first if their longest chain of callers is long, since their callers must wait for them.
+    Kernels with the longest chain of callers come first, since these callers must wait for them.
     """
     listed = kernels_package.cpu.signatures.listed_kernels()
     callers = dict.fromkeys(numbers, 0)

@@ -57,9 +57,9 @@ class Machine(NamedTuple):
     gamma
         Operations of a block per second if each multiprocessor holds its maximum number of blocks.
     lambda_
-        Number of operations in the time of accessing a memory block of 32 words.
+        Time of accessing a memory block of 32 words, as the number of operations that a block executes in this time.
     cached_lambda
-        Number of operations in the time of accessing a cached memory block; None uses `lambda_`.
+        The same for a memory block in the cache; None to use `lambda_`.
     """
 
     cores: int

@@ -113,7 +113,7 @@ def raise_clock(sample: Sample, device: Device, seconds: float = 0.0) -> None:
 
 
 def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
-    """Run a sample with recording, and return the run; after a short run on a GPU, run the sample again without recording, return both.
+    """Run a sample with recording; after a short run on a GPU, run it again without recording. Return the runs.
 
     The second run is faster, since memory is already allocated.
     """

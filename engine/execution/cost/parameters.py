@@ -98,7 +98,7 @@ class KindCosts(_Measured):
     host_fixed, host_item, host_byte
         Host seconds outside kernels and transfers: for opening and closing, per row, and per transferred byte.
     host_over_line
-        Measured host seconds of the samples `moved`, divided by the sum of `host_fixed` and the other two components for the sample.
+        Measured host seconds of each sample, divided by the seconds that the three components above predict; as long as `moved`.
     """
 
     operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)

@@ -84,11 +84,11 @@ class _Run(BaseModel):
     Attributes
     ----------
     index
-        Key of the files of the index that the run built or found; '' if it uses none.
+        Key of the files from which the index of the run is built; '' if the run uses no index.
     finds_index
         True if an earlier run had built the index.
     cpu_share
-        Fraction of `StageClock.cpu_share`.
+        Value of `StageClock.cpu_share` at the end of the run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -105,9 +105,10 @@ class _Run(BaseModel):
         return (sum(self.measured.values()) + _SMALL) / (sum(self.predicted.values()) + _SMALL)
 
     def without_load(self, best: float) -> "_Run":
-        """Return the run; if other programs slowed it down much, with its measured seconds multiplied by `cpu_share` / `best`.
+        """Return the run with measured seconds as without other programs, if these slowed it down much; otherwise the run itself.
 
-        A run was slowed down much if its `cpu_share` is below half of `best`, the largest `cpu_share` of all runs.
+        `best` is the largest `cpu_share` of all runs. If the `cpu_share` of this run is below half of `best`, the measured seconds are
+        multiplied by `cpu_share` / `best`.
         """
         if self.cpu_share >= _LOADED * best:
             return self
