@@ -130,8 +130,8 @@ def serve_tasks(prepare: Callable[[Any], contextlib.AbstractContextManager[Calla
     Parameters
     ----------
     prepare : callable
-        Function that takes the settings, and returns a context manager of the function that works on a task. This function returns the
-        answer, values for JSON. Its errors other than `StorageError` and `Cancelled` end the process.
+        Function that takes the settings, and returns a context manager. The context manager yields the function that works on a task and
+        returns the answer (values for JSON). Errors in this function, except `StorageError` and `Cancelled`, end the process.
     """
     answers, sys.stdout = sys.stdout, sys.stderr  # libraries may print
     settings, tasks, writing = json.loads(sys.stdin.readline()), queue.SimpleQueue[Any](), threading.Lock()

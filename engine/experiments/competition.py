@@ -198,7 +198,9 @@ def merge_matches(matches: NDArray[np.void]) -> NDArray[np.void]:
 def pair_numbers(
     family: NDArray[np.int64], added_mass: NDArray[np.float64], match_class: NDArray[np.integer], protein: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return a number for each row, from 0; a peptidoform and its decoy have the same number, all others have different numbers.
+    """Return a number for each row, from 0, that a peptidoform shares with its decoy.
+
+    Rows have the same number if all four arguments are equal.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ def report_experiment(
     with_text : bool
         True to export the tables of peptides and protein groups as text.
     memory_limit : int
-        Memory to stay below, in MB; 0 for no limit. Records are merged after fewer runs if needed.
+        Maximum memory in MB; 0 for no limit. If the limit is low, the records of fewer runs are collected before they are merged.
 
     Returns
     -------
