@@ -193,7 +193,7 @@ def _in_order(
     intensity: NDArray[np.float32],
     voltage: NDArray[np.float64],
 ) -> Ms1Spectra:
-    """Return the spectra sorted by retention time, without those that have none."""
+    """Return the spectra that have a retention time, sorted by retention time."""
     offsets = segment_offsets(count)
     order = np.argsort(time, kind="stable")
     order = order[np.isfinite(time[order])]

@@ -88,7 +88,7 @@ class MzxmlParser:
         self._default_mode = Mode.CENTROID if {b"1", b"true"} & set(centroided) else Mode.UNKNOWN
 
     def cut(self, text: bytes) -> int:
-        """Return the byte offset of the start of the last scan (``<scan`` on a new line); 0 if there is none.
+        """Return the byte offset of the start of the last scan (``<scan`` and a blank or line end); 0 if there is none.
 
         Scans may be nested. Since the peaks of an outer scan precede its inner scans, a block may also end before an inner scan.
         """

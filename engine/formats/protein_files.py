@@ -46,8 +46,8 @@ def read_proteins(
     progress : Progress, optional
         Progress, which receives messages and is checked for cancellation.
     every_record : bool
-        True to return every record of the files in order, including empty and repeated records, and to accept nucleotides. For searches
-        that identify records by position. They read no spectra, so that error messages recommend only FASTA.
+        True to return every record of the files in order, including empty and repeated records, and to accept nucleotides. This is for
+        searches that identify records by position; since these searches read no spectra, error messages recommend only FASTA.
     with_chromosomes : bool
         True to read nucleotides: sequences may have up to `MAXIMUM_NUCLEOTIDES` bases, and records of GenBank and EMBL yield their own
         sequences instead of the proteins that they encode.

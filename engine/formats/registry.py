@@ -408,7 +408,7 @@ def list_suffixes(content: str) -> tuple[str, ...]:
 
 
 def library_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of spectrum formats that are also library formats: files in which the spectra have peptides are libraries.
+    """Return the suffixes of spectrum formats that may be libraries: files that name the peptides of their spectra are read as libraries.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class InputSize(NamedTuple):
     records : float
         Number of spectra or sequences.
     residues : float
-        Number of residues or, roughly, number of peaks.
+        Number of residues of sequence files, or approximate number of peaks of spectrum files.
     lengths : tuple of int
         Lengths of the first sequences, in residues.
     """

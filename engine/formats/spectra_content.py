@@ -180,7 +180,7 @@ class SpectraContent:
     n_inspected, n_ms2 : int
         Number of inspected spectra, and of inspected MS2 spectra.
     singly_charged : float
-        Fraction of precursors of known charge that are singly charged, or 0.
+        Fraction of the precursors of known charge that are singly charged; 0 without such precursors.
     label : LabelEvidence
         Isobaric label, from reporter ions and y1 ions.
     name : str

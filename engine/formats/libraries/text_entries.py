@@ -122,7 +122,7 @@ class TextLibrary(ABC):
         """Read the lines before the first entry of the file."""
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield the words of a text that may be decimal numbers, for detecting the decimal sign; formats with points only yield nothing."""
+        """Yield the words of a text that may be decimal numbers, to detect the decimal sign; nothing for formats with decimal points."""
         return iter(())
 
     def read(self, library: LibraryCollector, progress: Progress) -> None:
@@ -222,8 +222,8 @@ class TextLibrary(ABC):
     def _packed_peaks(self, entry: Entry, n_peaks: int, text: bytes) -> _Peaks | None:
         """Return the peaks of an entry, read as several peaks per line; None to keep the `n_peaks` peaks read as one peak per line.
 
-        The former are returned only if their number differs from `n_peaks` and is the number that the entry declares. An entry without a
-        declared number gets an issue.
+        Peaks read as several per line are returned only if there are as many as the entry declares, and not `n_peaks`. An entry that does
+        not declare the number gets an issue.
         """
         scan = self._scanned(text, is_packed=True)
         if scan.is_broken or len(scan.mz) == n_peaks:
