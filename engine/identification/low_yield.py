@@ -91,7 +91,7 @@ class ErrorCluster(NamedTuple):
 
 
 def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCluster | None:
-    """Return the cluster that most of the mass errors form; None if there are too few matches, or the errors are too scattered.
+    """Return the median and scatter of mass errors as a cluster; None if there are too few matches, or the errors are too scattered.
 
     Parameters
     ----------
@@ -238,9 +238,9 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
 
 
 def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance, fragments: Tolerance, wide_fragments: Tolerance) -> str:
-    """Return a sentence with the tolerances to set if the errors of precursors (`cluster`) or fragments (ppm) exceed the present ones.
+    """Return a sentence about the mass errors of precursors (`cluster`) and fragments (ppm).
 
-    Otherwise, it states that the tolerances are not the cause.
+    If the errors exceed the tolerances, it recommends wider ones; otherwise, it states that the tolerances are not the cause.
     """
     advice = []
     if abs(cluster.median) + cluster.spread > _ppm(precursors, _USUAL_MASS):

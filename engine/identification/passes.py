@@ -100,7 +100,7 @@ class PassPlan:
     Attributes
     ----------
     spectra : SpectrumIndex
-        Spectra with one or several sets of ion series.
+        Preprocessed spectra, which are scored with one or several sets of ion series.
     indexes : Indexes
         Protein and peptide indexes.
     modifications : tuple of SearchModification
