@@ -56,7 +56,7 @@ def copy_samples(folder: PathLike) -> list[Path]:
     Raises
     ------
     ParameterError
-        If the folder is a project, or a folder of the program's own data.
+        If the folder is a project, or belongs to the folders within a project.
     StorageError
         If writing fails.
 
