@@ -1,4 +1,4 @@
-"""Naming of modifications in result files as in Unimod, found by name, or by mass if the mass is usual for the residue."""
+"""Conversion of the modifications in result files to entries of Unimod, found by name, or by a mass that is usual for the residue."""
 
 import re
 from collections.abc import Sequence
@@ -196,7 +196,7 @@ def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
 def _find_modification(mass: float, sites: Sequence[str], within: float) -> Modification | None:
     """Return Unimod's most likely modification with this mass at the first site that has one, or None.
 
-    Sites that Unimod hides by default are ignored.
+    None is also returned if Unimod hides this modification by default.
     """
     for site in sites:
         try:

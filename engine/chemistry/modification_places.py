@@ -1,4 +1,4 @@
-"""Positions of modifications at termini and terminal residues, if files do not state them or count them in another way.
+"""Positions of modifications at termini and terminal residues, for files that lack these positions or number them differently.
 
 This program assigns a modification of a residue that must be at a terminus (such as ``Gln->pyro-Glu`` of an N-terminal Q) to the residue;
 mzIdentML assigns it to the terminus, position 0 or the length plus 1.

@@ -3,8 +3,8 @@
 Unimod (https://www.unimod.org; Creasy & Cottrell 2004, Proteomics 4:1534) is delivered as `resources/modifications/unimod.json.gz`; masses
 are Unimod's monoisotopic masses in dalton.
 
-`resources/modifications/uniprot.tsv` has UniProt's names in annotations of residues (ptmlist.txt) that define a composition. Modifications
-with other names (glycans of unknown composition, "N6-methylated lysine") have no known mass.
+`resources/modifications/uniprot.tsv` lists the names in UniProt's annotations of residues (ptmlist.txt), as far as a name defines a
+composition. Modifications with other names (glycans of unknown composition, "N6-methylated lysine") have no known mass.
 """
 
 import gzip

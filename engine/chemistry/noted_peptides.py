@@ -57,7 +57,7 @@ class NotedPeptide(NamedTuple):
 
 
 def is_sequence(text: str) -> bool:
-    """Return True if a text is the sequence of a peptide: capitals, at most as many as a peptide may have.
+    """Return True if a text can be the sequence of a peptide: it consists of capitals, and is not too long.
 
     Examples
     --------
