@@ -1,4 +1,4 @@
-"""Entries, in the list of searches, of the clustering and of the search that explains unidentified spectra."""
+"""Entries (descriptions for the command line and the window) of the clustering, and of the explanation of unidentified spectra."""
 
 from proteoscope.engine import clustering
 from proteoscope.engine.entry import IDENTIFICATION_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, Export, Option, Search

@@ -237,7 +237,7 @@ def plan_same_mass(queries: Queries, library: Library, parameters: ExplanationPa
 
 
 def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.int64], parameters: ExplanationParameters) -> OtherMassPlan:
-    """Return the comparison of queries with peptides of other masses; queries of the excluded spectra are left out."""
+    """Return the plan to compare queries with spectra of other masses; queries of the spectra `excluded` are left out."""
     reach = parameters.mass_difference / queries.charge
     low, high = _ranges(queries, library, (queries.mz - reach)[:, None], (queries.mz + reach)[:, None])
     low, high = low[:, 0], np.where(np.isin(queries.spectrum, excluded), low[:, 0], high[:, 0])
@@ -249,7 +249,7 @@ def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.i
 
 
 def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) -> Explained:
-    """Return the spectra that are similar to the spectrum of a peptide of the same mass.
+    """Match each spectrum with the most similar identified (or shuffled) spectrum of the same mass, and return the matches.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) 
 
 
 def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resources) -> Explained:
-    """Return the spectra that are similar to the spectrum of a peptide of another mass.
+    """Match each spectrum with the most similar identified (or shuffled) spectrum of another mass, and return the matches.
 
     Raises
     ------

@@ -419,7 +419,7 @@ def seed_items(
     session : Session
         Session of `workload`.
     workload : Workload
-        Workload of `data`; every item may have any centroid.
+        Workload of `data`, in which every item may be assigned to every centroid.
     data : Points or Vectors
         Items to cluster.
     seeds : InitialCentroids

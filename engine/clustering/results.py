@@ -319,8 +319,8 @@ def write_clusters(
 def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, progress: Progress) -> None:
     """Write consensus spectra as MGF.
 
-    The title contains the cluster number, size and representative. The entries CLUSTER and MEMBERS, which other programs ignore, contain
-    the number and all members. m/z have five decimals, precursor m/z six.
+    The title contains the number, the size and the representative of the cluster. The entries CLUSTER and MEMBERS, which other programs
+    ignore, contain its number and all its members. m/z have five decimals, precursor m/z six.
 
     Raises
     ------
