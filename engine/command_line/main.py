@@ -124,8 +124,8 @@ def _system_error(error: OSError) -> str:
 def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
     """Avoid the garbage collection at exit, which takes a quarter of a second with the compiler and DuckDB loaded.
 
-    If the process runs only this program (`is_program`), it ends here with the exit code in `outcome`, which is empty until `main` has
-    finished.
+    If the process runs only this program (`is_program`) and `outcome` contains an exit code, end the process with this code. `outcome` is
+    empty if `main` has not finished.
     """
     if outcome and is_program:
         for stream in (sys.stdout, sys.stderr):
@@ -182,7 +182,7 @@ class _CommandParser(_Parser):
     """Parser of a sub-command, whose errors refer to the help of the sub-command."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the arguments, and reject unknown ones here, since the parser of the program would refer to its own help."""
+        """Parse the arguments, and reject unknown ones with a reference to the help of the sub-command, not of the whole program."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -190,7 +190,7 @@ class _CommandParser(_Parser):
 
 
 class _Version(argparse.Action):
-    """Argparse action that prints the version of the program, which is imported only then."""
+    """Argparse action that prints the version of the program, and imports the version only for this purpose."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"proteoscope {engine.version.VERSION}")

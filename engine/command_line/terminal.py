@@ -1,6 +1,6 @@
 """Terminal, standard input and standard output: printable texts, progress, and files that are named ``-``.
 
-Progress is shown as a line with a bar and the remaining time that is redrawn, or as separate lines if the output is not a terminal.
+On a terminal, progress is one line with a bar and the remaining time, which is redrawn. Elsewhere, it is written as separate lines.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WORKBOOKS = (".xls", ".xlsx", ".ods")
 
 
 def output_name(text: str) -> str:
-    """Return the given name of an output file; ``-`` for the paths of standard output (``/dev/stdout``), which no file must replace.
+    """Return the given name of an output file, or ``-`` for a path of standard output (``/dev/stdout``), which must not be replaced.
 
     Raises
     ------
