@@ -14,7 +14,9 @@ _MAXIMUM_EPOCH = 253_402_300_799  # the end of the year 9999
 
 
 def creation_time() -> datetime:
-    """Return the time to write into new files as their date, in UTC: the time in the variable `EPOCH` if it is set, otherwise now.
+    """Return the time to write into new files as their date, in UTC.
+
+    This is the time in the environment variable ``SOURCE_DATE_EPOCH`` if it is set, otherwise the present time.
 
     Raises
     ------

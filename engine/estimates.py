@@ -59,7 +59,7 @@ _WITHOUT_SECONDS = 0.02  # seconds of work on the host outside kernels, if it co
 
 
 class ExpectedWork(NamedTuple):
-    """Expected work of the type of workload `kind`.
+    """Expected work of one workload type, `kind`.
 
     `size` takes the shape of a GPU, or None for the CPU, and returns the size of the work. `held_bytes` are the bytes that a GPU holds at
     once; by default, it holds all bytes that are transferred to and from it.
@@ -345,7 +345,7 @@ def _device_prediction(workloads: Sequence[ExpectedWork], parameters: Sequence[D
 def _steps(
     host: Mapping[str, float], predicted: _DevicePrediction, parameters: Sequence[DeviceParameters], threads: int
 ) -> dict[str, float]:
-    """Return the seconds of each step of a run; GPUs are opened while files are read."""
+    """Return the seconds of each step of a run; the step ``start`` includes opening the GPUs."""
     steps = {step: host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
     steps["score"] += sum(predicted.seconds.values())
     return steps | {"start": _START_SECONDS + max((parameter.start for parameter in parameters if not parameter.is_processor), default=0.0)}
