@@ -350,5 +350,5 @@ class NamedStructures:
 
 
 def _pure(path: str) -> PurePath:
-    """Return a path for comparison of names; it may have been recorded on another operating system."""
+    """Return a recorded path, perhaps from another operating system, as an object whose parts can be compared."""
     return PureWindowsPath(path) if "\\" in path else PurePosixPath(path)

@@ -183,7 +183,9 @@ class ProteinEntry(NamedTuple):
 
 
 def source_tables(folder: Path, run: str) -> SourceTables:
-    """Return the tables of a run: an identification, an open modification search, or a search that explains spectra of an identification.
+    """Return the tables of a run.
+
+    The run is an identification, an open modification search, or a search that explains spectra of an identification.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """Mapping of protein residues onto similar chains: numbering, secondary structure, exposure and neighbourhood.
 
-Residues are mapped by the sequence alignment. Protein residues between two mapped residues belong to the sequence of the chain, but have no
-coordinates, if the numbering of the chain skips exactly as many residues; otherwise they are unknown.
+Residues are mapped by the sequence alignment. If the numbering of the chain skips exactly as many residues as the protein has between two
+mapped residues, these protein residues belong to the sequence of the chain, but have no coordinates. Otherwise, it is unknown whether they
+belong to the chain.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class MappedRows:
 def mapped_chains(
     near: Sequence[SimilarChain], proteins: Sequence[ProteinEntry], source: ChainFiles, resources: Resources
 ) -> list[MappedChain]:
-    """Return similar chains with exposure and ligands, reading each file once; warn about unreadable files.
+    """Return the similar chains with the exposure of residues, and their atoms and ligands; warn about unreadable files.
 
     Raises
     ------

@@ -34,7 +34,7 @@ _FEWEST_PAIRS = 20  # residue pairs; with fewer, an alignment through another ch
 def near_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, remote: DescribedChains | None, parameters: EvidenceParameters, resources: Resources
 ) -> tuple[list[SimilarChain], str]:
-    """Return the similar chains of each protein, first by sequence, then by fold, and the names of the devices used.
+    """Return the similar chains of each protein, first those found by sequence, then those found by fold; and the names of the devices.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _map_remote_chain(first: SimilarChain, protein: ProteinEntry, aligned: Align
 
 
 def _align_through(near: NDArray[np.int64], aligned: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the residues of a protein and a third chain that are aligned with the same residue of a chain, (k, 2), ascending.
+    """Return pairs of a protein residue and a residue of a third chain, both aligned with the same residue of a chain, (k, 2), ascending.
 
     Parameters
     ----------

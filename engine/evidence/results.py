@@ -113,7 +113,7 @@ def collect_residue_evidence(
 
 
 def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> None:
-    """Write the tables of a run, and shown tables also as text; if `out` is given, write the table of proteins to it too.
+    """Write the tables of a run; write those that users see also as text, and the table of proteins also to `out`, if given.
 
     Raises
     ------

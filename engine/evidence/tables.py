@@ -510,5 +510,5 @@ STORED: tuple[Table, ...] = (RESIDUES, MAPPED_RESIDUES)
 
 
 def text_file_name(table: Table) -> str:
-    """Return the name of the text file of a table, which differs from the names for the identification in the same project."""
+    """Return the name of the text file of a table; it differs from the names of the text files of the identification."""
     return f"evidence_{table.name}.tsv"
