@@ -1,4 +1,4 @@
-"""Detection of the requested device in the background, since a driver takes seconds and may hang, and opening of its GPUs."""
+"""Detection of the requested device in the background (a driver takes seconds, and may hang), and opening of its GPUs."""
 
 import threading
 from collections.abc import Callable

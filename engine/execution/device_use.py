@@ -15,7 +15,7 @@ _PAGES = Path("/proc/self/statm")
 
 
 class UseMeter:
-    """Meter of the use of devices; the use of the CPU is measured since the previous call."""
+    """Meter of the use of devices; the use of the CPU is measured since the previous call of `uses`."""
 
     def __init__(self) -> None:
         self._when, self._spent = time.monotonic(), _processor_seconds()

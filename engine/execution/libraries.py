@@ -1,4 +1,4 @@
-"""Settings of Python libraries (Arrow, linear algebra): they load faster, and use one thread for small matrices."""
+"""Settings with which Python libraries (Arrow, linear algebra) load faster, and use one thread for small matrices."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ _NUMBA_IMPORTERS = {"yaml": "numba.core.config", "scipy": "numba"}
 
 
 class _WithoutUnused:
-    """Finder that treats modules that the program does not use as not installed."""
+    """Import finder for which modules that the program does not use are not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Raise an error if an unused module is imported; other modules are left to the next finder."""

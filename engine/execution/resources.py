@@ -1,4 +1,4 @@
-"""Resources and progress of a search step, which are passed as one object, and work on CPU threads."""
+"""Resources and progress of a search step, which are passed as one object; and calls of a function in several CPU threads."""
 
 from __future__ import annotations
 

@@ -301,7 +301,7 @@ class Connection:
         self._report(refusal if device is None else f"{device.name} joined: {device.description}")
 
     def _greet(self, address: str) -> RemoteDevice:
-        """Compare the program of a worker with this program, before the worker is used.
+        """Return a worker as a device, after checking that it runs the same version of the program as this process.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Stored measurements of devices: calibrations, and speeds of each workload type in earlier searches (cost per second).
 
-Calibrations of this machine are stored by UUID, driver and clock of a GPU, or by model and threads of the CPU. Calibrations of reference
-devices are shipped with the program.
+Calibrations of this machine are stored under a key: UUID, driver and clock of a GPU, or model and threads of the CPU. Calibrations of
+reference devices are shipped with the program.
 """
 
 from collections.abc import Mapping

@@ -69,7 +69,10 @@ class TransferCosts(_Measured):
         return self.seconds(0.0, is_inward)
 
     def beta(self, is_inward: bool) -> float:
-        """Return the seconds per byte, between the smallest and the second largest measured transfer; the largest uses new memory pages."""
+        """Return the seconds per byte, from the smallest and the second largest measured transfer.
+
+        The largest transfer is not used, since it needs new memory pages.
+        """
         seconds = self.seconds_in if is_inward else self.seconds_out
         return (seconds[-2] - seconds[0]) / (self.sizes[-2] - self.sizes[0]) if len(self.sizes) > 2 else 0.0
 
@@ -98,7 +101,7 @@ class KindCosts(_Measured):
     host_fixed, host_item, host_byte
         Host seconds outside kernels and transfers: for opening and closing, per row, and per transferred byte.
     host_over_line
-        Measured host seconds of each sample, divided by the seconds that the three components above predict; as long as `moved`.
+        For each element of `moved`, the measured host seconds divided by the seconds that the three components above predict.
     """
 
     operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)

@@ -61,7 +61,10 @@ def predict_workload(parameters: DeviceParameters, kind: str, size: WorkSize) ->
 
 
 def find_bound(prediction: Prediction) -> Bound:
-    """Return the largest component: transfers, host, or kernels, which are limited by memory or computation."""
+    """Return what limits the speed: the component ``transfer`` or ``host`` if it is the longest, otherwise ``memory`` or ``compute``.
+
+    The latter two are limits of the kernels.
+    """
     largest = max(prediction.transfer, prediction.kernel, prediction.host + prediction.synchronisation)
     if largest == prediction.kernel:
         return "memory" if prediction.memory > prediction.kernel / 2 else "compute"
