@@ -9,8 +9,9 @@ contains a much larger fraction of false peptides. Error rates of an experiment 
 2. For each class of matches, a peptidoform has the lowest posterior error of its matches in all runs.
 3. A peptidoform and its decoy compete, and only the better remains ("double competition": Lin, Short, Noble & Keich 2022, J Proteome Res
    21:2412). A decoy has the residues of its target, modifications of the same total mass, the same class and the same protein.
-4. Each class has its own error rate (`proteoscope.engine.matches.class_rates`). Protein groups are made from the accepted peptidoforms and
-   are picked (`proteoscope.engine.matches.protein_groups`; The, Samaras, Kuster & Wilhelm 2022, Mol Cell Proteomics 21:100437).
+4. Each class has its own error rate (`proteoscope.engine.matches.class_rates`). Protein groups are made from the accepted peptidoforms, and
+   a group and its decoy compete (`proteoscope.engine.matches.protein_groups`; The, Samaras, Kuster & Wilhelm 2022, Mol Cell Proteomics
+   21:100437).
 
 A peptide and its decoy are in one fold, so that false targets and decoys are exchangeable in each step: the calibration decides the order,
 but not the rate. If a match took part in its own fit, a false target with a high score would lower its own error, and the lowest errors in

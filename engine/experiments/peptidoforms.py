@@ -65,8 +65,8 @@ def keyed_forms(table: pa.Table) -> pa.Table:
 def merge_forms(tables: Sequence[pa.Table], place: Any) -> pa.Table:
     """Return a row for each peptidoform, ascending by key, with its longest list of proteins.
 
-    A second pass searches only some proteins, so that its lists may be shorter. Among equally long lists, the one with the lowest hash is
-    used.
+    Matches of a second pass may have shorter lists, since this pass searches only some of the proteins. Of several lists of the same
+    length, the one with the lowest hash is used.
 
     Raises
     ------

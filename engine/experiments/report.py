@@ -276,7 +276,7 @@ def _previous_report(
 
 
 class _Peptides(NamedTuple):
-    """Columns of the table of peptides, and the table of protein groups, or None if peptides have no proteins."""
+    """Table of peptides as columns, and table of protein groups (None if the peptides have no proteins)."""
 
     columns: dict[str, Any]
     groups: pa.Table | None
