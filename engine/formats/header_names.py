@@ -73,7 +73,7 @@ def _name(value: str | None) -> str | None:
 
 
 def _last_in_brackets(text: str) -> str:
-    """Return the content of the brackets at the end of a text if it is an organism, whose name may also contain brackets; otherwise ''."""
+    """Return the organism in brackets at the end of a text, or ''; the name of the organism may itself contain brackets."""
     depth = 0
     for position in range(len(text) - 1, max(-1, len(text) - 2 * MAXIMUM_NAME), -1):
         depth += {"]": 1, "[": -1}.get(text[position], 0)

@@ -634,7 +634,7 @@ def _take_masses(
 ) -> None:
     """Set the precursors from the [M+H]+ of ``Z`` lines and the m/z of ``S`` lines.
 
-    Many programs write the centre of the isolation window to the S line, and the mass of the peptide to Z lines, which take precedence.
+    Z lines contain the mass of the peptide and take precedence, since many programs write the centre of the isolation window to the S line.
     If both agree, the value with more decimals is used. If they differ by more than any isolation window, both become precursors.
 
     Parameters

@@ -192,7 +192,7 @@ class MzSpecLibWriter:
         return [len(entries), *whole.to_pylist()]
 
     def written(self, text: list[Any]) -> bytes:
-        """Return the bytes of the entries in a result of `text`, which are numbered consecutively across calls."""
+        """Return the bytes of the entries in `text`, a result of the method `text`; entries are numbered consecutively over all calls."""
         first, self._n = self._n, self._n + text[0]
         return "".join(f"<Spectrum={first + i}>{entry}" for i, entry in enumerate(text[1:], 1)).encode()
 
