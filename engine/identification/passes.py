@@ -1,4 +1,4 @@
-"""Indexes and passes of an identification: the first, the second (identified proteins only), and probe searches of a sample."""
+"""Indexes of an identification, and its passes over the spectra: first pass, second pass (identified proteins only), probe searches."""
 
 import tempfile
 import time
