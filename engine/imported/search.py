@@ -52,7 +52,7 @@ __all__ = ["ImportSummary", "WrittenImport", "import_results", "left_out_table",
 
 
 class WrittenImport(NamedTuple):
-    """Written results: names of text files, numbers of omitted matches by reason, counts with confidence intervals, and localised sites.
+    """Result of `write_import`: names of text files, numbers of omitted matches by reason, counts with intervals, and localised sites.
 
     See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.match_lists.tables.ListedTables`.
     """
