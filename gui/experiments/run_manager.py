@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QLocale, QModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QProgressBar, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
@@ -279,7 +279,7 @@ class RunManager(QWidget):
         before, self.state = self.state, state
         show_text(self.problem, "")
         counts = state.counts
-        parts = [f"{QLocale().toString(counts[status])} {status}" for status in STATUSES if counts[status]]
+        parts = [f"{counts[status]:,} {status}" for status in STATUSES if counts[status]]
         self.summary.setText(f"{counted(len(state.status), 'run')}: {', '.join(parts)}" if parts else "")
         if self._project is not None and (self._tables is None or state != before):
             self._show_rows(before)
