@@ -78,10 +78,10 @@ def _refuse_other(path: Path, status: os.stat_result) -> None:
 
 @contextmanager
 def pinned_folder(folder: Path) -> Iterator[Path]:
-    """Yield a path to an existing folder that other users cannot redirect during the `with` block.
+    """Yield a path to an existing folder; other users cannot redirect this path to another folder during the `with` block.
 
-    The given path is yielded unchanged if only this user can change its parent folders and replace files in it, or if the system does not
-    offer paths of open descriptors (``/proc/self/fd``).
+    The given path is yielded unchanged in two cases: only this user can change the parent folders and replace files in the folder; or the
+    system has no paths of open descriptors (``/proc/self/fd``), so that there is no protection.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def pinned_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def private_folder(folder: Path) -> Iterator[Path]:
-    """Create a folder that only this user can read, in a folder from `pinned_folder`, and yield a path to it that cannot be redirected.
+    """Create a folder that only this user can read, and yield a path to it that other users cannot redirect (see `pinned_folder`).
 
     Raises
     ------

@@ -16,7 +16,7 @@ _PATH = re.compile(r"(?<![\w.:/\\<])(?:[A-Za-z]:[\\/]|\\\\|~?/)(?:[^\s\\/:*?\"'<
 
 
 def distinct_names(paths: Sequence[str | Path]) -> tuple[str, ...]:
-    """Return a name for each path: the file name, preceded by as many folders as are needed to distinguish it from the others.
+    """Return a name for each path: the file name, preceded by its parent folders as far as needed to distinguish it from the other names.
 
     >>> distinct_names(["/data/a/run.mzML", "/data/b/run.mzML", "/data/a/other.mzML"])
     ('a/run.mzML', 'b/run.mzML', 'other.mzML')
@@ -38,7 +38,7 @@ def distinct_names(paths: Sequence[str | Path]) -> tuple[str, ...]:
 
 
 def relative_name(path: str | Path, folder: Path, name: str) -> str:
-    """Return a path relative to a folder, with slashes; return `name` if it would pass through the root folder or contain the user's name.
+    """Return a path relative to a folder, with slashes; return `name` if that path passes through the root folder or has the user's name.
 
     Parameters
     ----------

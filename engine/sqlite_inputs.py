@@ -62,7 +62,7 @@ def open_sqlite(
 
 
 class _Watch:
-    """Function object that SQLite calls during a statement; a result other than 0 interrupts the statement."""
+    """Function object that SQLite calls regularly; it interrupts a statement, by returning 1, after too many steps or on cancel."""
 
     def __init__(self, most_steps: int, is_cancelled: Callable[[], bool] | None) -> None:
         self._checks_left, self._is_cancelled = most_steps // _STEPS_BETWEEN_CHECKS, is_cancelled
@@ -73,9 +73,10 @@ class _Watch:
 
 
 def computed_table(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
-    """Return the first of the given tables that is missing, or computed rather than stored in the file; '' if there is none.
+    """Return the first of the given tables that the file does not contain as a stored table; '' if it contains all of them.
 
-    Views, virtual tables and tables with a generated column are computed: their rows and values may be far larger than the file.
+    Not stored are missing tables, and computed ones: views, virtual tables and tables with a generated column. Computed rows and values may
+    be far larger than the file.
     """
     schema = connection.execute("SELECT name, type, sql FROM sqlite_schema LIMIT ?", (_LARGEST_SCHEMA,))
     kinds = {str(name): (kind, str(text)) for name, kind, text in schema}

@@ -35,7 +35,7 @@ _HITS_PER_GROUP = 1 << 13  # small groups, because the window reads the alignmen
 def hit_writers(
     queries: SequenceDatabase, database: SequenceDatabase, request: SearchRequest, format: str, run: Run | None, progress: Progress
 ) -> Iterator[list[HitWriter]]:
-    """Open the requested writers of hits; their files appear when the ``with`` block ends without an error.
+    """Yield functions that write hits to each requested output; the files appear when the ``with`` block ends without an error.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _score_file(path: Path, queries: SequenceDatabase, database: SequenceDatabas
 def _project_tables(run: Run, queries: SequenceDatabase, database: SequenceDatabase, progress: Progress) -> Iterator[HitWriter]:
     """Open a writer of the tables ``hits``, ``queries``, ``score_counts``, ``score_expectations`` and ``features`` of a run.
 
-    ``score_counts`` contains the number of subjects with each score, by query, and ``score_expectations`` the number expected by chance.
+    ``score_counts`` contains, for each query, the number of subjects with each score; ``score_expectations`` the number expected by chance.
     ``features`` contains the features of the queries and of the subjects of hits, if the files contain any.
     """
     is_hit = np.zeros(len(database), np.bool_)

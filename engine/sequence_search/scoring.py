@@ -130,9 +130,9 @@ def score_all(
 
 
 class SequencesAgainstSequences(PredictableWorkloadType):
-    """Workload type; its items are the subjects, and the state of a round is the queries.
+    """Workload type for scoring: its items are the subjects, and the state of a round is a batch of queries.
 
-    Each row of results has one score per subject.
+    A result has one row per query and one column per subject.
     """
 
     def samples(self, size: float, seed: int) -> Sample:
@@ -140,7 +140,7 @@ class SequencesAgainstSequences(PredictableWorkloadType):
         return sample_sequences(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the number of matrix cells of each subject, summed over the queries."""
+        """Return the number of alignment matrix cells of each subject with all queries of the round."""
         cells: NDArray[np.float64] = np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
         return cells
 
@@ -195,7 +195,7 @@ class _Computation:
         self._scores = np.zeros((len(self._queries), len(self._offsets) - 1), np.int32)  # memory is allocated only where it is written to
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Score the subjects `first:last`; yield the scores of consecutive subjects, in groups of about equal time."""
+        """Score the subjects `first:last` in groups that take about equal time, and yield the scores of each group when it is complete."""
         residues = float(max(1, sum(map(len, self._queries))))
         while first < last:
             reach = self._offsets[first] + self._cells_of_partition / residues
@@ -251,7 +251,7 @@ def sample_sequences(size: float, seed: int) -> Sample:
 
 @contextmanager
 def open_session(database: SequenceDatabase, scheme: ScoringScheme, resources: Resources) -> Iterator[Session]:
-    """Open the database on all devices of a run; at the end, report the fraction and speed of each GPU and the CPU."""
+    """Open a session that scores queries against a database; at its end, report the fraction and speed of each device if a GPU was used."""
     with Executor(resources).session(build_workload(database.residues, database.offsets, scheme)) as session:
         yield session
         shares = measure_shares(session)

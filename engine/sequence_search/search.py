@@ -99,7 +99,7 @@ def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSp
 def _warn_of_doubtful_e_values(
     statistics: SearchStatistics | None, totals: HitTotals, parameters: SequenceSearchParameters, progress: Progress
 ) -> None:
-    """Advise to increase the maximum E-value if there are no hits and E-values are unreliable."""
+    """Advise the user to increase the maximum E-value if there are no hits and E-values are unreliable."""
     if statistics is not None and statistics.is_doubtful and not totals.n_hits:
         least = f"No hit has an E-value up to {parameters.maximum_e_value:g}"
         progress.message(f"{least}: increase the maximum E-value (maximum_e_value) to see the best scores", "warning")

@@ -21,7 +21,10 @@ _CELL = 2e-9  # seconds per cell of an alignment
 
 
 def sample_lengths(size: InputSize) -> np.ndarray:
-    """Return at most `_MOST_LENGTHS` sorted sequence lengths, distributed as at the beginning of the files."""
+    """Return sorted sequence lengths that represent all sequences: those at the beginning of the files, repeated.
+
+    There is one length per sequence, but at most `_MOST_LENGTHS`.
+    """
     n = int(min(_MOST_LENGTHS, max(1.0, size.records)))
     return np.sort(np.resize(np.array(size.lengths or (max(1, round(size.mean_length)),), np.int64), n))
 

@@ -91,7 +91,7 @@ class Alignment:
 
     @cached_property
     def runs(self) -> tuple[tuple[int, str], ...]:
-        """Numbers of columns and operations of the CIGAR: M two residues, I residue of the query only, D residue of the subject only."""
+        """CIGAR as (number of columns, operation): M two residues, I residue of the query only, D residue of the subject only."""
         if not len(self):
             return ()
         steps = np.where(self.subject < 0, _QUERY_ONLY, np.where(self.query < 0, _SUBJECT_ONLY, _PAIR))
@@ -160,7 +160,10 @@ def align_pair(
 def _traced(
     query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, stored_cells: int
 ) -> tuple[int, int, int, NDArray[np.uint8]]:
-    """Return the score, start indices in query and subject, and the steps of the alignment in reverse order (see `align_pair`)."""
+    """Return the score, the start index in the query and in the subject, and the type of each column, last column first.
+
+    The parameters are those of `align_pair`.
+    """
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(stored_cells // max(n, 1), int(np.sqrt(m)))))
     fits = rows >= m
@@ -212,7 +215,7 @@ def _substitution(scheme: ScoringScheme) -> kernels.cpu.substitution.Substitutio
 
 
 def _maximum_of_16_bits(scheme: ScoringScheme) -> int:
-    """Return the largest score of a pair whose matrix fits 16 bits, or -1 if the scores of the scheme do not fit."""
+    """Return the maximum score of pairs that can be aligned with 16-bit integers, or -1 if the substitution scores do not fit 16 bits."""
     greatest = np.iinfo(np.int16).max
     return int(greatest) - 1 - scheme.first_residue_cost if -int(scheme.matrix.scores.min()) < greatest else -1
 
@@ -353,7 +356,7 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
 
 
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
-    """Return the pairs; where this saves time, sequences are cut to the range of the best alignment.
+    """Return the pairs with sequences cut to the range of the best alignment; pairs for which cutting saves no time are unchanged.
 
     `align_pair` returns the same result for the cut pairs, since they have the same best score.
     """
@@ -380,9 +383,9 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return groups of pairs with the same query, whose alignment ends are found in parallel lanes, the largest matrices first.
+    """Return groups of pairs with the same query, each as the number of bits of a score and the indices of the pairs.
 
-    Each group consists of the number of bits of a score and the indices of its pairs.
+    The alignment ends of a group are found in parallel SIMD lanes. Groups with the largest alignment matrices come first.
     """
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
@@ -403,7 +406,7 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
 
 
 def _taken(sequences: NDArray[np.int8], positions: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return residues and offsets of ranges of sequences, reversed if `step` is -1."""
+    """Return the residues of the ranges `positions` one after another, each reversed if `step` is -1, and the offset of each range."""
     lengths = positions[:, 1] - positions[:, 0]
     offsets = segment_offsets(lengths)
     first = positions[:, 0] if step > 0 else positions[:, 1] - 1
@@ -419,7 +422,7 @@ def _ends(
     scheme: ScoringScheme,
     step: int,
 ) -> NDArray[np.int64]:
-    """Return the ends of the alignments of pairs with the same query, one pair per lane.
+    """Return where the alignments of pairs with the same query end, computed with one pair per SIMD lane.
 
     See `proteoscope.kernels.cpu.traceback.find_ends`.
 
@@ -469,7 +472,7 @@ def _ends(
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray[Any], ...]:
-    """Return starts, counts, CIGARs and lines of the alignments of pairs (see `proteoscope.kernels.cpu.traceback.draw_pairs`)."""
+    """Align pairs, and return the start indices, counts, CIGARs and lines of the alignments (see `kernels.cpu.traceback.draw_pairs`)."""
     query_lengths, subject_lengths = pairs.lengths
     offsets = segment_offsets(query_lengths + subject_lengths)
     steps, result = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)

@@ -153,10 +153,7 @@ class QueryAdjustment:
         self._is_masked = bool((self._query != query).any())
 
     def scales(self, subjects: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the factors by which the scores of `subjects` are multiplied, and a mask of the subjects with a masked residue.
-
-        The mask is True for all subjects if the query has a masked residue.
-        """
+        """Return, for each of `subjects`, the factor for its score, and True if subject or query has residues masked for low complexity."""
         whole = self._whole
         lambdas, is_masked = np.empty(len(subjects)), np.zeros(len(subjects), np.bool_)
         for part in _parts(whole.database, subjects):
@@ -178,7 +175,7 @@ class QueryAdjustment:
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
 
     def masked_scores(self, subjects: NDArray[np.int64], is_masked: NDArray[np.bool_], scores: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return scores with masked residues replaced by X.
+        """Return the scores of pairs, computed with X in place of residues of low complexity.
 
         Parameters
         ----------
@@ -231,7 +228,7 @@ def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> 
 
 
 def _entropies() -> NDArray[np.int64]:
-    """Return the entropy term of a residue that occurs 0, 1, … times in a window, as integers in units of 1 / `_ENTROPY_UNIT` bit."""
+    """Return what a residue that occurs 0, 1, … times in a window adds to the window's entropy, in units of 1 / `_ENTROPY_UNIT` bit."""
     fraction = np.arange(1, _WINDOW + 1) / _WINDOW
     return np.concatenate(([0], np.rint(-fraction * np.log2(fraction) * _ENTROPY_UNIT))).astype(np.int64)
 

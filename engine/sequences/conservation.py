@@ -126,6 +126,6 @@ def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def _blocks(characters: NDArray[np.uint8]) -> list[slice]:
-    """Return consecutive slices of the columns; the numbers computed from one slice take only a few megabytes."""
+    """Divide the columns into consecutive slices, each so small that the arrays computed from it take only a few megabytes."""
     width = max(1, _CELLS_OF_A_BLOCK // max(1, len(characters)))
     return [slice(first, first + width) for first in range(0, characters.shape[1], width)]

@@ -1,8 +1,8 @@
 """Writers of sequence search hits: the table of hits, and formats for biologists and other programs.
 
 Hits are processed as columns from the alignment to the file, without a Python loop over hits. Writers receive queries in batches, so that
-memory grows with the hits of a batch, not with the number of queries. They use only columns of the table of a run, so that a run can be
-exported later exactly as it was reported.
+memory grows with the hits of a batch, not with the number of queries. They need only the columns of ``hits.parquet``, so that a run
+exported later gives exactly the same files.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class Hits:
 
     @property
     def aligned(self) -> AlignedSubjects:
-        """Subjects with their alignments, for stacking; all hits must have the same query."""
+        """Subjects aligned with the query, from which a `Stack` can be created; all hits must have the same query."""
         return AlignedSubjects(
             self.subject.strings(),
             self.description.strings(),
@@ -338,7 +338,7 @@ class QueryHits:
         return Stack.from_subjects(name, description, sequence, query.hits.aligned)
 
     def batches(self) -> Iterator[QueryHits]:
-        """Yield batches of complete queries with several hundred hits each; a query with more hits is a separate batch."""
+        """Yield the queries in batches of at most `_BATCH_HITS` hits; the hits of a query stay together, even if they exceed this limit."""
         first = 0
         while first < len(self):
             limit = int(self.offsets[first]) + _BATCH_HITS
@@ -348,7 +348,7 @@ class QueryHits:
 
 
 class _Writer:
-    """Base class of writers of queries with hits, which checks for cancellation after several hundred hits."""
+    """Base class of writers of queries and their hits; before every `_BATCH_HITS` hits, a writer checks for cancellation."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file, self._progress = file, progress
@@ -390,7 +390,7 @@ def _lists(hits: Hits, *names: str) -> list[list[Any]]:
 
 
 class _Tsv(_Writer):
-    """Writer of the tab-separated table; `is_safe` prevents spreadsheets from reading names and descriptions as formulas."""
+    """Writer of the tab-separated table; `is_safe` marks names and descriptions as text that spreadsheets would read as formulas."""
 
     is_safe = False
 
@@ -403,7 +403,7 @@ class _Tsv(_Writer):
 
 
 class _SafeTsv(_Tsv):
-    """Writer of the tab-separated table in which spreadsheets find no formulas."""
+    """Writer of the tab-separated table with `is_safe`."""
 
     is_safe = True
 
@@ -556,9 +556,10 @@ class _Sam(_Writer):
             self._records.write(sam_lines(records, references, sam_sequences)[0])
 
     def _hit_records(self, hits: Hits, positions: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
-        """Return the records of hits, and the names of their subjects.
+        """Return one SAM record per hit or query without hits, and the names of the subjects to which the records refer.
 
-        `positions` are indices of hits, or -1 for a query without hits; `empty` is the index of an empty sequence.
+        Record i is of the query with index ``query[i]`` and of the hit with index ``positions[i]``, or -1 for a query without hits. Records
+        of hits after the best have the sequence with index `empty`, which is empty.
         """
         n, is_hit = len(positions), positions >= 0
         rows = positions[is_hit]
@@ -596,7 +597,7 @@ class _Sam(_Writer):
 
 
 def _spread(texts: Texts, has_text: NDArray[np.bool_]) -> Texts:
-    """Return an array with `texts` at the True positions of the mask `has_text`, and '' elsewhere."""
+    """Return texts of the length of the mask `has_text`: the given `texts`, in order, where the mask is True, and '' elsewhere."""
     lengths = np.zeros(len(has_text), np.int64)
     lengths[has_text] = np.diff(texts.offsets)
     return Texts(texts.used, segment_offsets(lengths))
@@ -698,7 +699,7 @@ _LIKE, _SAME = 1, 2
 
 
 def _coloured(hits: Hits) -> Iterable[str]:
-    """Return the lines of each hit, in blocks with residue numbers at both ends as in BLAST, with HTML marks around matching columns."""
+    """Return the lines of each hit, in blocks with residue numbers at both ends as in BLAST, with HTML tags around matching columns."""
     blocks = _Blocks.from_hits(hits)
     marks = hits.aligned_middle.used
     kinds = np.where(marks == ord(" "), 0, np.where(marks == ord("+"), _LIKE, _SAME))
@@ -818,10 +819,10 @@ def hits_table(hits: Hits) -> pa.Table:
 def expected_counts(
     statistics: ScoreStatistics, query_length: int, subject_lengths: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the expected number of subjects with each score by chance, from the statistics of the search.
+    """Return how many subjects are expected by chance to have each score.
 
-    The probability of a score of at least x is ``1 - exp(-E(x))``, where E is the E-value for the subject alone. Subjects of similar
-    lengths are combined into a group, with the median length of the group.
+    The probability that a subject has at least the score x is ``1 - exp(-E(x))``, where E is the E-value in a database of only this
+    subject. To save time, all subjects of a group of similar lengths are given the median length of the group.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Stacks: a query and its hits, each placed by its alignment with the query.
 
-If a hit has residues between two residues of the query (an insertion), columns are added, as many as the longest insertion at this position
-has; other rows have gaps in these columns. Insertions of several hits start in the same column and are not aligned with each other. ::
+If hits have residues between two residues of the query (insertions), columns are added at this position, as many as the longest insertion
+needs. Rows without an insertion, or with a shorter one, have gaps in these columns. Insertions of several hits start in the same column and
+are not aligned with each other. ::
 
     query          ACDE--FGH
     with nothing   ACDE--FG
@@ -167,7 +168,7 @@ class Stack:
 
     @cached_property
     def follows_insertion(self) -> NDArray[np.bool_]:
-        """True for each residue of the query before which a row has an insertion, shape (rows, residues of the query)."""
+        """True if a row has an insertion directly before a residue of the query, shape (rows, residues of the query)."""
         is_residue = (self.symbols != _GAP) & (self.symbols != OUTSIDE)
         follows = np.zeros((len(self), int(np.count_nonzero(~self.is_opened))), np.bool_)
         # Every insertion lies between two residues of the query, and is therefore followed by a residue.
@@ -187,9 +188,10 @@ class Stack:
 def _fit(
     subjects: AlignedSubjects, offsets: NDArray[np.int64], is_residue: NDArray[np.bool_], position: NDArray[np.int64], length: int
 ) -> bool:
-    """Return True if all alignments are within their sequences, and begin and end with residues of the query.
+    """Return True if no alignment is empty or extends beyond its sequences, and all begin and end with residues of the query.
 
-    `length` is the number of residues of the query.
+    `offsets` are the starts of the alignments in the concatenated columns; `is_residue` is True for columns with a residue of the query;
+    `position` is the index of the query's residue in each column; and `length` is the number of residues of the query.
     """
     if not (np.diff(offsets) > 0).all():
         return False

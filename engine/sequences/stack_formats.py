@@ -102,7 +102,7 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
 
 @cache
 def _stacked_class() -> type[Alignment]:
-    """Return a subclass of Bio.Align's class that stores its rows; the base class needs minutes to compute them from coordinates."""
+    """Return a subclass of Bio.Align's `Alignment` with stored rows; computing the rows from coordinates takes the base class minutes."""
 
     class StackedAlignment(Alignment):  # type: ignore[misc] # Biopython has no types
         rows: Sequence[str] = ()
@@ -120,9 +120,9 @@ def grades(stack: Stack) -> str:
 
 
 def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment]:
-    """Yield the alignment of each hit with the query as an alignment of Bio.Align, with positions in the complete sequences.
+    """Yield, for each hit, an alignment of Bio.Align of the query and the hit.
 
-    Residues outside the alignment are omitted, but count in the positions.
+    Only aligned residues are included; their positions are those in the complete sequences.
 
     Parameters
     ----------

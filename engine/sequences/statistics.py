@@ -6,8 +6,8 @@ the finite-size correction of Park, Sheetlin, Ma, Madden and Spouge (2012, BMC R
 
 * If NCBI's tables contain the matrix and the gap costs, all constants are taken from them.
 * Otherwise lambda and K are fitted by maximum likelihood to scores of the search itself, or to scores of random sequences if the search
-has too few; the other constants are derived from lambda in the same way as in NCBI's tables. To exclude related pairs, the fit is
-truncated: only scores up to a limit that is hardly exceeded by chance are used, with their likelihood given this limit.
+has too few; the other constants are derived from lambda in the same way as in NCBI's tables. To exclude related pairs, only
+scores below a limit that is rarely exceeded by chance are used. Their likelihood takes this limit into account (truncated fit).
 """
 
 import csv
@@ -163,7 +163,7 @@ class ScoreStatistics:
     ) -> NDArray[np.int64]:
         """Return, for each subject, a score below which its E-value certainly exceeds `maximum_e_value`.
 
-        These scores avoid the computation of most E-values. They are computed for groups of subjects of similar lengths, and for twice the
+        Subjects with lower scores need no E-value. A score is computed for each group of subjects of similar lengths, from twice the
         maximum E-value, since lengths differ within a group.
 
         Parameters
@@ -199,8 +199,8 @@ class ScoreStatistics:
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``ln(A(y) exp(-lambda y))`` for scores `y`, query lengths `m` and subject lengths `n`.
 
-        A(y) is the expected product of the two lengths, each minus the length of an alignment with score y. Lengths of alignments are
-        modelled as normal variables.
+        A(y) is the expected product of query length and subject length, after the length of an alignment with score y was subtracted from
+        both. Alignment lengths are assumed to have a normal distribution.
         """
         if self.alpha == 0.0:  # the lengths of alignments are unknown
             return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
@@ -247,7 +247,7 @@ def _complete(
     source: str,
     n_pairs: int,
 ) -> ScoreStatistics:
-    """Return the statistics; the constants b, beta and tau are derived from the others as by Park and others (2012).
+    """Return the statistics, with the constants b, beta and tau derived from the given constants as in Park et al. (2012).
 
     `rates` are a, alpha and sigma; `ungapped` are a and alpha without gaps.
     """
@@ -268,7 +268,10 @@ def expected_score(matrix: Matrix) -> float:
 
 
 def ungapped_lambda(matrix: Matrix) -> float | None:
-    """Return lambda of ungapped alignments, for which the mean of ``exp(lambda s)`` is 1; None if chance scores grow with length."""
+    """Return lambda of ungapped alignments: the value for which the mean of ``exp(lambda s)`` over random pairs of residues is 1.
+
+    None is returned if scores by chance grow with the sequence length, so that there is no such value.
+    """
     weights, scores = np.outer(BACKGROUND, BACKGROUND), matrix.scores.astype(np.float64)
     if expected_score(matrix) >= 0 or scores[weights > 0].max() <= 0:
         return None
@@ -369,7 +372,7 @@ class _Sample:
         return statistics
 
     def _truncation_scores(self, statistics: ScoreStatistics) -> NDArray[np.float64]:
-        """Return, for each pair, the score that is exceeded by chance with probability `_TAIL`."""
+        """Return, for each pair, the score that a random pair of the same lengths exceeds with probability `_TAIL`."""
         y = (np.log(statistics.K * self._m * self._n) - log(_TAIL)) / statistics.lambda_
         for _ in range(3):
             excess = log(statistics.K) + statistics._log_pairs(y, self._m, self._n) - log(_TAIL)
@@ -389,10 +392,10 @@ class _Sample:
         return _complete(self._scheme, lambda_, k, (a, alpha, alpha), (a_ungapped, alpha_ungapped), source, n_pairs)
 
     def _likelihood(self, lambda_: float) -> tuple[float, float]:
-        """Return the log-likelihood of `lambda_` with the best K, and this K.
+        """Return the K with the highest likelihood for a given lambda, preceded by the log-likelihood of both.
 
-        With ``g = A(x) exp(-lambda x)``, the likelihood of a score x below the limit is ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) -
-        g(bound)))``; at the best K, its derivative with respect to K is zero.
+        With ``g(x) = A(x) exp(-lambda x)``, the likelihood of a score x below the limit `bound` is ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2)
+        - g(bound)))``. At the best K, the derivative of the total log-likelihood with respect to K is zero.
         """
         below = self._x < self._bound
         x, m, n, bound = self._x[below], self._m[below], self._n[below], self._bound[below]

@@ -18,12 +18,12 @@ __all__ = ["OtherPrecursors", "Spectra", "SpectrumSeries", "spectrum_ion_series"
 
 
 def spectrum_ion_series(ion_series: str, activation: int) -> str:
-    """Return the ion series of a spectrum as characters.
+    """Return the ion series to match in a spectrum as characters: `ion_series`, or, if it is ``activation``, those of the activation.
 
     Parameters
     ----------
     ion_series : str
-        Value of the parameter `ion_series`.
+        Value of the parameter `ion_series`: ``activation``, or characters such as ``by``.
     activation : int
         Value of `Activation`.
 
@@ -41,7 +41,7 @@ class SpectrumSeries(NamedTuple):
     Attributes
     ----------
     symbols : tuple of str
-        Distinct sets of series, as characters.
+        Distinct sets of ion series, each as characters such as ``by``.
     number : ndarray of uint8, shape (n,)
         Index of the set of each spectrum in `symbols`.
     activation : ndarray of uint8, shape (n,)
@@ -87,7 +87,7 @@ class SpectrumSeries(NamedTuple):
 
 
 class OtherPrecursors(NamedTuple):
-    """Precursors beyond the first of spectra with several precursors, m in total.
+    """Second and further precursors of spectra with several precursors, m in total.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class Spectra:
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """Names of the spectrum files for tables, without parent folders that do not distinguish them."""
+        """Names of the spectrum files for tables; parent folders are included only if files would otherwise have the same name."""
         return distinct_names(self.files)
 
     def peaks(self, i: SpectrumRow) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
@@ -186,7 +186,7 @@ class Spectra:
         return PeakArrays(self.offsets, read_only(self.mz), read_only(self.intensity))
 
     def only(self, rows: NDArray[np.int64]) -> Spectra:
-        """Return all spectra, with peaks only for the spectra `rows` (ascending), so that the others are not searched."""
+        """Return all spectra, but without peaks for those not in `rows` (ascending), so that only the spectra `rows` are searched."""
         ends = self.offsets[:-1].copy()
         ends[rows] = self.offsets[rows + 1]
         offsets, index = ranges(self.offsets[:-1], ends)

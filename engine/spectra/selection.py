@@ -26,7 +26,8 @@ class SpectrumSelection:
         Charges of the precursor. Spectra with several possible charges are selected if one is among these; spectra of unknown charge are
         not selected.
     precursor_mass : (float, float), optional
-        Minimum and maximum neutral mass for one of these charges in dalton; spectra of unknown charge are not selected.
+        Minimum and maximum neutral mass in dalton, for at least one possible charge in `charges`; spectra of unknown charge are not
+        selected.
     retention_time : (float, float), optional
         Minimum and maximum in seconds; spectra without a retention time are not selected.
     """

@@ -85,7 +85,7 @@ class SpectrumIndex:
     ion_series : SpectrumSeries
         Ion series of all spectra.
     measured_mass : ndarray of float64, shape (q,), optional
-        Mass of each query before its correction in dalton; None without corrections.
+        Mass of each query in dalton before precursor masses were corrected; None if they were not corrected.
     """
 
     arrays: SpectrumArrays
@@ -111,7 +111,7 @@ class SpectrumIndex:
         return symbols
 
     def by_series(self) -> list[SpectrumIndex]:
-        """Return one index per set of ion series, with the queries of its spectra, in the order of `SpectrumSeries.symbols`."""
+        """Return one index for each set of ion series in `SpectrumSeries.symbols`, with the queries of the spectra that have this set."""
         if self.ion_series.is_single:
             return [self]
         number = self.ion_series.number[self.queries.spectrum]
@@ -127,7 +127,7 @@ class SpectrumIndex:
         return replace(self, ion_series=SpectrumSeries.for_spectra(symbols, self.ion_series.activation))
 
     def activation_counts(self) -> dict[tuple[str, str], int]:
-        """Return the number of searched spectra by (name of the activation, ion series); the name is '' if unknown."""
+        """Return the number of searched spectra by (activation, ion series), such as ``("HCD", "by")``; an unknown activation is ''."""
         spectrum = np.unique(self.queries.spectrum)
         pairs = np.stack((self.ion_series.activation[spectrum], self.ion_series.number[spectrum]))
         kinds, count = np.unique(pairs, axis=1, return_counts=True)
@@ -146,7 +146,7 @@ class SpectrumIndex:
         return self._select_queries(np.argsort(mass, kind="stable"), mass)
 
     def _select_queries(self, rows: NDArray[np.integer], mass: NDArray[np.float64]) -> SpectrumIndex:
-        """Return an index with the queries `rows`, in this order; `mass` are the masses of all queries."""
+        """Return an index with only the queries `rows`, in this order; `mass` is the new mass of each query of this index."""
         queries = QueryArrays(self.queries.spectrum[rows], self.queries.charge[rows], mass[rows])
         is_corrected = self.measured_mass is not None or mass is not self.queries.mass
         measured = self.observed_mass[rows] if is_corrected else None
@@ -154,7 +154,7 @@ class SpectrumIndex:
 
 
 def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
-    """Return a tolerance as (absolute in dalton, relative as a fraction), which kernels expect; one of the two is 0."""
+    """Return a tolerance as the two numbers that kernels expect: in dalton, and as a fraction of the mass; one of them is 0."""
     return (0.0, tolerance.value * 1e-6) if tolerance.unit == "ppm" else (tolerance.value, 0.0)
 
 
@@ -243,7 +243,7 @@ def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: 
 def _preprocessed(
     spectra: Spectra, reduced_charge: NDArray[np.int64], batch: slice, rules: PreprocessingRules, minimum_peaks: int, resources: Resources
 ) -> tuple[NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.float32]]]:
-    """Preprocess a batch of spectra; return the number of peaks of each spectrum (0 if too few), and the columns of `SpectrumArrays`."""
+    """Preprocess a batch of spectra; return each spectrum's number of peaks (0 if below `minimum_peaks`), and the columns of the peaks."""
     first, last, _ = batch.indices(len(spectra))
     offsets = spectra.offsets[first : last + 1]
     peaks = slice(int(offsets[0]), int(offsets[-1]))
@@ -274,7 +274,7 @@ def _preprocessed(
 
 
 def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
-    """Return the error for spectra that cannot be searched, with the reasons."""
+    """Return the error to raise if no spectrum can be searched; its text contains the reasons."""
     peaks = np.diff(spectra.offsets)
     n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
     path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"
@@ -292,7 +292,7 @@ def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
 
 
 def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:
-    """Return True for the known charges of each spectrum, or for the charges to try if none is known, shape (n, charges)."""
+    """Return a mask, (n, charges): True for the possible charges of each spectrum, or for all charges to try if its charge is unknown."""
     table = (mask[:, None] >> np.arange(_MAXIMUM_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
     table[:, 0] = False
     table[~table.any(axis=1), settings.minimum_charge : settings.maximum_charge + 1] = True

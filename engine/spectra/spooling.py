@@ -29,7 +29,7 @@ _MAXIMUM_LISTED_BYTES = 1 << 25
 class GrowingColumn(Generic[Scalar]):
     """One-dimensional array that grows at its end.
 
-    A small column is a list of arrays in memory. A larger one grows in place if the system can move pages, so that little is stored twice.
+    A small column is a list of arrays in memory. A larger column is one block that grows without being copied, if the system supports this.
     With a `folder`, columns larger than `_MAXIMUM_BYTES` continue in a temporary file without a name, which disappears with the process.
 
     Parameters
@@ -84,7 +84,7 @@ class GrowingColumn(Generic[Scalar]):
         self._listed = None
 
     def finish(self) -> NDArray[Scalar]:
-        """Return the complete array; values cannot be appended afterwards. Changes of an array mapped from a file do not reach the file."""
+        """Return the complete array; values cannot be appended afterwards. Changes of the array are not written to a file."""
         if self._listed is not None:
             self._join()
             return self._values
@@ -121,7 +121,7 @@ def full_matrix(shape: tuple[int, int], value: float, dtype: type[Scalar], folde
 
 
 def row_blocks(*matrices: NDArray[np.generic]) -> Iterator[slice]:
-    """Yield ranges of rows of matrices with the same shape, and free the memory of mapped matrices after each range."""
+    """Yield slices of rows of `matrices`, which have the same shape; after each slice, free the memory of matrices mapped from files."""
     n_rows, n_columns = matrices[0].shape
     some = max(1, _BLOCK_VALUES // max(1, n_columns))
     for first in range(0, n_rows, some):
@@ -131,9 +131,10 @@ def row_blocks(*matrices: NDArray[np.generic]) -> Iterator[slice]:
 
 
 def release_pages(values: NDArray[np.generic]) -> None:
-    """Free the memory of a column or matrix that is mapped from a file until it is next used; do nothing for others.
+    """Free the memory of a column or matrix that is mapped from a file; its values are read from the file again when they are next used.
 
-    Changes of a column of `GrowingColumn` are discarded, those of a `full_matrix` are not.
+    Arrays that are not mapped are unchanged. Values that were changed in a column from `GrowingColumn` are lost; values that were changed
+    in a matrix from `full_matrix` are not.
     """
     base: object = values
     while isinstance(base, np.ndarray):

@@ -162,7 +162,7 @@ def spectra_table(spectra: Spectra) -> pa.Table:
 
 
 def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
-    """Return the columns of precursors beyond the first; an empty dictionary if no spectrum has several."""
+    """Return columns with the second and further precursors of each spectrum; an empty dictionary if no spectrum has several precursors."""
     if not len(spectra.others.spectrum):
         return {}
     order = np.argsort(spectra.others.spectrum, kind="stable")

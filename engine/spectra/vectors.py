@@ -1,7 +1,7 @@
 """Spectra as sparse vectors of integers, sorted by type of ion and then by precursor m/z.
 
-As in Li's thesis, 4.4.1, the m/z axis is divided into bins, and only bins with peaks are stored. Spectra of ions with different polarity
-or charge, or without a precursor, are never compared.
+As in Li's thesis, 4.4.1, the m/z axis is divided into bins, and only bins with peaks are stored. Two spectra are never compared if their
+ions differ in polarity or charge, or if one of them has no precursor.
 
 ::
 
@@ -130,8 +130,8 @@ def spectrum_vectors(
 def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> NDArray[np.float64]:
     """Return the factor of the weight of each bin, which is larger for bins with peaks in fewer spectra.
 
-    It is the logarithm of the ratio of all spectra to the spectra that have a peak in the bin, raised to the power of `rare_peak_weight`
-    (the inverse document frequency of Sparck Jones 1972, J Documentation 28:11); it is 1 if `rare_peak_weight` is 0.
+    The factor is ``ln(N / n) ** rare_peak_weight``, where N is the number of spectra, and n the number of spectra with a peak in the bin
+    (the inverse document frequency of Sparck Jones 1972, J Documentation 28:11). All factors are 1 if `rare_peak_weight` is 0.
 
     Parameters
     ----------
@@ -165,10 +165,10 @@ def _are_within_limits(spectra: Spectra, settings: VectorSettings) -> NDArray[np
 
 
 def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:
-    """Return, for each sorted spectrum, the end of the range of positions with which it is compared; the range starts after the spectrum.
+    """Return, for each sorted position i, the end of the range of positions with which position i is compared; the range starts at i + 1.
 
-    The range contains the spectra of the same type of ion whose precursor m/z is larger by at most the tolerance at the smaller m/z. An
-    empty vector is not compared, but retains its position.
+    The range contains the spectra with the same type of ion whose precursor m/z is larger by at most the tolerance, which is evaluated at
+    the smaller m/z. Spectra with an empty vector have positions, too, but are not compared.
 
     Parameters
     ----------

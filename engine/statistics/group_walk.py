@@ -11,10 +11,10 @@ moves past `WINDOW` matches, in turns. Then the next step is in the group with t
 frontier moved past. A step therefore depends only on matches below the frontiers. Since their labels are no longer counted, the procedure
 controls the false discovery rate (Lei & Fithian 2018, AdaPT, J R Stat Soc B 80:649).
 
-Among equally poor groups, one is drawn at random, as in the paper. The choice may depend on anything but the labels above the frontiers.
-Here, the probability of a group is proportional to its number of matches above the frontier, so that the walk does not pass a whole small
-group before it has begun a large one. The draws are always the same, so that results can be repeated. Matches of equal score in a group are
-passed together.
+Among groups with equally many decoys, one is drawn at random, as in the paper. The draw may depend on anything but the labels above the
+frontiers. Here, the probability of a group is proportional to its number of matches above the frontier, so that the walk does not pass a
+whole small group before it has begun a large one. The draws are always the same, so that results can be repeated. Matches of equal
+score in a group are passed together.
 
 The frontier of the group with the most decoys moves until this group has no more decoys than another. The order in which all matches are
 passed is therefore given by the lowest number of decoys in any window up to each match. Among groups with the same lowest number, each next
@@ -59,11 +59,12 @@ def group_walk(
         walk in each group, replaces the 1 that is added to the number of observed decoys; it is limited to `at_once` (see
         `proteoscope.engine.statistics.target_decoy`).
     at_once : float
-        Number of decoys per random event (see `proteoscope.engine.statistics.target_decoy.q_values`).
+        Number of decoys that one false peptide gives: 1, or the number of matches per peptide if matches are counted (see
+        `proteoscope.engine.statistics.target_decoy.q_values`).
     decoy_ratio : float
         Decoy candidates per target candidate, above 0.
     window : int
-        Number of passed matches of a group that the choice of the next group depends on.
+        Number of last passed matches of each group whose decoys are counted to select the group of the next step.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def group_walk(
 def _walk(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: NDArray[np.int64], window: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the rows in the order in which the frontiers pass them, (n,), and True for rows without an earlier row of equal score."""
+    """Return the rows in the order in which the frontiers pass them, and a mask of this order: False if the previous score was equal."""
     n = len(score)
     rows = np.lexsort((score, group))  # stable: matches of equal score retain the order of the rows
     starts_group = is_group_start(group[rows])
@@ -129,14 +130,14 @@ def _walk(
 
 
 def waiting_times(n: int) -> NDArray[np.float64]:
-    """Return n waiting times with an exponential distribution of mean 1, one for each match in the order of groups and ascending scores."""
+    """Return n random numbers with an exponential distribution of mean 1, always the same; `_walk` uses one for each match."""
     return -np.log1p(-np.random.default_rng(_SEED).random(n))
 
 
 def _expected_above(expected: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the number of decoys expected above the frontiers of all groups together, before each step of the walk, (n,).
+    """Return, for each step of the walk, the expected number of decoys above the frontiers before the step, summed over all groups, (n,).
 
-    Arguments are in the order of the walk, in which the matches of each group have ascending scores.
+    `expected` and `group` are those of the matches in the order of the walk, in which the scores of each group ascend.
     """
     by_group = np.argsort(group, kind="stable")
     value, starts = expected[by_group], is_group_start(group[by_group])

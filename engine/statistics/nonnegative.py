@@ -1,8 +1,8 @@
 """Non-negative least squares for many right-hand sides with one matrix, in batches, by block principal pivoting.
 
 Kim and Park 2011, SIAM J. Sci. Comput. 33:3261. The unknowns of each right-hand side are divided into free ones and zeros. Unknowns that
-violate the optimality conditions change sides: all of them while this reduces the number of violations, otherwise only the last one, which
-guarantees termination. Most right-hand sides need one step, and all right-hand sides in a step form a batch of small systems.
+violate the optimality conditions move to the other set: all of them while this reduces the number of violations, otherwise only the last
+one, which guarantees termination. Most right-hand sides need one step, and all right-hand sides in a step form a batch of small systems.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def nonnegative_least_squares(matrix: NDArray[np.float64], right: NDArray[np.flo
 
 
 def _solve_batch(normal: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve the normal equations of a batch; right-hand sides are scaled, so that values near zero can be recognised."""
+    """Return the non-negative solutions of a batch of normal equations; `right` is scaled first, so that rounding errors are recognised."""
     scale = np.maximum(np.abs(right).max(axis=1, initial=0.0), np.finfo(np.float64).tiny)
     right = right / scale[:, None]
     n, k = right.shape

@@ -42,15 +42,15 @@ def posterior_error_probabilities(
     decoy_ratio : float
         Decoy candidates per target candidate, above 0 (see `proteoscope.engine.statistics.target_decoy`).
     at : ndarray of float64, shape (m,), optional
-        Finite scores of the returned probabilities; by default those of the matches, m = n.
+        Finite scores for which probabilities are returned; by default the scores of the matches (m = n).
     is_straight : bool
         True for a logit that is linear in the score, which has two parameters and varies less with few decoys.
 
     Returns
     -------
     ndarray of float64, shape (m,)
-        From 0 to 1, not increasing with the score; 1 everywhere without targets. Decoys also get the value of their score. Without decoys,
-        the curve depends on the half decoy that is always added.
+        From 0 to 1, not increasing with the score; 1 everywhere without targets. Decoys have the same probability as targets of equal
+        score. Half a decoy is always added, so that probabilities are above 0 even without decoys.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def posterior_error_probabilities(
 
 
 def _pool_scores(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Return the mean score, the number of decoys and the number of matches of groups of neighbouring scores, ascending.
+    """Group matches with neighbouring scores; return each group's mean score (ascending), number of decoys and number of matches.
 
-    Scores that are equal up to rounding are in one group.
+    Scores that differ only by rounding errors are in the same group.
     """
     order = np.argsort(score)
     ranked = score[order]
@@ -110,7 +110,7 @@ def _smooth_logit(x: Floats, fraction: Floats, total: Floats, smoothness_values:
 
 
 def _penalised_logistic(curve: Floats, fraction: Floats, total: Floats, modes: Floats, penalty: Floats) -> tuple[Floats, float]:
-    """Return the curve of logits fitted by Fisher scoring, and its Akaike criterion (deviance plus twice the effective parameters)."""
+    """Return the logits fitted by Fisher scoring, and the Akaike criterion: deviance plus twice the effective number of parameters."""
     for _ in range(30):
         fitted = _expit(curve)
         weight = np.maximum(total * fitted * (1 - fitted), 1e-6)
@@ -143,7 +143,7 @@ def _roughness(x: Floats) -> Floats:
 
 
 def _isotonic_regression(value: Floats, weight: Floats) -> Floats:
-    """Return the isotonic regression: the non-increasing values nearest in weighted squares (pool adjacent violators)."""
+    """Return the non-increasing values with the smallest weighted sum of squared differences from `value` (pool adjacent violators)."""
     means: list[float] = []
     weights: list[float] = []
     sizes: list[int] = []
@@ -160,7 +160,7 @@ def _isotonic_regression(value: Floats, weight: Floats) -> Floats:
 
 
 def _extrapolate(score: Floats, centre: Floats, logit: Floats) -> Floats:
-    """Return the curve at the given scores, interpolated between its points; above the last point, it continues with the last slope."""
+    """Return logits at the given scores, interpolated between the points (`centre`, `logit`), and extrapolated above the last point."""
     value = np.interp(score, centre, logit)
     if len(centre) >= 3:
         slope = (logit[-1] - logit[-2]) / (centre[-1] - centre[-2])

@@ -52,7 +52,7 @@ _TAIL_QUANTILE = 0.5  # quantile of the decoys where their tail starts (see the 
 class ScoreScale(NamedTuple):
     """Prior knowledge about a score: above `base`, the number of false matches decreases by a factor of e per `spread`.
 
-    `weight` is the number of decoys to which this knowledge is equivalent.
+    In a fit, this knowledge counts as much as `weight` observed decoys.
     """
 
     base: float
@@ -61,9 +61,9 @@ class ScoreScale(NamedTuple):
 
 
 class DecoyTail(NamedTuple):
-    """Tail of the decoy scores above `base`: their `number`, and the mean `spread` of their exponentially distributed excess.
+    """Exponential tail of decoy scores: `number` decoys score above `base`, on average by `spread`.
 
-    The number of best scores decreases at least as fast as an exponential tail, so the estimate is conservative.
+    The actual number of decoys decreases with the score at least as fast as this tail, so that estimates from the tail are conservative.
     """
 
     base: float
@@ -124,10 +124,10 @@ def q_values(
     decoy_ratio : float
         Decoy candidates per target candidate, above 0.
     expected : ndarray of float64, shape (n,), optional
-        Number of decoys expected at or above each score; at most `at_once` of them are added to the observed ones. Not used with
-        `plus_one`.
+        Number of decoys expected at or above each score. This number, but at most `at_once`, is added to the number of observed decoys.
+        Not used with `plus_one`.
     at_once : float
-        Number of decoys per random event: 1, or, if matches are counted, the number of matches per peptide.
+        Number of decoys that one false peptide gives: 1, or the mean number of matches per peptide if matches are counted.
 
     Returns
     -------
@@ -174,8 +174,9 @@ def expected_decoys(
     """Return the number of decoys expected at or above given scores, from the tail of all decoys.
 
     The excess of decoys over their median is assumed to be exponentially distributed: the tail of best scores is exponential or lighter, so
-    that the estimate is conservative. With fewer than 10 decoys, the expected number starts at `scale.base` with the number of decoys above
-    it plus one half, and decreases with a spread that is shrunk towards `scale.spread`. Without a scale, one decoy is expected everywhere.
+    that the estimate is conservative. With fewer than 10 decoys, the expected number at `scale.base` is the number of decoys above this
+    base plus one half, and it decreases above the base with a spread that is shrunk towards `scale.spread`. Without a scale, one decoy is
+    expected everywhere.
 
     Parameters
     ----------
@@ -207,10 +208,10 @@ def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) ->
     """Return a 95 % confidence interval of the fraction of accepted targets that are false, from the decoys accepted with them.
 
     A false match is a target or a decoy with equal probability, so that the number d of decoys among N false matches is distributed as
-    Binomial(N, 1/2). The interval contains every N for which both "at most as many decoys" and "at least as many decoys" have a probability
-    above 2.5 %: this is the interval of Clopper & Pearson (1934, Biometrika 26:404), solved for N. It is exact for the number of false
-    matches in this list; an interval for the underlying rate would be narrower. Without decoys, up to 5 targets may be false. If targets
-    lack decoys, r / (1 + r) replaces 1/2, where r is the decoy ratio.
+    Binomial(N, 1/2). The interval contains every N for which at most d decoys, and also at least d decoys, have a probability above 2.5 %:
+    this is the interval of Clopper & Pearson (1934, Biometrika 26:404), solved for N. It is exact for the number of false matches in this
+    list; an interval for the underlying rate would be narrower. Without decoys, up to 5 targets may be false. If targets lack decoys, r /
+    (1 + r) replaces 1/2, where r is the decoy ratio.
 
     Parameters
     ----------

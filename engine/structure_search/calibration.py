@@ -110,7 +110,7 @@ def shipped_calibration(mode: str) -> Calibration:
 
 
 def chance_features(lengths: NDArray[np.integer], others: NDArray[np.integer], shared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return features that determine the score level of unrelated chains, (n, 3).
+    """Return the features from which `Calibration` predicts the scores of unrelated chains, (n, 3).
 
     The features are 1, the logarithm of the product of the lengths relative to the squared reference length, and the shared fraction of
     secondary structure.
@@ -127,7 +127,7 @@ def chance_features(lengths: NDArray[np.integer], others: NDArray[np.integer], s
 
 
 def fold_features(tm_query: NDArray[np.floating], tm_target: NDArray[np.floating], shorter: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return features that determine the probability of the same fold, (n, 3).
+    """Return the features from which `Calibration` predicts the probability of the same fold, (n, 3).
 
     The features are 1, the product of both TM-scores, and the logarithm of the shorter length relative to the reference length.
     """
@@ -136,7 +136,7 @@ def fold_features(tm_query: NDArray[np.floating], tm_target: NDArray[np.floating
 
 
 def _weighted_sums(features: NDArray[np.float64], constants: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weighted sums, with terms added in a fixed order, which linear algebra libraries do not guarantee."""
+    """Return the sum of each row of features, weighted by `constants`; unlike in `features @ constants`, the order of addition is fixed."""
     weighed: NDArray[np.float64] = features[:, 0] * constants[0] + features[:, 1] * constants[1] + features[:, 2] * constants[2]
     return weighed
 

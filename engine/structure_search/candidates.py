@@ -53,8 +53,9 @@ _FEWEST = 10  # minimum number of chains to fit a line
 def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], is_fitted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """Return z-scores: the difference of each score from the mean of unrelated chains of the same length, in standard deviations.
 
-    The mean is a linear function of the logarithm of the length, fitted iteratively by least squares to the chains that are not far above
-    it, since nearly all chains are unrelated to a query. The standard deviation is estimated from the median absolute deviation.
+    Nearly all chains are unrelated to a query. The mean is a linear function of the logarithm of the length, fitted by least squares; the
+    fit is repeated without the chains whose scores are far above the mean. The standard deviation is estimated from the median absolute
+    deviation.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class QueryScores(NamedTuple):
     rewards : Rewards
         Rewards (scores of aligned residue pairs) of the query, as scaled integers.
     unit : float
-        Factor by which scores were multiplied to get integers.
+        Factor by which scores in bits were multiplied to get integers.
     self_score : int
         Phase 1 score of the query with itself.
     """
@@ -177,7 +178,7 @@ class Candidates(NamedTuple):
 
 
 def query_batches(queries: DescribedChains, parameters: StructureSearchParameters, resources: Resources) -> list[list[ChainRow]]:
-    """Return the queries in the order of their files, in batches whose candidates are superposed together."""
+    """Return batches of queries, in the order of the files; the candidates of all queries of a batch are superposed together."""
     order: list[ChainRow] = np.argsort(queries.file_order).tolist()
     # A GPU superposes the candidates of several queries in about the time of one query.
     size = _QUERIES_TOGETHER if parameters.mode == "sensitive" and resources.has_gpus else 1
@@ -238,7 +239,7 @@ def superpose_candidates(comparison: Comparison, candidates: Sequence[Candidates
 
 
 def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
-    """Superpose database chains on queries: by structure in the sensitive mode, by alignments of descriptors in the published mode.
+    """Superpose database chains on queries: by structure in the sensitive mode, by aligned descriptors in the published mode.
 
     Parameters
     ----------
@@ -263,7 +264,7 @@ def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, 
 
 
 def _alignments(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
-    """Align each query with its targets by descriptors; return the alignments in the order of the queries."""
+    """Align each query with its targets by descriptors; return the aligned residues of each pair: all targets of the first query first."""
     resources, chains = comparison.resources, comparison.database.arrays
     pairs = [
         (query, target, rewards)

@@ -63,8 +63,8 @@ COLUMNS = COMPLEXES.saved
 def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Assign rows to different columns such that the total of `worth` is maximal.
 
-    Rows and columns without positive worth are not assigned. The algorithm is the Hungarian method by shortest paths (Jonker & Volgenant,
-    Computing 38, 1987, 325-340), which adds one row after the other in O(n^3).
+    A row is assigned only to a column with a positive value of `worth`. The algorithm is the Hungarian method by shortest paths (Jonker &
+    Volgenant, Computing 38, 1987, 325-340), which adds one row after the other in O(n^3).
 
     Examples
     --------
@@ -155,12 +155,12 @@ def _query_row(comparison: Comparison, query_hits: StructureQueryHits) -> ChainR
 
 
 def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: int, wanted: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return the files with the highest total worth, and the assigned pairs (row of `worth`, database chain) of each.
+    """Return the files with the highest total score, and the assigned pairs (row of `worth`, database chain) of each file.
 
     Parameters
     ----------
     worth : ndarray, shape (query chains, database chains)
-        Value of assigning each query chain to each database chain.
+        Score of assigning each query chain to each database chain.
     file : ndarray of int64, shape (database chains,)
         Index of the file of each database chain.
     n_files : int
@@ -191,7 +191,10 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
 def _tm_scores(
     comparison: Comparison, chains: Sequence[StructureQueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
 ) -> dict[tuple[int, int], tuple[float, float]]:
-    """Return both TM-scores of all assigned pairs, by query chain and target; pairs that are not hits are superposed first."""
+    """Return the TM-scores normalised by query and by target of all assigned pairs, by (index of the query chain in `chains`, target).
+
+    The TM-scores of hits are taken from `chains`; other pairs are superposed here.
+    """
     place = np.argsort(comparison.database.file_order)
     cached: dict[tuple[int, int], tuple[float, float]] = {}
     for k, chain in enumerate(chains):
@@ -215,7 +218,7 @@ def by_file(queries: DescribedChains, query_hits: Iterator[StructureQueryHits]) 
 
 @contextmanager
 def complex_writer(path: Path | None) -> Iterator[Callable[[Sequence[ComplexHit]], None] | None]:
-    """Open a writer of complexes as a tab-separated table, which is written atomically; yield None without a path."""
+    """Yield a function that writes complexes to a tab-separated file, which appears only when complete; yield None without a path."""
     if path is None:
         yield None
         return

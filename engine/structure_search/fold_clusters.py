@@ -1,10 +1,10 @@
-"""Clusters of folds: the chains of a database around representatives, by the TM-scores of all chains with each other.
+"""Clusters of chains with the same fold: each chain is assigned to a representative chain by the TM-scores of all pairs of chains.
 
 Representatives are chosen greedily, as by qTMclust (Zhang et al., Nature Methods 19, 2022, 1109-1115): the longest chain is the first one;
-every further chain joins a longer representative of the same fold, or else becomes a representative. Two chains count as of the same fold
-if the TM-score normalised by the longer chain is at least 0.5 (Xu & Zhang, Bioinformatics 26, 2010, 889-895). Unlike single linkage, this
-does not join chains that are related only through other chains. Unlike average linkage, it guarantees a minimum TM-score with the
-representative, and needs only the pairs above the threshold, not a matrix.
+every further chain joins a longer representative of the same fold, or else becomes a representative. Two chains have the same fold if the
+TM-score normalised by the longer chain is at least 0.5 (Xu & Zhang, Bioinformatics 26, 2010, 889-895). Unlike single linkage, this does not
+join chains that are related only through other chains. Unlike average linkage, it guarantees a minimum TM-score with the representative,
+and needs only the pairs above the threshold, not a matrix.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def fold_representatives(
     Parameters
     ----------
     priority : ndarray of int64, shape (n,)
-        Order in which chains become representatives: a permutation, 0 first.
+        Priority of each chain, a permutation of 0 to n - 1: chains with smaller numbers become representatives first.
     first, second : ndarray of int64, shape (k,)
         Indices of the chains of each pair that may be in one cluster.
     scores : ndarray, shape (k,)

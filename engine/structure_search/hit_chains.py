@@ -292,7 +292,7 @@ def write_hits(
 
 
 def _atoms(chain: ChainInFile, messages: list[str]) -> gemmi.Structure | None:
-    """Return all atoms of a chain; None if its file is missing or has changed."""
+    """Return all atoms of a chain from its file; None if the file is missing or no longer contains the chain."""
     try:
         return chain_atoms(chain.path, chain.chains)
     except InputError as error:

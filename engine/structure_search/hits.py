@@ -66,7 +66,7 @@ class StructureQueryHits:
 def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the value that ranks candidates in the sensitive mode: the mean of both TM-scores plus 0.02 times the z-score.
 
-    Among related chains with equally similar structures, those with better agreement of descriptors, including residues, rank higher.
+    Among chains with equally similar structures, those whose descriptors and residues agree better with the query have a higher z-score.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def query_hits(comparison: Comparison, queries: Sequence[ChainRow]) -> list[Stru
 def reported_hits(
     comparison: Comparison, candidates: Sequence[Candidates], aligned: Sequence[Superpositions]
 ) -> Iterator[StructureQueryHits]:
-    """Yield the hits among the superposed candidates of queries; hits of several queries are computed together.
+    """Yield each query with its hits, which are selected from its superposed candidates; columns of all queries are computed together.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _query_hits(
 def _aligned_chains(
     comparison: Comparison, candidates: Candidates, aligned: Superpositions, order: NDArray[np.int64]
 ) -> Sequence[AlignedChains]:
-    """Return the superposition of each hit of a query; they are created on first access, since most searches use none of them."""
+    """Return the superpositions of the hits of a query; they are created on first access, since most searches use none of them."""
     queries, chains, targets = comparison.queries.chains, comparison.database.chains, candidates.targets[order]
     return LazySequence(
         len(order),
@@ -168,7 +168,7 @@ class _Hits(NamedTuple):
     query, target : ndarray of int64, shape (c,)
         Indices of the chains in the queries and in the database.
     pairs, n_pairs : ndarray of int32, shape (k, 2), and of int64, shape (c,)
-        Aligned residues of all candidates, and the number of aligned residues of each candidate.
+        Aligned residues of all candidates, one candidate after another, and the number of aligned residues of each candidate.
     candidate : ndarray of int64, shape (n,)
         Index of each hit among the candidates.
     score, z_score, phase1_ratio : ndarray, shape (n,)
@@ -201,7 +201,7 @@ class _Hits(NamedTuple):
         aligned: Sequence[Superpositions],
         orders: Sequence[NDArray[np.int64]],
     ) -> _Hits:
-        """Return the hits of several queries: the candidates of each query with the indices in its item of `orders`, best first."""
+        """Return the hits of several queries; `orders` has, for each query, the indices of its hits among its candidates, best first."""
         has_phase1 = comparison.parameters.qualification_threshold > 0
         columns, n_candidates = list[tuple[NDArray[Any], ...]](), 0
         for some, both, order in zip(candidates, aligned, orders, strict=True):

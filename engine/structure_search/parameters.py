@@ -116,12 +116,12 @@ class StructureSearchParameters(SearchParameters):
 
     @property
     def has_idle_weight(self) -> bool:
-        """True if the weight of secondary structure was changed in a mode that does not use it."""
+        """True if the weight of secondary structure was changed, but has no effect in the selected mode."""
         return self.mode == "sensitive" and self.weights[2] != 1
 
     @property
     def has_learned_scores(self) -> bool:
-        """True for the unchanged learned scores of the sensitive mode, for which E-values can be computed."""
+        """True if the search uses the learned scores of the sensitive mode unchanged; E-values can be computed only for these."""
         gaps = {"gap_first": self.gap_first, "gap_next": self.gap_next}
         length, angle, _, residue = self.weights
         return self.mode == "sensitive" and gaps == _GAPS[self.mode] and length == angle == residue == 1

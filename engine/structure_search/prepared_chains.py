@@ -2,7 +2,7 @@
 
 ::
 
-    columns/            the chains in the form of a structure database, with their source files
+    columns/            the chains and their source files, in the format of a structure database
     file_order.npy      index of each chain in the order of the files
     state.npy ...       descriptors of the chains
     messages.json       remarks on the files

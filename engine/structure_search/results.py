@@ -61,7 +61,7 @@ class HitTotals:
 
 @contextmanager
 def hit_writers(run: Run | None, out: Path | None, superpose: Path | None) -> Iterator[list[HitWriter]]:
-    """Open the requested writers of hits; their files appear when the ``with`` block ends without an error.
+    """Yield functions that write hits to each requested output; files and tables appear when the ``with`` block ends without an error.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def score_query(session: Session, query: StructureArrays, rewards: Rewards, leas
 
 
 class StructureAgainstStructures(PredictableWorkloadType):
-    """Workload type; its items are the database chains, and the state of a round is the query with its rewards."""
+    """Workload type for scoring: its items are the database chains, and the state of a round is one query with its rewards."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -115,7 +115,7 @@ class _Computation:
         }
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Score the chains `first:last`; yield the scores of consecutive chains, in groups."""
+        """Score the chains `first:last` in groups, and yield the scores of each group when it is complete."""
         with closing(self._search.score(**self._state, first=first, last=last)) as ends:
             begun = first
             for end in ends:

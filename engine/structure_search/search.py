@@ -46,13 +46,13 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     Parameters
     ----------
     request : SearchRequest
-        Inputs ``queries``: structure files, folders and lists of them, each optionally with ``:CHAIN``; and ``database``: the folder of a
-        structure database, or files as for the queries; `StructureSearchParameters`. `out` is a file for the hits, tab-separated, or None;
-        `project` is a project to which a run with its tables is added, or None. Options: ``superpose``, a folder for the superposition of
-        each hit (Cα): coordinates, alignment and scripts; ``complexes``, a file for the table of database files that match all chains of a
-        query file (`proteoscope.engine.structure_search.complexes`);
-        ``all``, to compare the chains of the database with each other instead of with queries; ``clusters``, a file for the clusters of
-        these chains (`proteoscope.engine.structure_search.fold_clusters`).
+        Request with `StructureSearchParameters` and two inputs. ``queries``: structure files, folders, and lists of files or folders, each
+        optionally with ``:CHAIN``. ``database``: the folder of a structure database, or files as for the queries. `out` is a file for the
+        hits, tab-separated, or None; `project` is a project to which a run with its tables is added, or None. Options: ``superpose``, a
+        folder for the superposition of each hit (Cα): coordinates, alignment and scripts; ``complexes``, a file for the table of database
+        files that match all chains of a query file (`proteoscope.engine.structure_search.complexes`); ``all``, to compare the chains of the
+        database with each other instead of with queries; ``clusters``, a file for the clusters of these chains
+        (`proteoscope.engine.structure_search.fold_clusters`).
     progress : Progress, optional
         Progress of the search.
 
@@ -145,7 +145,7 @@ def _check_options(request: SearchRequest, parameters: StructureSearchParameters
 
 
 def _database(run: SearchRun[DescribedChains | None], database: ChainInput, parameters: StructureSearchParameters) -> DescribedChains:
-    """Return the chains in which the queries are searched, from a structure database or from files."""
+    """Return the chains against which queries are compared, from a structure database or from files."""
     if database.folder is not None:
         return open_chains(database.folder, run.progress, run.threads)
     return prepared_chains(database.files, run.digests("database"), run.progress, run.threads, parameters.models)
@@ -166,9 +166,10 @@ def _warn_of_input(
 def _scored_hits(
     run: SearchRun[DescribedChains | None], comparison: Comparison, batches: list[list[ChainRow]], *, is_ahead: bool
 ) -> Generator[StructureQueryHits, None, None]:
-    """Yield the queries with their hits.
+    """Yield each query with its hits.
 
-    With `is_ahead`, a batch is superposed while hits of the previous batch are reported and candidates of the next batch are searched.
+    If `is_ahead`, three batches are processed at the same time: one is reported, the next one superposed, and candidates of the third are
+    searched.
     """
     if not batches:
         return

@@ -136,7 +136,7 @@ class ChainSource:
     is_of_folder : bool
         True if the file was found in a folder and is skipped if it is unsuitable.
     note : str
-        Message on other contents of the folder, given with the first file of the folder.
+        Message about other content of the folder from which the file comes, or ''; only the first file of a folder has it.
     """
 
     path: Path
@@ -217,7 +217,7 @@ class DescribedChains:
 
 
 def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
-    """Return the files of paths, folders and lists of files (``.txt``), each with an optional ``:CHAIN``.
+    """Return the structure files of the given paths: files, each with an optional ``:CHAIN``, folders, and lists of files (``.txt``).
 
     See `proteoscope.engine.structures.sources` for folders and lists. Missing files are reported when they are opened.
 
@@ -252,7 +252,7 @@ def check_sources(sources: Sequence[ChainSource]) -> None:
 
 
 def database_folder(given: Sequence[str | Path]) -> Path | None:
-    """Return the folder of a structure database that is given as folder or file; None for structure files."""
+    """Return the folder of the structure database if `given` is such a folder or its database file; None for anything else."""
     if len(given) != 1:
         return None
     folder = Path(given[0])
@@ -261,7 +261,7 @@ def database_folder(given: Sequence[str | Path]) -> Path | None:
 
 
 def chain_input(given: Sequence[str | Path]) -> ChainInput:
-    """Return the input from a structure database, or from files, folders and lists.
+    """Return the input that a user gave: a structure database, or files, folders and lists of files.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def _chains_of_database(database: StructureDatabase) -> ChainFiles:
 
 
 def _source(path: Path) -> ChainSource:
-    """Return the file and chain of a text; ``:CHAIN`` is a chain name only if the whole text is not the path of a file."""
+    """Split a path given by the user into file and chain; ``:CHAIN`` is a chain name only if no file has the whole path."""
     if not is_there(path) and ":" in path.name:
         name, _, chain = path.name.rpartition(":")
         if name and is_there(path.parent / name):
@@ -439,7 +439,7 @@ def _chain_list(file: StructureFile) -> str:
 
 
 def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
-    """Return remarks on a file: omitted and reinterpreted content and, if the whole file was requested, omitted chains."""
+    """Return remarks for the user on omitted or reinterpreted content of a file, and on omitted chains unless one chain was requested."""
     remarks = [f"{source.path.name}: {text}" for text in file.messages]
     if source.chain:
         return remarks

@@ -24,7 +24,7 @@ KIND = "superpositions"
 
 
 def build_superposition_workload() -> Workload:
-    """Return the workload of superposing pairs of chains, which are part of the state of each round."""
+    """Return the workload that superposes chains; it has no data, since the pairs of chains are passed as the state of each round."""
     return Workload(KIND, {}, {})
 
 
@@ -40,7 +40,7 @@ def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
 
 
 class ChainsOnChains(PredictableWorkloadType):
-    """Workload type; its items are the pairs of chains of a round, which are also the state of the round."""
+    """Workload type for superpositions: its items are pairs of chains, which are passed as the state of a round."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""
@@ -61,7 +61,7 @@ class ChainsOnChains(PredictableWorkloadType):
         return FoundSuperpositions.empty(ChainPairs(**state))._asdict()
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Copy the results `rows` to the pairs of chains `first:end` of `into`, and residue pairs to the positions reserved for them."""
+        """Copy the results `rows` of the pairs of chains `first:end` to `into`; ``into["places"]`` bounds each pair's aligned residues."""
         for name in ("moves", "scores", "rmsd", "counts"):
             into[name][first:end] = rows[name]
         into["pairs"][into["places"][first] : into["places"][end]] = rows["pairs"]

@@ -40,7 +40,7 @@ def _chains(lengths: np.ndarray, rng: np.random.Generator) -> StructureArrays:
 
 
 def sample_structures(size: float, seed: int) -> Sample:
-    """Return a synthetic query and database for phase 2 only, since phase 1 would reject most unrelated chains."""
+    """Return a synthetic query and database; phase 1 is skipped, since it would reject most of these unrelated chains."""
     rng = np.random.default_rng(seed)
     lengths = np.sort(np.clip(rng.lognormal(5.3, 0.55, max(10, round(_CHAINS * size))), 20, 3000).astype(np.int64))
     query = _chains(np.array([_QUERY]), rng)
@@ -49,7 +49,7 @@ def sample_structures(size: float, seed: int) -> Sample:
 
 
 def sample_pairs(size: float, seed: int) -> Sample:
-    """Return synthetic pairs of chains, each a random walk and a perturbed section of it."""
+    """Return synthetic pairs of chains: one chain is a random walk, the other a section of this walk with random errors."""
     rng = np.random.default_rng(seed)
     n = max(4, round(_PAIRS * size))
     lengths = rng.integers(80, 350, n)

@@ -25,7 +25,7 @@ _ENDS_TABLE = re.compile(rb"(?i)[ \t]*(?:_|loop_|data_|save_|#)")
 
 
 def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
-    """Return a text without the rows of the table of atoms that have too few or too many values.
+    """Return a text without those rows of the table of atoms that have too few or too many values.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
     Returns
     -------
     (bytes, str) or None
-        Text without these rows, and a message about the rows. None if all rows have the right number of values, or if most lines have a
-        wrong number, as when rows span several lines.
+        Text without these rows, and a message about them. None if there are no such rows, or if most rows would be removed, as when rows
+        span several lines.
     """
     header = _ATOM_SITE.search(text)
     if header is None:
@@ -60,7 +60,7 @@ def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
 
 
 def _rows(text: bytes, position: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each line of a table from its first row on, without blank lines."""
+    """Yield start and end of each line of a table that is not blank; `position` is the start of the first row."""
     while position < len(text) and not _ENDS_TABLE.match(text, position):
         stop = text.find(b"\n", position) + 1 or len(text)
         if text[position:stop].strip():
@@ -160,7 +160,7 @@ def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
 
 
 def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
-    """Mark values that are not integers as unknown in columns in which gemmi requires integers; return messages about these values."""
+    """Replace values by ``?`` (unknown) that are not integers, in columns in which gemmi requires integers; return messages about them."""
     notes = []
     for name in _WHOLE_NUMBERS:
         column = block.find_values(_PREFIX + name)
@@ -202,7 +202,7 @@ class _Columns:
 
 
 def _elements(atoms: list[str], residues: list[str]) -> list[str]:
-    """Return the element of each atom: the whole atom name for selenium and ions named like their residues, else the first character."""
+    """Return the element of each atom: the whole atom name for selenium and for ions named like their residue, else its first character."""
     result: dict[tuple[str, str], str] = {}
     for key in set(zip(atoms, residues, strict=True)):
         atom = "".join(symbol for symbol in key[0] if symbol.isalpha()).upper()
@@ -213,7 +213,10 @@ def _elements(atoms: list[str], residues: list[str]) -> list[str]:
 
 
 def split_chains(block: gemmi.cif.Block) -> list[str]:
-    """Rename the second and further molecules with the same chain name and residue numbers; return messages about these."""
+    """Rename chains where several molecules have the same chain name and residue numbers; return messages about the new names.
+
+    The first molecule retains its name.
+    """
     import gemmi  # slow to import: only structures need it
 
     table = block.find_mmcif_category(_PREFIX)
@@ -259,8 +262,8 @@ def split_chains(block: gemmi.cif.Block) -> list[str]:
 def _rename(columns: _Columns, renamed: dict[tuple[str, str], list[tuple[int, str]]]) -> None:
     """Give each molecule of a chain its new chain name.
 
-    `renamed` contains (row of the first Cα, new name) of each molecule, by (model, chain). A molecule begins with the first atom of the
-    residue of this Cα, and ends before the next molecule of the same model and chain.
+    `renamed` contains, by (model, chain), the row of the first Cα and the new name of each molecule after the first. Such a molecule begins
+    with the first atom of the residue of this Cα, and ends before the next molecule of the same model and chain.
     """
     import gemmi  # slow to import: only structures need it
 

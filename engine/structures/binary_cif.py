@@ -137,7 +137,7 @@ def _require_text(value: Any, key: str) -> str:
 
 
 def _unpacked(data: bytes) -> Any:
-    """Return the first MessagePack value; the lengths of lists are limited, since lists are allocated before their items are read."""
+    """Return the MessagePack value at the start of `data`; list lengths are limited, since lists are allocated before they are read."""
     import msgpack  # only BinaryCIF needs it
 
     unpacker = msgpack.Unpacker(max_buffer_size=len(data), max_array_len=_LONGEST_LIST, max_map_len=_LONGEST_LIST)
@@ -170,7 +170,7 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: U
 
 
 def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the rows of the first model, and messages about the other models; all rows if the model of any row is unknown."""
+    """Return the rows of the first model, and messages about other models; if the model of any row is unknown, return all rows."""
     rows = np.arange(n_rows)
     models = _decoded(column.get("data"), n_rows, unfolding)
     if column.get("mask") is not None and np.any(np.asarray(_decoded(column["mask"], n_rows, unfolding)) != 0):
@@ -182,7 +182,7 @@ def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArra
 
 
 def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfolding: Unfolding) -> list[str]:
-    """Return the values of a column in the given rows, in the notation of mmCIF."""
+    """Return the values of a column in the given rows as texts, written as in an mmCIF file."""
     import gemmi  # slow to import: only structures need it
 
     result = _decoded(column.get("data"), n_rows, unfolding)

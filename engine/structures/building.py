@@ -288,7 +288,7 @@ def _part_prefix(settings: _Settings) -> str:
 
 
 def _parts(folder: Path, settings: _Settings) -> list[Collection]:
-    """Return the valid collections of chains that an interrupted build has written."""
+    """Return the valid parts that an interrupted build with the same settings has written."""
     result = []
     if (folder / PARTS).is_dir() and not (folder / PARTS).is_symlink():
         for path in sorted((folder / PARTS).iterdir()):
@@ -345,7 +345,11 @@ def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: 
 def _deduplicated(
     collections: list[Collection], wanted: set[tuple[str, int, int]], others: set[str]
 ) -> tuple[list[Collection], list[NDArray[np.bool_]]]:
-    """Return, for each collection, the requested files that no earlier collection has, and masks of their chains."""
+    """Return collections in which each requested file occurs only once, and masks of the chains of these files.
+
+    `wanted` are keys of files (see `SourceFile.key`), and `others` are paths of further files. Of a file that several collections contain,
+    the first collection retains the chains. The number of chains of a collection is unchanged.
+    """
     met: set[tuple[str, int, int]] = set()
     chosen, retained = [], []
     for collection in collections:

@@ -73,8 +73,8 @@ def free_codes(used: set[str]) -> Iterator[str]:
 def molecule_starts(positions: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]) -> list[int]:
     """Return the indices of the Cα atoms at which the second and further molecules of a chain start.
 
-    A molecule starts where another model starts, and where a residue occurs again. In the second case, it starts at the last break or
-    decrease of the residue numbers before the repeated residue, or at the repeated residue if there is no break or decrease.
+    A molecule starts where another model starts. If a residue occurs again in the same model, a molecule starts before the repeated
+    residue: at the last break (see `breaks`) or decrease of the residue numbers; without these, at the repeated residue itself.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def molecule_starts(positions: Sequence[Any], alternatives: Sequence[Any], break
     alternatives : sequence, length n
         Name of the alternative location of each Cα.
     breaks : sequence, length n
-        Values that change where a molecule may end.
+        Value of each Cα that differs from the previous value where a molecule may end.
     models : sequence, length n
-        Values that change where another model starts.
+        Value of each Cα that differs from the previous value where another model starts.
 
     Returns
     -------

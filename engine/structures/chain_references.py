@@ -1,4 +1,4 @@
-"""Parsing and reading of chains given by a file and, after a colon, a chain name, such as ``1lcd.cif:A``."""
+"""Parsing and reading of chains that the user gives as a file and an optional chain name, such as ``1lcd.cif:A``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class ChainReference:
 
 
 def parse_chain_reference(requested: str) -> ChainReference:
-    """Parse a text of the user; ``:CHAIN`` at its end is a chain name only if the whole text is not the path of a file.
+    """Split a text such as ``1lcd.cif:A`` into file and chain; ``:A`` is a chain name only if no file has the whole text as path.
 
     Examples
     --------

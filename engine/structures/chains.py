@@ -1,7 +1,11 @@
 """Chains of protein structures as concatenated columns, with one row per residue.
 
-names      1a8o          1lcd:A        1lcd:B offsets    0        70             141          212 position   x y z of Cα, one row for each
-residue ...
+::
+
+    names      1a8o     1lcd:A    1lcd:B
+    offsets    0        70        141       212
+    position   x y z of Cα, one row for each residue
+    ...
 """
 
 from __future__ import annotations
@@ -104,7 +108,7 @@ class Chains:
         return _STATE_SYMBOLS[self.secondary[self.rows(i)]].tobytes().decode()
 
     def texts(self, order: NDArray[np.int64]) -> tuple[Texts, Texts]:
-        """Return sequences and secondary structure of the chains with the given indices."""
+        """Return the sequences, and the secondary structures as symbols, of the chains with the given indices."""
         residues, offsets = take_segments(self.residue, self.offsets, order)
         return Texts(_SYMBOLS[residues], offsets), Texts(_STATE_SYMBOLS[take_segments(self.secondary, self.offsets, order)[0]], offsets)
 

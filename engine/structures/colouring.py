@@ -222,7 +222,7 @@ class ColouredScene:
     chains : tuple of ShownChain
         Chains, the query (q residues) first.
     chosen : int
-        Number of the hit with which the query is compared, in schemes that compare it with one hit.
+        Number of the selected hit: schemes that colour the query by comparison with one hit use this hit.
     conservation : ndarray, shape (q,), optional
         Conservation of the query's residues; see the function `conservation`.
     n_hits : int
@@ -364,8 +364,8 @@ def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: S
 def conservation(query: NDArray[np.int8], hits: Sequence[tuple[NDArray[np.integer], NDArray[np.int8]]]) -> NDArray[np.float64]:
     """Return, for each residue of the query, the fraction of hits with the same residue at the aligned position.
 
-    Gaps and different residues count against conservation, so that a position that few hits cover does not appear conserved. X never
-    counts as the same residue.
+    The fraction refers to all hits, including those with a gap or another residue, so that a position that few hits cover has a low
+    conservation. X never counts as the same residue.
 
     Parameters
     ----------
@@ -435,10 +435,10 @@ def _by_state(scene: ColouredScene) -> Coloured:
 
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray[np.floating]], nothing: float) -> list[NDArray[np.float64]]:
-    """Return a value per residue of each chain.
+    """Return, for each chain, a value per residue.
 
-    Values of a hit come from its aligned pairs, values of the query from the pairs of the selected hit. Residues without an aligned pair
-    have the value `nothing`.
+    `values` returns a value for each aligned pair of a hit. In a hit, each residue has the value of its pair; in the query, the value of
+    its pair with the selected hit. Residues without a pair have the value `nothing`.
     """
     result = []
     for chain in scene.chains:
@@ -465,7 +465,7 @@ def _by_distance(scene: ColouredScene) -> Coloured:
 
 @lru_cache(maxsize=1)
 def _are_similar() -> NDArray[np.bool_]:
-    """Return True for pairs of residue codes with positive BLOSUM62 scores, (n, n)."""
+    """Return a mask of pairs of residue codes, (27, 27): True for a positive BLOSUM62 score."""
     similar: NDArray[np.bool_] = read_matrix("BLOSUM62").scores > 0
     return similar
 
@@ -578,7 +578,7 @@ _NOT_OF_PROTEIN = "not aligned with the protein"
 
 
 def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours], foreign: Colour = UNALIGNED) -> tuple[Colours, ...]:
-    """Return the colours of residues that are aligned with the protein, and `foreign` for other residues."""
+    """Return the colours of the residues of each chain: from `values` if aligned with the protein of the evidence, otherwise `foreign`."""
     return tuple(
         _all(len(chain), foreign)
         if chain.evidence is None
@@ -710,7 +710,7 @@ def scheme_named(name: str) -> Scheme:
 
 
 def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
-    """Return colours in which residues that are selected in another view have the colour `LIT`.
+    """Return the given colours, but `LIT` for residues that are selected in another view.
 
     Parameters
     ----------

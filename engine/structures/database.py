@@ -5,7 +5,7 @@
     DATABASE/database.json           name of the current columns, and settings with which files were read
     DATABASE/columns-3f9a.../        a file per column; chains are sorted by length, then by name
     DATABASE/parts/                  parts of an unfinished build
-    DATABASE/skipped.tsv             omissions with reasons
+    DATABASE/skipped.tsv             omitted files and chains, with reasons
 
 Columns are never changed: adding or removing chains writes new columns, and then their name to ``database.json``, so that an
 interruption leaves either the old or the new database. A folder may come from an untrusted source: nothing in it is executed or
@@ -184,10 +184,10 @@ class StructureDatabase:
         return self.content.chains
 
     def file_of(self, chain: int) -> Path:
-        """Return the path of the file from which a chain, given by index, was read.
+        """Return the path of the file from which the chain with the index `chain` was read, if the file is unchanged.
 
-        The database may come from an untrusted source and name any file. If size and time of the file differ from the recorded values, a
-        path that cannot be opened is returned.
+        Otherwise, a path that cannot be opened is returned. A file is unchanged if it has the recorded size and modification time; without
+        this check, an untrusted database could name any file.
         """
         source = self.content.sources[int(self.content.source[chain])]
         path = Path(source.path)
@@ -331,7 +331,7 @@ def _open_texts(folder: Path, name: str, n: int) -> Texts:
 
 
 def _strings(texts: Texts) -> tuple[str, ...]:
-    """Return texts as Python strings; ASCII texts are decoded as a whole and then divided."""
+    """Return texts as Python strings; to save time, ASCII texts are decoded together and then divided."""
     bounds = texts.offsets.tolist()
     if len(texts.characters) == 0 or int(texts.characters.max()) < _ASCII:
         whole = texts.characters.tobytes().decode("ascii")
@@ -361,12 +361,12 @@ def write_merged(
     is_retained : sequence of ndarray of bool
         True for the retained chains of each collection.
     drops : frozenset of str
-        Paths of files without retained chains, which are omitted.
+        Paths of files that are not recorded in the new collection; none of their chains may be retained.
 
     Returns
     -------
     ndarray of int64
-        Index of each new chain among the chains of all given collections, numbered consecutively.
+        Index of each written chain in the concatenated chains of all given collections.
     """
     sources = [source for collection in collections for source in collection.sources if source.path not in drops]
     number_of = {source.key: number for number, source in enumerate(sources)}
@@ -437,7 +437,7 @@ def write_database(
     models : Models
         Models that were read from the files.
     drops : frozenset of str
-        Paths of files without retained chains, which are omitted.
+        Paths of files that are not recorded in the new database; none of their chains may be retained.
     """
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, is_retained, drops=drops)

@@ -45,8 +45,8 @@ class Alphabets:
     neighbours : ndarray of float64, shape (k, 10)
         Centres of the classes of the nearest neighbour.
     separations, burials : ndarray of int64
-        Ascending bounds of the codes: the code of a value is the number of bounds below it. There are separate bounds of separations for
-        neighbours before and after the residue.
+        Ascending bounds: the code of a value is the number of bounds below the value. `separations` contains bounds for neighbours before
+        the residue, and bounds for neighbours after it.
     """
 
     conformations: NDArray[np.float64]
@@ -72,7 +72,7 @@ def alphabets() -> Alphabets:
 
 
 def first_code(alphabet: str) -> int:
-    """Return the lowest bit of the code in an alphabet; all codes of a residue are stored in one integer (`StructureArrays`)."""
+    """Return the position of the lowest bit of an alphabet's code in the integer that stores all codes of a residue (`StructureArrays`)."""
     return BITS * ALPHABETS.index(alphabet)
 
 

@@ -1,4 +1,4 @@
-"""Solvent-accessible areas of residues, and ligands, from all atoms of a file.
+"""Solvent-accessible areas of residues, and positions of ligands, from all atoms of a file.
 
 Atomic radii are from DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637); maximum residue areas are the theoretical areas of Tien et
 al. (PLoS ONE 8, 2013, e80635).
@@ -214,7 +214,7 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
 
 
 def _sphere(n: int) -> NDArray[np.float64]:
-    """Return n points on the unit sphere, (n, 3), along a spiral with steps of the golden angle."""
+    """Return n evenly distributed points on the unit sphere, (n, 3): a spiral with steps of the golden angle."""
     height = 1.0 - (2.0 * np.arange(n) + 1.0) / n
     turn = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(n)
     wide = np.sqrt(1.0 - height**2)

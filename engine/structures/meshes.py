@@ -1,9 +1,10 @@
 """Triangle meshes of protein chains: tubes, ribbons and spheres from Cα coordinates, sticks from atoms.
 
 The curve through the Cα atoms is piecewise cubic. Its tangent at each Cα is the difference of the next and the previous Cα, scaled to the
-length of an arc between both tangents, which changes the radius of a helix trace by at most 6 %. Frames are moved along the curve without
-twist (Bishop, American Mathematical Monthly 82, 1975, 246-251). A ribbon is rotated from these frames towards the guides of Carson & Bugg
-(Journal of Molecular Graphics 4, 1986, 121-122), which follow from successive Cα vectors and are inverted where this reduces the rotation.
+length of an arc between both tangents, which changes the radius of a helix trace by at most 6 %. The untwisted frame is a pair of
+directions perpendicular to the curve that does not rotate about the curve (Bishop, American Mathematical Monthly 82, 1975, 246-251). A
+ribbon is rotated from this frame towards the guides of Carson & Bugg (Journal of Molecular Graphics 4, 1986, 121-122): the direction of its
+width at each Cα, computed from successive Cα vectors. Guides are inverted where this reduces the rotation.
 
 All surfaces are closed. Chain breaks are not bridged; residues with invalid coordinates are skipped.
 """
@@ -101,8 +102,8 @@ class Mesh:
         meshes : sequence of Mesh
             Meshes to join.
         lengths : sequence of int, optional
-            Number of residues of each mesh; `residue` is then an index into the concatenated colours of all meshes. By default `residue` is
-            unchanged.
+            Number of residues of each mesh, by which the residue indices of the following meshes are increased, so that they refer to the
+            concatenated residues of all meshes. By default, residue indices are unchanged.
         """
         if not meshes:
             return NO_MESH
@@ -296,9 +297,9 @@ def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64],
 
 
 def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64], NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the angle of a frame that does not rotate about the curve, relative to the frame `across`, radians.
+    """Return the angle of the untwisted frame relative to the frame `across` at each sample of the curve, in radians.
 
-    The rotation of `across` between samples is computed for all samples at once, and its cumulative sum is subtracted.
+    The angle is the cumulative sum of the rotations of `across` about the curve from each sample to the next.
     """
     if not len(direction):
         return np.empty(0)
@@ -315,8 +316,8 @@ def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64]
 def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_smoothed: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the rotation of the ribbon relative to the untwisted frame, radians, (n * steps,).
 
-    The ribbon follows the guides at guided residues, and is interpolated between these. A segment without guided residues has the direction
-    of its first guide, so that shapes rotate with the chain.
+    At residues for which `is_guided` is True, the ribbon has the direction of the guide; between them, the rotation is interpolated. A
+    segment of the chain without such residues has the direction of its first guide, so that its shape rotates with the chain.
     """
     n = len(smooth_curve.guide)
     u, v = (direction[::steps] for direction in smooth_curve.across)
@@ -361,7 +362,7 @@ def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_sm
 def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return positions and normals, each (sides, 2), of a unit circle and of a square with sharp edges and a half side of 1.
 
-    Corners of the square occur twice, once per adjacent side, if `sides` is large enough.
+    If `sides` is large enough, each corner of the square occurs twice, with the normal of each of its two sides.
     """
     angle = (np.arange(sides) + 0.5) * (2.0 * np.pi / sides) - np.pi / 4.0
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -401,9 +402,9 @@ class _Section(NamedTuple):
 def _swept(
     smooth_curve: _Curve, turn: NDArray[np.float64], before: _Section, after: _Section, is_shown: NDArray[np.bool_], steps: int, sides: int
 ) -> Mesh:
-    """Return the surface that cross-sections form along a curve.
+    """Return the surface of a tube or ribbon with the given cross-sections along a curve.
 
-    `before` and `after` are the sections on both sides of each sample, which differ where the section changes abruptly.
+    `before` and `after` are the cross-sections just before and just after each sample; they differ only where the shape changes abruptly.
     """
     n = len(is_shown)
     half = steps // 2
@@ -479,14 +480,14 @@ def _swept(
 
 
 def _is_folded(sides: int) -> NDArray[np.bool_]:
-    """Return True for each corner of the square that coincides with the next, (sides,)."""
+    """Return True for each corner of the square in `_sections` with the same position as the next corner, (sides,)."""
     square = _sections(sides)[2]
     folded: NDArray[np.bool_] = np.abs(square - np.roll(square, -1, axis=0)).max(axis=1) < _LEAST
     return folded
 
 
 def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
-    """Return two triangles per side between pairs of rings, (t, 3), without triangles of area 0 at sharp edges."""
+    """Return the triangles between each ring in `lower` and its counterpart in `upper`, (t, 3), two per side, without those of area 0."""
     side = np.arange(sides)
     step = np.roll(side, -1)
     zero, ones = np.zeros(sides, np.int64), np.ones(sides, np.int64)
@@ -523,7 +524,7 @@ def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) ->
 def _checked(
     position: Coordinates, steps: int, sides: int, is_shown: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return coordinates in which invalid values are replaced by zeros, and True for residues to draw."""
+    """Return coordinates with zeros instead of invalid values, and a mask of the residues to draw, which excludes invalid ones."""
     if steps < 2 or steps % 2 or sides < 3:
         raise ValueError("steps must be an even number, and a tube needs three sides")
     there = are_finite(position)

@@ -84,7 +84,7 @@ class AlignedPair:
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return the first and last residue numbers of query and subject in the columns `first` to `last` (exclusive).
 
-        If a sequence has only gaps in these columns, both numbers are the number of the preceding residue.
+        If a sequence has only gaps in these columns, its first and last number are both that of the preceding residue.
         """
         ends = []
         for start, before in zip((self.query_start, self.subject_start), self._before, strict=True):

@@ -234,7 +234,7 @@ class PanelArea:
         return None
 
     def _distances(self, mark: Spikes | Bars | Scatter, across: float, down: float) -> Values:
-        """Return the distances of all marks from the position (`across`, `down`) on the page, (n,), in points."""
+        """Return the distance in points, (n,), of each element of a mark from the position (`across`, `down`) on the page."""
         if isinstance(mark, Bars):
             left, right, ends = self.x(mark.left), self.x(mark.right), (self.y(mark.height), self.y(np.full(len(mark.left), mark.foot)))
         else:
@@ -317,7 +317,7 @@ class PanelArea:
         return [mark for mark in self.panel.marks if isinstance(mark, Corner) and mark.is_low == is_low]
 
     def _names(self, names: Names) -> list[Basic]:
-        """Draw the names that have space, with leader lines to displaced names."""
+        """Draw the names for which there is space, with leader lines to displaced names."""
         side = -1 if names.is_below else 1
         seen = np.flatnonzero(self._seen(names.x, names.x))
         tips = [

@@ -33,7 +33,7 @@ class HeatMap:
     values : (n, s) float64
         log2 quantities minus the median of the row, NaN if missing.
     row_tree, column_tree : ndarray of float64, shape (n - 1, 4) and (s - 1, 4)
-        Merges of rows and of columns before ordering, as in `scipy.cluster.hierarchy.linkage`; empty if not clustered.
+        Merges of rows and of columns, numbered before they were reordered, as in `scipy.cluster.hierarchy.linkage`; empty if not clustered.
     n_eligible
         Number of proteins with at least two quantities.
     """

@@ -139,7 +139,7 @@ class ReadPair(AlignedPair):
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """Kinds of columns that a legend explains, each with its text."""
+        """Entries of the legend: kind of column (see `kinds`) and its description."""
         positive = ((POSITIVE, "positive (+)"),) if "+" in self.middle else ()
         classes: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
         if not self.has_qualities:

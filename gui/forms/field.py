@@ -46,7 +46,7 @@ class Outlined(QWidget):
             self.update()
 
     def show_problem(self, problem: str) -> None:
-        """Mark the editor as invalid and show the error, or '' if it is valid."""
+        """Mark the editor as invalid and show the error `problem` below it; if `problem` is '', mark the editor as valid."""
         self.mark(bool(problem))
         show_text(self.message, problem)
 

@@ -593,7 +593,7 @@ class SearchForm(QWidget):
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:
-        """Editors of runs whose results are used, by name of the parameter or option."""
+        """Fields in which earlier runs are selected whose results this search uses, by name of the parameter or option."""
         editors = {name: field.editor for name, field in self.parameters.fields.items()}
         return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
 
