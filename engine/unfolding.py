@@ -1,7 +1,7 @@
 """Limits of the expanded content of files, for all readers.
 
 A small untrusted file may refer to a long text a million times, decompress to gigabytes, or be a database that computes its columns.
-Readers count the expanded content, and a file is rejected if this exceeds a fixed amount plus a multiple of the file's size on disk.
+Readers count the expanded content, and reject a file if the count exceeds a fixed amount plus a multiple of the file's size on disk.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ __all__ = [
 
 
 class Bound(NamedTuple):
-    """Limit of one type of expanded content: the amount `free`, plus `times` for each byte of the file.
+    """Limit of one type of expanded content: at most `free` plus `times` per byte of the file's size on disk.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Bound(NamedTuple):
         return self.free + int(self.times * n_bytes)
 
     def check(self, path: str | Path, n: int, n_bytes: int, *, place: str = "") -> None:
-        """Raise InputError if a file of `n_bytes` bytes has a count `n` above the limit.
+        """Raise InputError if the count `n` exceeds the limit for a file of `n_bytes` bytes.
 
         Raises
         ------

@@ -645,7 +645,7 @@ def ribbon(
 
 
 def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], steps: int) -> tuple[_Section, _Section]:
-    """Return the cross-sections immediately before and after each sample, which differ where an arrow head starts."""
+    """Return the cross-sections just before and just after each sample; they differ only at the base and the tip of arrow heads."""
     n = len(state)
     next_state = np.where(is_joined, np.append(state[1:], 0), state)
     is_strand = state == STRAND
@@ -691,7 +691,7 @@ def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], ste
 
 @lru_cache(maxsize=8)
 def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Return vertices and triangles of a unit sphere: an icosahedron whose faces are divided into four, `level` times."""
+    """Return vertices and triangles of a unit sphere: an icosahedron; each triangle is replaced by four smaller ones, `level` times."""
     golden = (1.0 + 5.0**0.5) / 2.0
     corners = []
     for a in (-1.0, 1.0):
@@ -752,7 +752,7 @@ def spheres(
 
 
 def sticks(position: Coordinates, bonds: NDArray[np.integer], radius: float = 0.18, sides: int = 8, level: int = 1) -> Mesh:
-    """Return atoms as small spheres, and bonds as rods, each in two halves that belong to the atoms.
+    """Return small spheres for atoms, and rods for bonds; each half of a rod belongs to the nearer atom.
 
     Parameters
     ----------

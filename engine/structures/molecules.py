@@ -1,4 +1,4 @@
-"""Organisms and genes of the molecules of a structure file, for the descriptions of its chains in the form of UniProt's headers.
+"""Organisms and genes of the molecules of a structure file, as texts in the format of UniProt's headers for descriptions of chains.
 
 Sources: records COMPND and SOURCE of PDB files (https://www.wwpdb.org/documentation/file-format, version 3.3), and the categories of
 mmCIF for natural, expressed and synthetic molecules and for the targets of models (https://mmcif.wwpdb.org).
@@ -35,7 +35,7 @@ def described(text: str, source: str) -> str:
 
 
 def pdb_molecules(head: bytes) -> dict[str, str]:
-    """Return the source of each chain named in the records of a PDB file, such as ``OS=Homo sapiens OX=9606 GN=ALB``.
+    """Return the source, such as ``OS=Homo sapiens OX=9606 GN=ALB``, by name of each chain in the header of a PDB file.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def pdb_molecules(head: bytes) -> dict[str, str]:
 
 
 def mmcif_molecules(block: gemmi.cif.Block) -> dict[str, str]:
-    """Return the source of each entity of a block of mmCIF, such as ``OS=Homo sapiens OX=9606 GN=ALB``."""
+    """Return the source, such as ``OS=Homo sapiens OX=9606 GN=ALB``, by id of each entity in a block of mmCIF."""
     import gemmi  # slow to import: only structures need it
 
     result: dict[str, str] = {}
@@ -76,7 +76,7 @@ def mmcif_molecules(block: gemmi.cif.Block) -> dict[str, str]:
 
 
 def _specifications(head: bytes, record: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the keys and values of a record, which continue over lines and end with semicolons."""
+    """Yield the keys and values in the lines of a record type, such as ``SOURCE``; a value may span lines and ends with a semicolon."""
     lines = [line.decode("latin-1").strip() for name, line in _RECORD.findall(head) if name == record]
     for specification in " ".join(lines).split(";"):
         key, separator, value = specification.partition(":")
@@ -98,6 +98,6 @@ def _cased(organism: str) -> str:
 
 
 def _source(organism: str, taxonomy: str, genes: str) -> str:
-    """Return organism, its number in NCBI's taxonomy and the first of several genes, as in UniProt's headers."""
+    """Return the source of a molecule as in UniProt's headers, such as ``OS=Homo sapiens OX=9606 GN=ALB``; only the first gene is used."""
     parts = (("OS", organism), ("OX", taxonomy.strip()), ("GN", genes.split(",")[0].strip()))
     return " ".join(f"{key}={' '.join(value.split())}" for key, value in parts if value)

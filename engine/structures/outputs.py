@@ -96,9 +96,11 @@ class AlignedChains:
     Attributes
     ----------
     query, target : Chains
-        Chains that contain the query, and chains that contain the target.
-    query_number, target_number : ChainRow
-        Index of the query and of the target in these chains.
+        Objects that contain the query and the target, and possibly other chains.
+    query_number : ChainRow
+        Index of the query in `query`.
+    target_number : ChainRow
+        Index of the target in `target`.
     superpositions : Superpositions
         Superpositions of several targets on the query.
     k : int
@@ -327,7 +329,7 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
 
 
 def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
-    """Read all atoms of a chain, found in its file by its Cα coordinates, as a structure with one chain.
+    """Read all atoms of a chain from its file, in which the chain is identified by its Cα coordinates.
 
     Parameters
     ----------
@@ -381,7 +383,7 @@ def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
 
 
 def _insertion_code(code: int) -> str:
-    """Return an insertion code that is valid in files: an alphanumeric character or a blank."""
+    """Return the insertion code with the given character code, or a blank if this is not an ASCII alphanumeric character."""
     text = chr(code)
     return text if text.isascii() and text.isalnum() else " "
 
@@ -519,7 +521,7 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
 
 
 def _fits_pdb(structure: gemmi.Structure) -> bool:
-    """Return True if the columns of PDB suffice for atom numbers, coordinates and residue numbers."""
+    """Return True if atom numbers, coordinates and residue numbers fit into the columns of the PDB format."""
     if structure[0].count_atom_sites() > _MAXIMUM_PDB_ATOMS:
         return False
     numbers = [residue.seqid.num for chain in structure[0] for residue in chain if residue.seqid.num is not None]
@@ -551,7 +553,7 @@ def _alignment(aligned: AlignedChains) -> str:
 
 
 def _residues(chains: Chains, number: ChainRow, rows: NDArray[np.integer], program: Program) -> str:
-    """Return author residue numbers as ranges in a program's notation, without residues that have an insertion code."""
+    """Return the author residue numbers of `rows` as ranges in the notation of a program; residues with insertion codes are omitted."""
     first = chains.rows(number).start
     shown = []
     for row in (rows + first).tolist():
@@ -594,7 +596,7 @@ _SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 
 
 def _script(aligned: AlignedChains, program: Program) -> str:
-    """Return a script for a program, which contains only fixed names and numbers."""
+    """Return a script for a program; for safety, it contains only fixed names and numbers, no names from files."""
     opening, colours, end = _SCRIPTS[program]
     query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], program)
     target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], program)

@@ -39,12 +39,12 @@ def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[i
     Parameters
     ----------
     texts : list of str
-        Columns of residue number and insertion code (five characters) of each residue.
+        For each residue, the five characters of residue number and insertion code.
 
     Returns
     -------
     numbers : list of int
-        Number of each residue; unreadable numbers continue from the previous number.
+        Number of each residue; an unreadable number is replaced by the previous number plus 1.
     counted : list of int
         Indices of residues with unreadable numbers.
     hexadecimal : list of int
@@ -76,7 +76,10 @@ def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[i
 
 
 def _earlier_hexadecimal(texts: list[str], numbers: list[int], value: int, stop: int) -> list[int]:
-    """Reinterpret numbers before a hexadecimal number as hexadecimal if they count up to it without a gap; return their indices."""
+    """Reinterpret as hexadecimal the numbers directly before a hexadecimal number that lead up to it without a gap; return their indices.
+
+    Changes `numbers` before the index `stop`, where `value` is the number.
+    """
     changed = []
     for k in range(stop - 1, -1, -1):
         number = texts[k][:4]
@@ -121,7 +124,7 @@ _OFFSET = 1 << 20  # added to the keys of residues, so that negative residue num
 
 
 def begins_early(name: str) -> bool:
-    """Return True if columns 17 to 20 contain a four-character residue name, which some programs start one column too early."""
+    """Return True if the text of columns 17 to 20 is a four-character residue name; some programs start such names one column too early."""
     return bool(dynamics_parent(name)) and not residue_kind(name[1:])[1]
 
 
@@ -172,7 +175,7 @@ class PdbAtoms:
         return rows[is_group_start(self.run[rows])]
 
     def long_names(self) -> Iterator[tuple[NDArray[np.int64], str]]:
-        """Yield the atoms of residues that have a name of four characters, and the name."""
+        """Yield groups of atoms whose residues have a name of four characters: the indices of the atoms, and the name."""
         result = []
         for chain in np.unique(self.chain[self._cells[:, 20] != ord(" ")]).tolist():
             rows = np.flatnonzero(self.chain == chain)
@@ -190,7 +193,11 @@ class PdbAtoms:
                 yield rows, name
 
     def _is_amid(self, rows: NDArray[np.int64], chain: int, names: set[str]) -> bool:
-        """Return True if a chain with a two-character name continues the residues of the chain named by the second character."""
+        """Return True if the apparent two-character chain name is the end of a residue name and the actual chain name.
+
+        This is so if the residues before and after the atoms `rows` belong to the chain named by the second character, and their numbers
+        are consecutive.
+        """
         if not all(residue_kind(name[:3].strip())[1] for name in names):
             return False
         near = []
@@ -267,7 +274,7 @@ class PdbAtoms:
         return np.where(is_plain, np.where(is_minus.any(axis=1), -value, value), NOT_READABLE)
 
     def numbered_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first atom of each residue of a chain; without residue numbers, a repeated atom name starts a residue."""
+        """Return the first atom of each residue of a chain; where residue numbers are missing, a repeated atom name starts a residue."""
         firsts = set(self._first_of_runs(rows).tolist())
         starts, met = [], set[bytes]()
         for row in rows.tolist():
@@ -291,7 +298,7 @@ class PdbAtoms:
         return places
 
     def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
-        """Return the chains that contain the Cα of a residue in more than one segment, and the chains of forced sections.
+        """Return the chains that may contain several molecules: those in which a residue's Cα occurs again, and those of forced sections.
 
         Parameters
         ----------
@@ -386,7 +393,7 @@ class PdbAtoms:
         return is_residue
 
     def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
-        """Return the rewritten records by line number; the function `record` returns the current text of a line."""
+        """Return the text of each changed record by line number; its last columns are taken from ``record(line)``, the current text."""
         lines = self.lines[self._is_changed].tolist()
         return {
             line: cells.tobytes() + record(line)[ATOM_COLUMNS:] for line, cells in zip(lines, self._cells[self._is_changed], strict=True)

@@ -77,7 +77,7 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
 
 
 def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
-    """Return the first model of a file that is already in standard form; None for other files."""
+    """Return the first model of a file in standard form; None for other files, and if all of several models are requested."""
     buffer = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(buffer == ord("\n"))
     alpha, names = np.empty(len(ends) + 1, np.int64), np.empty(kernels.cpu.pdb_text.MAXIMUM_NAMES, np.int64)
@@ -145,8 +145,8 @@ class _Rewriting:
     def _parts(self) -> NDArray[np.int64]:
         """Return the index of the section of the file to which each line belongs; -1 for lines of models that are not read.
 
-        Sections are separated by END and by the starts of models; between two END records only the first model is read. A section with the
-        same atoms as the first section is a trajectory frame, which counts as a model.
+        A section starts after each END and at each MODEL. Unless all models are requested, two types of sections are not read: further
+        models between two END records, and trajectory frames, which have the same atoms as the first section.
         """
         section = np.cumsum(self._is_end) - self._is_end
         group = np.cumsum(self._is_model)
@@ -179,7 +179,7 @@ class _Rewriting:
     """True for each section that is a separate model: its chains differ from those of earlier sections, (p,)."""
 
     def _readable(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the atom lines with valid coordinates, and their columns; serial numbers that are too long are truncated."""
+        """Return the atom lines with readable coordinates, and their characters; columns shifted by long serial numbers are moved back."""
         cells = self._columns(lines, ATOM_COLUMNS)
         positions = cells[:, 30:]
         is_plain = (positions[:, [4, 12, 20]] == ord(".")).all(axis=1)
@@ -227,7 +227,7 @@ class _Rewriting:
         return self._changed.get(line, self._text[self._starts[line] : self._stops[line]])
 
     def _long_names(self, atoms: PdbAtoms) -> None:
-        """Rename residues with names of four characters, which extend into the column of the chain name, to standard residues."""
+        """Replace residue names of four characters, which extend into the column of the chain name, by names of standard residues."""
         n_before = Counter[str]()
         for rows, name in atoms.long_names():
             parent = dynamics_parent(name) or name[:3]
@@ -260,7 +260,7 @@ class _Rewriting:
         return numbers
 
     def _split_chains(self, atoms: PdbAtoms, numbers: NDArray[np.int64]) -> None:
-        """Continue residue numbers that restart after 9999, and rename further molecules with the same chain name and residue numbers."""
+        """Continue residue numbers that restart after 9999; of molecules with the same chain name and numbers, rename all but the first."""
         used = {atoms.chain_text(chain) for chain in np.unique(atoms.chain).tolist()}
         codes = free_codes(used)
         breaks = np.cumsum(self._is_ter | self._is_end)[atoms.lines] + (atoms.part << 32)
@@ -314,7 +314,7 @@ class _Rewriting:
 
 
 def _has_place(record: bytes, shift: int) -> bool:
-    """Return True if the columns of the coordinates, shifted to the right by `shift`, contain three numbers."""
+    """Return True if three numbers are in the columns that are `shift` to the right of the coordinate columns."""
     if len(record.rstrip()) < 31 + shift + 16:
         return False
     for first in (30, 38, 46):

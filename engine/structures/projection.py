@@ -1,7 +1,8 @@
 """Rendering of meshes without OpenGL: camera, light, fog, and triangles drawn into an image with a depth buffer.
 
-Without a depth buffer, triangles would be painted in the order of their depth. Intersecting chains, such as superposed chains, have no such
-order, and a window needs ten times as long to paint polygons one by one. Pictures for files are rendered in the same way, in any size.
+Without a depth buffer, triangles would have to be painted from back to front. For intersecting chains, such as superposed chains, there is
+no such order, and painting polygons one by one in a window takes ten times as long. Pictures for files are rendered in the same way, in any
+size.
 """
 
 from dataclasses import dataclass

@@ -140,12 +140,12 @@ def stem(path: Path) -> str:
 
 
 def printable_name(name: str) -> str:
-    """Return a name in which blanks and control characters, which would break a table row, are replaced by ``_``; truncate long names."""
+    """Return a name, truncated if long, with ``_`` instead of blanks and control characters, which would break a table row."""
     return "".join(symbol if symbol.isprintable() and not symbol.isspace() else "_" for symbol in name[:_MAXIMUM_NAME])
 
 
 def printable_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a unique printable name for each distinct chain name; equal printable names are numbered.
+    """Return a printable name by chain name; names that would be equal are numbered.
 
     Examples
     --------
@@ -236,8 +236,7 @@ def _read(path: Path, models: Models) -> tuple[gemmi.Structure, _Facts]:
 def read_atom_columns(structure: gemmi.Structure) -> Any:
     """Return gemmi's columns of the atoms of a structure with one model.
 
-    Names in these columns have up to seven characters, which suffices for residues and atoms; longer chain names, as in assemblies, are
-    truncated.
+    gemmi rejects names of more than seven characters. If there are any, names are truncated in `structure`, and chain names are removed.
     """
     import gemmi  # slow to import: only structures need it
 
@@ -345,7 +344,7 @@ class _Facts:
     title : str
         Title of the entry.
     descriptions : dict of str to str
-        Names of entities, with their sources.
+        Descriptions of molecules by entity, each with organism and gene if known.
     is_predicted : bool or None
         True if B-factors are pLDDT values; None if the file does not state it.
     quality : dict of (str, int) to float
@@ -353,7 +352,7 @@ class _Facts:
     notes : tuple of str
         Messages about omissions and deviations.
     sources : dict of str to str
-        Sources of chains in a format without entities, by the author name of the chain.
+        Organism and gene by the author name of the chain, for PDB files, which have no entities.
     """
 
     title: str
@@ -456,7 +455,7 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes:
 
 
 def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
-    """Return True if a Cα may occur twice in a residue of a model (molecules with the same chain name), or if this is unknown."""
+    """Return True if molecules of a model may have the same chain name: a residue has its Cα twice, or this cannot be determined."""
     import gemmi  # slow to import: only structures need it
 
     try:
@@ -474,7 +473,7 @@ def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
 
 
 def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
-    """Reduce a structure to one model that contains the chains of the first or of all models; return messages."""
+    """Reduce a structure to one model, with the chains of the first model or of all models; return messages about omitted models."""
     if len(structure) < 2:
         return []
     used = {chain.name for chain in structure[0]}
@@ -565,9 +564,9 @@ class _StructureReader:
     def _kinds(
         self, residue_names: NDArray[np.generic], first: NDArray[np.int64]
     ) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the code of each residue, and True for amino acids and for nucleotides.
+        """Return, for each residue, its code, whether it is an amino acid, and whether it is a nucleotide.
 
-        `residue_names` is the name of each atom's residue, and `first` is the index of the first atom of each residue.
+        `residue_names` contains one name per atom, and `first` is the index of the first atom of each residue.
         """
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
         kinds = [_decode_kind(number) for number in numbers.tolist()]
@@ -587,7 +586,10 @@ class _StructureReader:
         is_residue: NDArray[np.bool_],
         occupancy: NDArray[np.float32],
     ) -> NDArray[np.bool_]:
-        """Return False for a residue if another residue at its position has a higher occupancy, or an equal one and comes first."""
+        """Return a mask of the residues to use: of several residues at the same position, the one with the highest occupancy.
+
+        With equal occupancies, the first residue is used.
+        """
         retained = np.ones(len(chain), np.bool_)
         rows = np.flatnonzero(is_residue)
         if len(rows) < 2:
@@ -703,7 +705,7 @@ class _StructureReader:
 
 @dataclass(frozen=True)
 class _Residues:
-    """Columns of all residues of a file; in the result of `of_chains`, `offsets` delimit the protein chains."""
+    """Columns of residues: all residues of a file, or, from `of_chains`, the residues of protein chains, with `offsets` of the chains."""
 
     chain: NDArray[np.int64]
     backbone: NDArray[np.float64]
@@ -743,7 +745,10 @@ class _Residues:
 
 
 def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
-    """Return the secondary structure from hydrogen bonds between all chains, or from Cα distances in chains with few backbone atoms."""
+    """Return the secondary structure of each residue, from hydrogen bonds within and between chains.
+
+    Cα distances are used instead for chains in which fewer than half of the residues have all backbone atoms.
+    """
     is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
     states = np.zeros(len(is_whole), np.uint8)
     if is_whole.any():
@@ -769,7 +774,7 @@ def _decode_name(number: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _decode_kind(number: int) -> tuple[int, bool, bool]:
-    """Return the `residue_kind` of the residue name that an integer encodes (see `_as_numbers`)."""
+    """Return the result of `residue_kind` for a residue name that is given as integer (see `_as_numbers`)."""
     return residue_kind(_decode_name(number))
 
 

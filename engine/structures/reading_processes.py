@@ -96,7 +96,7 @@ def read_structures(
 
 
 class _Reader:
-    """Process that reads files one after another; `under_way` contains the indices of its files, oldest first."""
+    """Process that reads files one after another; `under_way` contains the indices of its unfinished files, in this order."""
 
     def __init__(self, context: Any, minimum_plddt: float, models: Models) -> None:
         self.connection, theirs = context.Pipe()
@@ -109,7 +109,7 @@ class _Reader:
 
     @property
     def is_late(self) -> bool:
-        """True if the process has needed more than the maximum time for its oldest file."""
+        """True if the process has exceeded the maximum time for the file that it is reading."""
         return bool(self.under_way) and time.monotonic() - self._began > _MAXIMUM_SECONDS
 
     def give(self, number: int, paths: Sequence[Path]) -> None:
@@ -121,7 +121,7 @@ class _Reader:
             self.connection.send(os.fspath(paths[number]))
 
     def finished(self) -> int:
-        """Remove the oldest file, which was read completely, and return its index."""
+        """Remove the file that the process has just finished from `under_way`, and return its index."""
         self._began = time.monotonic()
         return self.under_way.popleft()
 
@@ -137,7 +137,7 @@ _starting = threading.Lock()
 
 @contextmanager
 def _without_main_module() -> Iterator[None]:
-    """Hide the main module in the block, since a spawned process would run the user's script again unless the script prevents it."""
+    """Hide the main module during the block; otherwise, a process that is started there would run an unprotected user's script again."""
     with _starting:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")

@@ -126,7 +126,7 @@ def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
 
 
 def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]]:
-    """Return, for each residue of the chain in the file: its index, the gemmi residue, and the selected alternative location."""
+    """Read a chain from its file; return the index of each residue in `chains`, gemmi's residue, and the selected alternative location."""
     row_at = {tuple(position): row for row, position in enumerate(chains.position.tolist())}
     result = []
     for residue in chain_atoms(path, chains)[0][0]:
@@ -139,12 +139,12 @@ def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]
 
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
-    """Return True if all given residues are glycine, which has no heavy atom in its side chain."""
+    """Return True if all residues with the indices `owner` are glycine, which has no heavy atom in its side chain."""
     return bool((chains.residue[owner] == SYMBOLS.index("G")).all())
 
 
 def bonds_between(position: NDArray[np.float32], radius: NDArray[np.float64], owner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the pairs of bonded atoms, (b, 2), in one residue or in successive residues; covalent radii limit the length of bonds.
+    """Return the bonded pairs of atoms, (b, 2): in one residue or in successive residues, closer than about the sum of their radii.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""One-character codes of residue names, from gemmi's table and for names of molecular dynamics programs.
+"""One-character codes of residue names: names in gemmi's table, and names of molecular dynamics programs.
 
-AMBER, CHARMM, GROMACS and other programs have names for protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA,
-CLEU.
+AMBER, CHARMM, GROMACS and other programs have separate names for protonation states (HID, HSE, ASH, HISD, LYSP), disulphide bonds (CYX)
+and chain ends (NALA, CLEU).
 """
 
 from functools import lru_cache
@@ -74,9 +74,10 @@ def dynamics_parent(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def residue_kind(name: str) -> tuple[int, bool, bool]:
-    """Return the code of a residue's parent, True if the residue is an amino acid, and True if it is a nucleotide.
+    """Return the code of a residue, whether it is an amino acid, and whether it is a nucleotide.
 
-    The code is an index in `proteoscope.engine.sequences.matrices.SYMBOLS`, X for unknown residues.
+    The code is that of the standard residue from which a modified residue is derived, an index in
+    `proteoscope.engine.sequences.matrices.SYMBOLS`; X for unknown residues.
     """
     import gemmi  # slow to import: only structures need it
 

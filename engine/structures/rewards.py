@@ -116,9 +116,10 @@ def sensitive_tables() -> SensitiveTables:
 
 
 def element_similarity() -> NDArray[np.float64]:
-    """Return the similarity of the states coil, helix and strand with each other, (3, 3).
+    """Return the similarity of each pair of the states coil, helix and strand, (3, 3).
 
-    It is 1 for two helices or two strands, 0 for a helix and a strand, and 1/2 for coil with any state (rules i-iii of the publication).
+    The similarity is 1 for two helices or two strands, 0 for a helix and a strand, and 1/2 for coil with any state (rules i-iii of the
+    publication).
     """
     return np.array([[0.5, 0.5, 0.5], [0.5, 1.0, 0.0], [0.5, 0.0, 1.0]])
 
@@ -140,7 +141,7 @@ def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) 
     rewards : Rewards
         Rewards and gap costs as integers.
     units : float
-        Integer that represents a reward of 1.
+        Factor by which rewards were multiplied before rounding.
     """
     matrix = read_matrix(_MATRIX).scores.astype(np.float64)
     tables = np.zeros((2, CODES, CODES))
@@ -173,7 +174,7 @@ def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: 
     rewards : Rewards
         Rewards and gap costs as integers.
     units : float
-        Integer that represents a reward of 1 bit.
+        Factor by which rewards in bits were multiplied before rounding.
     """
     factors = {
         "residue": weights.residue,
@@ -197,7 +198,7 @@ def _rewards(
     gaps: GapCosts,
     units: float,
 ) -> tuple[Rewards, float]:
-    """Return integer rewards, scaled such that the maximum score of the query fits 32 bits, and the scale factor."""
+    """Return rounded multiples of rewards, and their factor: `units`, or less if scores of the query would otherwise exceed 32 bits."""
     most = tables.max(axis=(1, 2)).sum() + by_length.max(initial=0.0) + by_angle.max(initial=0.0)
     while len(query.state) * (most * units + len(names) + 2) >= _MAXIMUM_SCORE:
         units /= 2

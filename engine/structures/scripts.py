@@ -75,7 +75,10 @@ def residue_ranges(numbers: Sequence[int], program: Program) -> list[str]:
 
 
 def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> Iterator[str]:
-    """Yield selections of residues, each of limited length: ranges first, then residues with insertion codes, which ranges may include."""
+    """Yield texts of limited length that select the residues `rows`: ranges first, then residues with insertion codes.
+
+    Ranges may include residues with insertion codes, so that a later command must set these.
+    """
     plain = rows[chains.insertion[rows] == 0]
     parts = residue_ranges(chains.author_number[plain].tolist(), program)
     sign = "\\-" if program == "PyMOL" else "-"
@@ -95,9 +98,9 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
 
 
 def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np.integer]]], program: Program) -> Iterator[tuple[str, str]]:
-    """Yield each colour or state with selections of its residues.
+    """Yield (colour or state, selection of residues) for all groups; there may be several selections for a group.
 
-    Residues with insertion codes come last, since ranges may include them.
+    Selections of residues with insertion codes come last, since the ranges of other selections may include these residues.
     """
     for has_code in (False, True):
         for colour, rows in groups:
@@ -106,7 +109,7 @@ def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np
 
 
 def _colour_groups(scripted: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
-    """Return the colours with their residues, starting with the most frequent colour, which is applied to the whole chain."""
+    """Return each colour with its residues; the most frequent colour, which the script applies to the whole chain, is the first."""
     codes = scripted.colours.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     values, position, counts = np.unique(codes, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -183,9 +186,10 @@ def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", ba
 
 
 def _groups_to_write(chains: Chains, groups: list[tuple[str, NDArray[np.integer]]]) -> list[tuple[str, NDArray[np.integer]]]:
-    """Return the groups of residues that need commands after the whole chain has got the colour of the first group.
+    """Return the groups of residues to colour after the whole chain was given the colour of the first group.
 
-    The first group is reduced to residues with insertion codes, since ranges of other groups may include them.
+    Of the first group, only residues with insertion codes are returned: ranges of other groups may include these residues, so that they
+    must be coloured again.
     """
     first = [(colour, rows[chains.insertion[rows] != 0]) for colour, rows in groups[:1]]
     return first + groups[1:]

@@ -84,7 +84,7 @@ def listed(path: Path) -> list[Path]:
     Raises
     ------
     InputError
-        If the file is not text, or if it names no file or too many files.
+        If the file is not text, or if it contains no path or too many paths.
     """
     with ByteSource(path) as source:
         data = source.read(_MAXIMUM_LIST_BYTES)

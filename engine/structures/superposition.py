@@ -30,7 +30,7 @@ class Superpositions:
     translation : ndarray of float64, shape (n, 3)
         Translation t of each target in Å.
     tm_score_query, tm_score_target : ndarray of float64, shape (n,)
-        TM-scores normalised by the length of the query and of the target, each for the best superposition by this score.
+        TM-scores normalised by the length of the query and of the target; each is that of the superposition with the highest such score.
     rmsd : ndarray of float64, shape (n,)
         RMSD of the aligned pairs in Å, for R and t, which give the highest TM-score normalised by the shorter chain.
     aligned_length : ndarray of int64, shape (n,)
@@ -101,7 +101,7 @@ def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tupl
 def tm_scores(
     query_position: NDArray[np.floating], target_position: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[float, float]:
-    """Return the TM-scores of an alignment, normalised by query and by target length, each for the best superposition by this score.
+    """Return the TM-scores of an alignment, normalised by query and by target length; each is maximised by a separate superposition.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def superpose_many(
     target_offsets : ndarray of int64, shape (n + 1,)
         Residues of target i are ``target_offsets[i]:target_offsets[i + 1]``.
     start_pairs : ndarray of int, shape (k, 2)
-        Initially aligned residues of the query and each target, from 0, ascending in both chains; all targets together.
+        Initially aligned residues of the query and of each target, from 0, ascending in both chains, one target after another.
     start_offsets : ndarray of int64, shape (n + 1,)
         Pairs of target i are ``start_offsets[i]:start_offsets[i + 1]``.
     threads : int, optional
@@ -238,7 +238,7 @@ def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, 
 def _check(
     n_query: int, position: NDArray[np.floating], offsets: NDArray[np.int64], pairs: NDArray[np.integer], pair_offsets: NDArray[np.int64]
 ) -> None:
-    """Raise `ValueError` for input with which the kernel would read out of bounds or compute with invalid numbers."""
+    """Raise `ValueError` if the kernel would read out of bounds or compute with invalid numbers."""
     lengths, counts = np.diff(offsets), np.diff(pair_offsets)
     if not n_query or (lengths < 1).any() or len(lengths) != len(counts) or (counts < 0).any():
         raise ValueError("a chain is empty, or there are not as many alignments as targets")

@@ -1,8 +1,9 @@
 """Molecular surfaces as triangles: isosurfaces of a sum of Gaussians at the atoms.
 
 The sum is defined by Grant & Pickup (Journal of Physical Chemistry 99, 1995, 3503-3510), with one factor for all atoms and the value 1 on
-the surface of an isolated atom. The triangles form surface nets (Gibson, MICCAI 1998, 888-898): each grid cell that contains a part of the
-surface has a vertex at the mean of the edge crossings, and each crossed edge is surrounded by a quadrilateral.
+the surface of an isolated atom. The triangles form surface nets (Gibson, MICCAI 1998, 888-898). A grid edge is crossed if one end is inside
+the surface and the other outside. Each grid cell with crossed edges has a vertex at the mean of the crossings; the vertices of the four
+cells around each crossed edge form a quadrilateral, divided into two triangles.
 """
 
 from itertools import product
@@ -30,7 +31,7 @@ _EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if int(np.abs(_CORNE
 def molecular_surface(
     position: NDArray[np.floating], radius: NDArray[np.floating], residue: NDArray[np.integer], maximum_triangles: int
 ) -> Mesh:
-    """Return the surface of atoms, as fine as the limits of memory and triangles permit.
+    """Return the surface of atoms, with the smallest grid spacing that the limits of memory and triangles permit.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def _at_spacing(position: NDArray[np.float64], radius: NDArray[np.float64], resi
 def _field(
     position: NDArray[np.float64], radius: NDArray[np.float64], spacing: float
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return a sum of Gaussian-like contributions of the atoms on a grid, with a grid spacing of `spacing` Å.
+    """Return the sum of the atoms' Gaussian contributions at the points of a grid with a spacing of `spacing` Å.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def _field(
 
 
 def _crossings(field: NDArray[np.float32], cells: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean position of the crossed edges of each cell, relative to the cell, (c, 3)."""
+    """Return the mean position of the points where the surface crosses the edges of each cell, relative to the cell, (c, 3)."""
     value = np.stack([field[tuple((cells + corner).T)] for corner in _CORNERS]).astype(np.float64)
     total, n = np.zeros((len(cells), 3)), np.zeros(len(cells))
     for a, b in _EDGES:
@@ -153,9 +154,9 @@ def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDA
 
 
 def _boundary_triangles(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return two triangles for each grid edge that crosses the surface, as indices of vertices, (t, 3).
+    """Return two triangles around each grid edge that crosses the surface, as indices of vertices, (t, 3).
 
-    `number` is the index of the vertex of each cell. The border of the grid must be outside the surface.
+    `number` is the index of the vertex in each cell. All points at the border of the grid must be outside the surface.
     """
     result = []
     for axis in range(3):

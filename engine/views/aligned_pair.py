@@ -76,7 +76,7 @@ class AlignedPair:
 
     @cached_property
     def _before(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Number of residues of query and subject before each column, and in total, (columns + 1,) each."""
+        """Number of residues of the query and of the subject before each column, (columns + 1,) each; the last value is the total."""
         lines = (np.frombuffer(line.encode("ascii"), np.uint8) for line in (self.query, self.subject))
         query, subject = (np.concatenate(([0], np.cumsum(line != _DASH))) for line in lines)
         return query, subject
@@ -103,7 +103,7 @@ class AlignedPair:
         return max((len(end) for ends in self.labels(0, len(self)) for end in ends), default=1) if len(self) else 1
 
     def states_text(self, first: int, last: int) -> tuple[str, str]:
-        """Return the lines of text above and below a block of columns; both may be empty."""
+        """Return the lines of text to write above and below the columns `first` to `last` (exclusive); '' for no line."""
         return "", ""
 
     def text(self, width: int = _WIDTH) -> str:

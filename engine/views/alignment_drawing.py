@@ -48,7 +48,7 @@ _STEPS = 6  # line segments of the wave per residue
 
 
 class _LegendItem(NamedTuple):
-    """Legend entry: symbol (a kind of column, ``H``, ``E``, or ``""`` for none), text, x, line number, and width of the symbol."""
+    """Legend entry: symbol (a kind of column, ``H`` helix, ``E`` strand, or ``""`` for none), text, x, line number, width of the symbol."""
 
     what: int | str
     text: str
@@ -63,7 +63,7 @@ class AlignmentSheet(Sheet):
     Attributes
     ----------
     marks
-        Marked columns, each with two booleans: the residue of the query is marked, the residue of the subject is marked.
+        Marked columns, each with two booleans: whether the residue of the query, and that of the subject, is marked.
     per_row, n_rows
         Number of columns per row, and number of rows.
     cell, line
@@ -246,14 +246,14 @@ def draw_states(states: str, start: int, stop: int, left: float, top: float, cel
 
 
 def draw_helix(area: Region, cell: float, phase: float = 0.0) -> Curve:
-    """Return a wave with one turn per 3.6 residues for a helix; `phase` is the number of turns in earlier rows."""
+    """Return the wave that represents a helix, with one turn per 3.6 residues; it starts after `phase` turns."""
     x = np.linspace(0.0, area.width, max(2, round(area.width / cell * _STEPS) + 1))
     y = area.top + area.height * (0.5 - 0.36 * np.sin(2 * np.pi * (phase + x / cell / _TURN)))
     return Curve(area.left + x, y, INK_OF_STATE["H"], max(1.2, area.height * 0.13))
 
 
 def draw_strand(area: Region, cell: float, *, has_head: bool = True) -> Area:
-    """Return an arrow to the right for a strand; without `has_head`, a bar for a strand that continues in the next row."""
+    """Return the arrow to the right that represents a strand; without `has_head`, the arrow has no head, since the strand continues."""
     head = min(area.width, 1.6 * cell) if has_head else 0.0
     neck, half, wide = area.right - head, 0.16 * area.height, 0.38 * area.height
     x = np.array([area.left, neck, neck, area.right, neck, neck, area.left])

@@ -61,7 +61,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Settings that select the ions to annotate, from the settings of the run and the choice of the user (`AnnotationChoice`).
+    """Settings that select the ions to annotate: those of the run, changed by the user's choice (`AnnotationChoice`).
 
     Attributes
     ----------
@@ -89,14 +89,15 @@ class IonSettings:
 
 @dataclass(frozen=True)
 class SelectedSite:
-    """Modification of a peptide at its site, and the best other site.
+    """Modification of a peptide at its site, and the most probable other site of this modification.
 
     Attributes
     ----------
     modification
         Name of the modification.
     position, alternative
-        Residue from 1; 0 for the N-terminus, length + 1 for the C-terminus; `alternative` has the value None if no other site is possible.
+        This site and the other site: residue from 1; 0 for the N-terminus, length + 1 for the C-terminus. If no other site is possible,
+        `alternative` has the value None.
     probability, alternative_probability
         Probabilities of both sites.
     """
@@ -109,7 +110,7 @@ class SelectedSite:
 
     @property
     def swapped(self) -> SelectedSite:
-        """The other site, with this site as its alternative; self if there is no alternative."""
+        """The modification at the alternative site, with this site as the alternative; self if there is no alternative."""
         if self.alternative is None:
             return self
         return SelectedSite(self.modification, self.alternative, self.alternative_probability, self.position, self.probability)
@@ -117,7 +118,7 @@ class SelectedSite:
 
 @dataclass(frozen=True)
 class SiteIons:
-    """Peaks of ions that distinguish a site from the best alternative site.
+    """Peaks that distinguish a site of a modification from the alternative site.
 
     Attributes
     ----------
@@ -192,12 +193,12 @@ class AnnotatedSpectrum:
 
     @cached_property
     def labels(self) -> list[str]:
-        """Display name of the ion of each match; a star marks ions that contain the mass shift."""
+        """Display name of the ion of each match in `matches`; a star marks ions that contain the mass shift."""
         return [f"{self.name(ion)}{'*' if self.carries_shift[ion] else ''}" for ion in self.matches.ion.tolist()]
 
     @cached_property
     def carries_shift(self) -> NDArray[np.bool_]:
-        """True for ions that contain the shifted residue or terminus, shape (ions,); always False for precursor ions."""
+        """True for fragment ions that contain the residue or terminus with the mass shift, shape (ions,); False for precursor ions."""
         if self.shift is None:
             return np.zeros(len(self.ions), np.bool_)
         is_front = np.isin(self.ions.series, [SERIES.index(symbol) for symbol in _FROM_THE_FRONT])
@@ -230,9 +231,9 @@ class AnnotatedSpectrum:
         return f"{SERIES[ions.series[ion]]}{ions.number[ion]}{loss}{raised if charge > 1 else ''}"
 
     def bonds(self, series: str) -> NDArray[np.int64]:
-        """Return the bonds with a matched ion of the given series, with or without loss, ascending.
+        """Return the peptide bonds at which an ion of the given series, with or without loss, is matched.
 
-        A bond is given as the number of residues before it.
+        A bond is the number of residues before it; bonds are ascending.
         """
         codes = [SERIES.index(symbol) for symbol in series]
         return np.unique(self.ions.position[self.is_matched & np.isin(self.ions.series, codes)]).astype(np.int64)
@@ -313,7 +314,10 @@ def residue_name(sequence: str, position: int) -> str:
 
 
 def _site_ions(spectrum: AnnotatedSpectrum, site: SelectedSite) -> SiteIons | None:
-    """Return the ions that distinguish a site from its alternative, or None without an alternative."""
+    """Return the peaks that distinguish a site from its alternative, or None without an alternative.
+
+    Matched ions between both sites distinguish them, unless another ion with the modification at the alternative site has the same m/z.
+    """
     form = spectrum.peptidoform
     other = moved(form, site)
     if other == form or site.alternative is None:

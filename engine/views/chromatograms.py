@@ -56,7 +56,7 @@ class Chromatogram:
     def outline(self, low: float, high: float, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the points of a chromatogram's line between two times (minutes), and one more point on each side.
 
-        If there are more points than columns, they are reduced to the minimum and maximum in each of `n_columns` groups.
+        More than ``4 * n_columns`` points are reduced to the minimum and the maximum of each of `n_columns` groups of points.
 
         Returns
         -------
@@ -160,7 +160,10 @@ def _sums(values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np
 
 
 def _over_runs(combine: np.ufunc, values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Apply a ufunc to all values of each segment given by `offsets`; empty segments give 0."""
+    """Return one number per segment of `values`, such as their sum if `combine` is ``np.add``; 0 for empty segments.
+
+    Segment i is ``values[offsets[i]:offsets[i + 1]]``.
+    """
     result = np.zeros(len(offsets) - 1)
     is_there = np.diff(offsets) > 0
     if is_there.any():

@@ -117,7 +117,10 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
 
 
 def find_consensus(source: TableSource, cluster: int) -> dict[str, Any] | None:
-    """Return ``consensus`` (row of the consensus spectrum), ``title`` and ``row`` (in the table of clusters) of a cluster, or None."""
+    """Return the values of a cluster, or None if there is no such cluster.
+
+    ``consensus`` is the row of its consensus spectrum, ``title`` its title, and ``row`` its row in the table of clusters.
+    """
     requested = "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?"
     result: list[dict[str, Any]] = source.query(requested, [cluster]).to_pylist()
     return result[0] if result else None

@@ -3,7 +3,7 @@
 Files with equal digests are equal. Files with equal names (without folder and extension) are also considered equal, unless a run has two
 files with the name: one program may read mzML and another MGF, and imported results often contain only names.
 
-Names of columns of run A end in ``_A``. Every table has ``n_A``, the number of times the run found the item (null if never),
+Runs have the symbols A, B, …; names of columns of run A end in ``_A``. Every table has ``n_A``, how often the run found the item (or null),
 ``q_value_A``, and ``accepted_from_A``, the smallest q-value threshold that accepts the item (0 if the run has no q-values). The table of
 spectra also has the answer (best peptide) of each run. Tables of spectra, PSMs and peptides have ``psm_A``, the row of the (best) PSM in
 the run.
@@ -90,7 +90,7 @@ def strip_extensions(name: str) -> str:
 
 
 def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
-    """Give files with the same name the same number, unless a run has two files with the name; return the new numbers."""
+    """Return new numbers: equal for files with the same name without folder and extensions, unless a run has two files with this name."""
     of_stem: dict[str, list[tuple[int, str]]] = {}
     for run, number in enumerate(numbers):
         for name in number:
@@ -173,7 +173,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
 
 
 def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[FinishedRun], table: str, sql: str) -> None:
-    """Create a table with the rows that a query returns for each run, and with the index of the run in the column ``run``."""
+    """Create the table `name` from the results of the query `sql` for `table` of each run; the column ``run`` is the index of the run."""
     for position, run in enumerate(runs):
         source = run.tables.source(table)
         result = source.query(sql)
@@ -185,7 +185,10 @@ def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[Fin
 
 
 def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
-    """Add the file number and ``spectrum``, a name that is equal in all runs, to the table of answers (best peptides of spectra)."""
+    """Add two columns to the table ``answers`` (best peptides of spectra) that are equal in all runs: ``file``, a number, and ``spectrum``.
+
+    ``spectrum`` is the scan number if each run has one for each spectrum of the file, otherwise the spectrum id.
+    """
     rows = [(run, name, number) for run, of_run in enumerate(files.numbers) for name, number in of_run.items()]
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     types = (pa.int32(), pa.string(), pa.int64())
@@ -209,9 +212,10 @@ def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -
 
 
 def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
-    """Add three names to answers and peptides, each more specific than the previous one.
+    """Add three columns to the tables ``answers`` and ``forms`` that identify a peptide more and more specifically.
 
-    ``residues`` is the sequence with L for I; ``composition`` also has the kinds of modifications; ``form`` also has their positions.
+    ``residues`` is the sequence with L for I. ``composition`` is the sequence with the kinds of modifications; ``form`` also has the
+    positions of the modifications.
     """
     masses = (
         connection.sql(
@@ -242,7 +246,9 @@ def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _same_masses(masses: Any) -> Any:
-    """Return the group of each of n ascending masses, (n,); a group contains masses up to `_SAME_MASS` above its first mass.
+    """Group n ascending masses of modifications that are probably the same, and return the group index of each mass, (n,).
+
+    A group contains the masses from its first mass up to `_SAME_MASS` above this mass.
 
     >>> _same_masses(np.array([15.99, 15.9949, 15.995, 79.9568, 79.9663])).tolist()
     [0, 0, 0, 1, 2]
@@ -258,7 +264,8 @@ def _same_masses(masses: Any) -> Any:
 def _make_spectra(connection: duckdb.DuckDBPyConnection, symbols: str) -> None:
     """Create the table ``spectra``: each spectrum with the answers of all runs.
 
-    ``difference`` describes how two answers differ; ``differs_from`` is the smallest threshold at which both answers are accepted.
+    ``differs_from`` is the smallest q-value threshold at which two different answers are accepted, and ``difference`` describes how these
+    two answers differ. Both are null if no two answers differ.
     """
     answers = ("row", "peptide", "sequence", "charge", "score", "form", "composition", "residues")
     more = [
@@ -293,8 +300,8 @@ def _pivot(
 ) -> None:
     """Create a table with one row per value of the column `key` in the SQL result `rows`.
 
-    A row contains the `described` values of the first run that has the key, then the columns of each run and the columns `more`. Rows that
-    more runs have come first, and among these, rows that are accepted at smaller thresholds.
+    A row contains the columns `described`, with the values of the first run that has the key, then columns for each run, and the columns
+    `more`. Rows are sorted by the number of runs that have the key, largest first, then by the smallest threshold that accepts them.
     """
     shown = [f"first({column} ORDER BY run, q_value NULLS LAST, {column}) AS {column}" for column in described.split(", ")]
     each = [

@@ -36,9 +36,9 @@ _UNKNOWN = IonSettings(Tolerance(20, "ppm"))
 
 
 def compared_answers(comparison: RunComparison, source: TableSource, row: int, runs: tuple[int, int] | None = None) -> MirroredSpectra:
-    """Mirror the answers of two runs to the spectrum in a row of the table ``spectra``.
+    """Return a mirror plot of one spectrum, annotated with the peptide of one run above and the peptide of another run below.
 
-    The peaks are taken from a run that stores them.
+    The spectrum is in row `row` of the table ``spectra``. The peaks are taken from a run that stores them.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
 
 
 def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[int, int]:
-    """Return the two runs with the best answers that differ, or else the first two runs with an answer.
+    """Return the two runs whose different answers are accepted at the smallest threshold; if no answers differ, those with equal answers.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _peaks(run: FinishedRun, spectrum: SpectrumRow) -> Peaks | ProteoscopeError:
 
 
 def _settings(comparison: RunComparison, runs: tuple[int, ...]) -> IonSettings:
-    """Return the ion settings of the first of the given runs that has settings, or else `_UNKNOWN`."""
+    """Return the ion settings of the first of the given runs whose parameters define ions; `_UNKNOWN` if there is no such run."""
     for run in runs:
         if ions_looked_for(comparison.runs[run].parameters) is not None:
             return ions_to_show(comparison.runs[run].parameters)
@@ -272,7 +272,7 @@ def _fit_axis(values: np.ndarray, title: str) -> Axis:
 
 
 def _apart(positions: Sequence[float], least: float) -> list[float]:
-    """Return ascending y coordinates moved downwards so that neighbours are at least `least` apart."""
+    """Return ascending y coordinates; coordinates that are too close to the previous one are increased, so that they are `least` apart."""
     moved: list[float] = []
     for position in positions:
         moved.append(max(position, moved[-1] + least) if moved else position)

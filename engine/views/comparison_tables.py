@@ -103,7 +103,7 @@ _RUNS = tuple(Column(name) for name in ("letter", "run", "search", "project", "v
 
 
 def comparison_table(comparison: RunComparison, level: str) -> Table:
-    """Return the description of a level's table: columns of the items, then columns of each run, whose names end with its symbol."""
+    """Return the description of a level's table: columns of the items, then columns of each run, whose names end with the run's symbol."""
     columns = list(_ITEMS[level])
     for symbol, label in zip(comparison.symbols, comparison.labels, strict=True):
         if level == "spectra":

@@ -46,7 +46,7 @@ class Condition(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """Subquery for `among` and `has_any`: values of a column of another table, in the rows that satisfy all conditions."""
+    """Subquery for `among` and `has_any`: the values of a column of another table, in those rows that satisfy all `conditions`."""
 
     table: str
     column: str
@@ -54,7 +54,7 @@ class Selected(NamedTuple):
 
 
 def compares(column: str, sign: Sign, value: str | float | bool) -> Condition:
-    """Require that a column compares with a value by the operator `sign`; nulls never match, and NaN is the largest number."""
+    """Require, for example, that a column is less than `value` (`sign` ``<``); nulls never match, and NaN is larger than any number."""
     return Condition(f"{identifier(column)} {sign} ?", (value,))
 
 
@@ -128,7 +128,7 @@ def among(column: str, selected: Selected) -> Condition:
 def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
     """Require that the list in a column contains at least one of the wanted values.
 
-    A `Selected` takes the wanted values from the lists in a column of another table.
+    If `wanted` is a `Selected`, the wanted values are all items of the lists in a column of another table.
     """
     name = identifier(column)
     if isinstance(wanted, Selected):

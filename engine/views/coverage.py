@@ -34,8 +34,8 @@ _GROUP_OF_KIND = {kind.name: kind.group for kind in FEATURE_KINDS}
 class PlacedPeptide:
     """Peptide at the residues `start` to `end` (exclusive) of a protein, counted from 0.
 
-    `row` is its row in the table of peptides; `lane` is the line below the sequence in which it is drawn; `modifications` contains the
-    protein residue (from 0) and the name of each modification.
+    `row` is the row of the peptide in the table of peptides, `lane` is the line below the sequence in which the peptide is drawn, and
+    `modifications` contains the protein residue (from 0) and the name of each modification.
     """
 
     row: int
@@ -213,7 +213,7 @@ def covered_by(
 
 
 def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[ProteinFeature, ...]:
-    """Return the features in table rows that have a known kind and a position within `length` residues."""
+    """Return the features in rows of a table; features of unknown kinds, and features outside the residues 1 to `length`, are omitted."""
     return tuple(
         ProteinFeature(row["kind"], _GROUP_OF_KIND[row["kind"]], row["first"] - 1, row["last"], row["description"])
         for row in rows
@@ -222,9 +222,7 @@ def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[Pr
 
 
 def with_found_modifications(coverage: Coverage) -> Coverage:
-    """Return the coverage with `is_found` set on the modification features that a peptide confirms.
-
-    A peptide confirms a feature with a modification at that residue or terminus.
+    """Return the coverage, with `is_found` True for annotated modifications that a peptide carries at the same residue.
 
     >>> phosphorylation = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
     >>> peptide = {"row": 0, "peptide": "S[Phospho]EK", "sequence": "SEK", "n_psms": 2, "q_value": 0.001}
@@ -245,9 +243,9 @@ def with_found_modifications(coverage: Coverage) -> Coverage:
 
 
 def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str]) -> list[tuple[int, ProteinFeature]]:
-    """Return pairs of lane (from 0) and feature for the features of the given groups.
+    """Return the features of the given groups, each with the line of the drawing (lane, from 0) in which it is drawn.
 
-    A lane is a line of the drawing. Each group has separate lanes, at most `LANES_OF_GROUP`; in the last lane, features may overlap.
+    Each group has separate lanes, at most `LANES_OF_GROUP`; in the last lane of a group, features may overlap.
 
     >>> chain, helix = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
     >>> [(lane, feature.kind) for lane, feature in feature_lanes([helix, chain, chain], FEATURE_GROUPS)]

@@ -104,11 +104,11 @@ class CoverageSheet(Sheet):
         return range(item.start // self.per_row, (item.end - 1) // self.per_row + 1)
 
     def _x(self, column: int) -> float:
-        """Return the left edge of a residue in its row; groups are separated by blank columns."""
+        """Return the x of the left edge of a residue, given by its column in its row; a blank column separates groups of residues."""
         return self.numbers + (column + column // _GROUP) * self.cell
 
     def _span(self, row: int, start: int, end: int, down: float, height: float) -> Region:
-        """Return the rectangle of residues `start` to `end` (exclusive) within a row, `down` points below its top."""
+        """Return the rectangle of those residues `start` to `end` (exclusive) that are in a row, `down` points below the row's top."""
         first, last = max(start - row * self.per_row, 0), min(end - row * self.per_row, self.per_row) - 1
         left = self._x(first)
         return Region(left, self.tops[row] + down, self._x(last) + self.cell - left, height)

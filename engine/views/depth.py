@@ -108,7 +108,7 @@ class Depth:
         return np.diff(summed) / np.diff(edges), np.maximum(begun, self.depth[last])
 
     def positions(self, at: float, pixel: float) -> tuple[int, int]:
-        """Return the first and last position within a pixel of the axis value `at`.
+        """Return the first and last position that a click at the axis value `at` selects: about one pixel, at least one position.
 
         `pixel` is the width of a pixel in positions.
         """

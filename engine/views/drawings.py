@@ -162,7 +162,7 @@ class Points:
 
     @property
     def centres(self) -> NDArray[np.float64]:
-        """Distinct positions of the dots, rounded to half a point, (k, 2); coinciding dots are thus drawn once."""
+        """Distinct positions of the dots, rounded to half a point, (k, 2): one position for dots that would cover each other."""
         return np.unique(np.rint(np.column_stack((self.x, self.y)) * 2), axis=0) / 2
 
 
@@ -208,16 +208,17 @@ class Cells(Box):
     Attributes
     ----------
     values
-        Colour of each cell, shape (rows, columns). Either uint8: 0 for none, otherwise an index into `inks`, plus 1; or float64: -1 to 1
-        as in `Shade`, NaN for the first of `inks`.
+        Colour of each cell, shape (rows, columns). uint8 values: 0 for no colour, k for the colour ``inks[k - 1]``. float64 values: -1 to 1
+        as in `Shade`, NaN for the colour ``inks[0]``.
     inks
         Colours of the cells.
     targets
-        Object that a click on a cell selects: for each row, shape (rows,) or (0,), or for each cell, (rows, columns), -1 for none.
+        Number of the object that a click selects, -1 for none: for each row of cells, (rows,), or for each cell, (rows, columns). Shape
+        (0,) if clicks select nothing.
     tip
         Function that returns the tooltip of a row and column, or None.
     scale
-        Size of a cell in files, pixels; larger cells are needed because some viewers blur small images.
+        Width and height of a cell in files, pixels; a value above 1 is needed because some viewers blur small images.
     """
 
     values: NDArray[np.uint8] | NDArray[np.float64]
@@ -227,7 +228,7 @@ class Cells(Box):
     scale: int = 1
 
     def pixels(self, palette: Palette = PAPER) -> NDArray[np.uint8]:
-        """Return red, green, blue and opacity of each cell on a surface, shape (rows, columns, 4), uint8."""
+        """Return red, green, blue and opacity of each cell in the colours of a palette, shape (rows, columns, 4), uint8."""
         colours = np.array([(0, 0, 0, 0), *((*rgb_of(ink, palette), 255) for ink in self.inks)], np.uint8)
         if self.values.dtype == np.uint8:
             # Four bytes as one number: NumPy looks it up several times faster than four separate bytes.
@@ -281,7 +282,7 @@ class Handle:
     name
         Name of the setting that dragging the line changes.
     at, start, stop
-        Position of the line on the axis perpendicular to it, and both ends on the axis parallel to it, points.
+        For a vertical line, `at` is its x, and `start` and `stop` are the y of its ends; for a horizontal line, `at` is its y. In points.
     is_upright
         True for a vertical line, which is dragged sideways.
     value
@@ -512,7 +513,7 @@ def _dashes(is_dashed: bool) -> str:
 def _fixed(length: float) -> str:
     """Return the SVG attributes of a text in a font of fixed width.
 
-    Spaces are preserved, and the length does not depend on the fonts of the viewer.
+    Spaces are preserved, and the text is `length` points long, whatever fonts the viewer has.
     """
     return f' font-family="Courier New, Courier, monospace" xml:space="preserve" style="white-space:pre" textLength="{length:.2f}"'
 

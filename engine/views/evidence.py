@@ -291,9 +291,9 @@ class ChainPair(AlignedPair):
         return kinds
 
     def columns_of(self, positions: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the columns of selected residues of the protein.
+        """Return the columns that contain selected residues of the protein.
 
-        `positions` is a mask over the residues of the protein.
+        `positions` is True for the selected residues, shape (residues of the protein,).
         """
         is_there = self.protein_residue >= 0
         is_there[is_there] = positions[self.protein_residue[is_there]]
@@ -341,7 +341,7 @@ class ShownStructure:
     def rows_of(self, positions: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the residues of the chain that are aligned with selected residues of the protein.
 
-        `positions` is a mask over the residues of the protein.
+        `positions` is True for the selected residues, shape (residues of the protein,).
         """
         rows: NDArray[np.int64] = self.near.chain_residue[positions[self.near.position]]
         return rows
@@ -364,9 +364,9 @@ def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: Mappe
 
 
 def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: ShownStructure) -> tuple[list[Trace], list[str]]:
-    """Superpose the other similar chains of a protein on the displayed chain, by common residues.
+    """Superpose the other similar chains of a protein on the displayed chain, by residues that are aligned with the same protein residues.
 
-    Returns the superposed chains, and why others were omitted.
+    Returns the superposed chains, and messages about chains that cannot be superposed.
     """
     traces, reported = [], []
     if shown.trace is None:
@@ -444,7 +444,7 @@ def _found(run: FinishedRun, near: MappedChain) -> ChainInFile:
 
 
 def _pair(protein: ProteinEvidence, near: MappedChain, chain: ChainInFile | None) -> ChainPair:
-    """Return an alignment of whole sequences from aligned pairs of residues; residues between pairs are aligned with gaps."""
+    """Return the alignment from the first to the last aligned pair of residues; residues between pairs are aligned with gaps."""
     sequence, symbols = protein.coverage.sequence, chain.chains.sequence(ChainRow(0)) if chain else ""
     symbol_of = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))
     columns: list[tuple[int, int]] = []
@@ -493,7 +493,7 @@ def _pair(protein: ProteinEvidence, near: MappedChain, chain: ChainInFile | None
 
 
 def _certainty(values: Mapping[str, Any]) -> str:
-    """Return the scores that show the similarity of a chain to the protein, as text: TM-score, or E-value and bit score."""
+    """Return a text with the scores of a chain's similarity to the protein: TM-score, or E-value and bit score."""
     if values["tm_score"] is not None:
         return f"found by the similarity to the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
     facts = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []
@@ -513,7 +513,7 @@ def _middle(query: str, subject: str) -> str:
 
 
 def refers_to_protein(row: ProteinRow) -> list[Condition]:
-    """Return the condition that selects the rows of other tables that refer to a protein, given by its row in the table of proteins."""
+    """Return the condition that selects, in a table with a column ``protein``, the rows that refer to the protein with the given row."""
     return [compares("protein", "=", row)]
 
 
@@ -529,13 +529,13 @@ def protein_conditions(text: str) -> list[Condition]:
 
 
 def refer_to_proteins(text: str) -> list[Condition]:
-    """Return the conditions that select the rows of other tables that refer to a protein found by a text (see `protein_conditions`)."""
+    """Return the conditions that select, in a table with a column ``protein``, the rows of all proteins that `protein_conditions` finds."""
     conditions = protein_conditions(text)
     return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
 def find_peptide_position(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
-    """Return the first position of a ProForma peptide: its protein, and its row in the table of peptide positions.
+    """Return the first position of a ProForma peptide in a protein, as (row of the protein, row in the table of peptide positions).
 
     If this peptidoform has no position, another peptidoform with the same residues is used; if this has none either, return None.
     """

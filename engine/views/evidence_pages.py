@@ -163,7 +163,7 @@ def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float)
 
 
 def _seen_from(position: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return coordinates (n, 3) rotated such that x and y have the largest variances and z points to the viewer."""
+    """Return coordinates (n, 3), rotated such that the variances of the residues `is_place` are largest along x and y, least along z."""
     centred = position - position[is_place].mean(axis=0)
     axes = np.linalg.svd(centred[is_place], full_matrices=False)[2]
     # The signs of axes are arbitrary. The residue farthest along an axis sets its sign, so that a chain always looks the same, never
@@ -177,9 +177,9 @@ def _seen_from(position: NDArray[np.float64], is_place: NDArray[np.bool_]) -> ND
 
 
 def _lines(kind: NDArray[np.int64], is_bond: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the first and last residues of short lines of one colour; the residues of a line have about the same depth.
+    """Divide a chain into lines of one colour, which are drawn by depth; return the first and last residue of each line.
 
-    A bond has the colour of its first residue.
+    Lines are so short that their residues have about the same depth. A bond has the colour of its first residue.
     """
     result, first = [], 0
     for row in range(len(is_bond) + 1):
@@ -346,7 +346,7 @@ def _sequence_rows(n: int) -> list[tuple[int, int]]:
 
 
 def _grouped(text: str, kinds: Sequence[int]) -> tuple[str, list[int]]:
-    """Return residues with a space between groups of ten, and the kind of each character, 0 for spaces."""
+    """Return a sequence with a space between groups of ten residues, and the kind of each character, 0 for spaces."""
     positions = [
         k for first in range(0, len(text), _GROUP) for k in (*([-1] if first else []), *range(first, min(first + _GROUP, len(text))))
     ]

@@ -44,7 +44,7 @@ class QualityFigure:
     series
         Columns of `QUALITY` and their names in the legend.
     bars
-        Columns with the lower and upper end of a vertical bar of each run, or ().
+        Names of two columns: lower and upper end of a vertical bar for each run; () for no bars.
     is_stacked
         True if the series are drawn as fractions of their sum, stacked on each other.
     scale, is_percent
@@ -193,9 +193,9 @@ def _values(quality: pa.Table, name: str) -> NDArray[np.float64]:
 
 
 def _runs(quality: pa.Table) -> Samples:
-    """Return the runs as samples without quantities, to draw their names below a figure.
+    """Return the runs as samples without quantities, so that names and conditions can be drawn below a figure.
 
-    Conditions are '' if marking them needs more than `_MAXIMUM_SEGMENTS` bars.
+    Conditions are '' if runs of the same condition form more than `_MAXIMUM_SEGMENTS` bars.
     """
     names, conditions = (tuple(quality[name].to_pylist()) for name in ("run", "condition"))
     n_segments = 1 + sum(before != after for before, after in pairwise(conditions))

@@ -3,8 +3,8 @@
 A summary of each finished run is stored in ``experiment/quality.parquet`` of the project with a digest of its tables, so that only new runs
 are read again; ``times.parquet`` stores the retention times of their peptides. Both can be recomputed at any time.
 
-The drift of a run is the median difference between the retention times of its peptides and the medians of these peptides over all runs. It
-uses only peptides that at least two runs have. Memory: about 50 bytes for each peptide of each run.
+The drift of a run is the median of a difference over its peptides: the retention time in this run minus the median retention time of the
+peptide in all runs. Only peptides of at least two runs are used. Memory: about 50 bytes for each peptide of each run.
 """
 
 from __future__ import annotations
@@ -203,7 +203,10 @@ def experiment_quality(project: Project, progress: Progress, *, stores: bool = T
 def _summarize(
     project: Project, runs: Sequence[_Run], stored: Mapping[str, dict[str, Any]], times: pa.Table, progress: Progress
 ) -> tuple[list[dict[str, Any]], pa.Table]:
-    """Return the summaries of the runs with their drifts, and the retention times of their peptides; `stored` runs are not read again."""
+    """Return the summaries of the runs with drifts, and the retention times of their peptides.
+
+    Only runs without a summary in `stored` are read; `times` contains the retention times of the others.
+    """
     import duckdb  # slow to import: only summaries that are not stored need it
 
     progress.stage("Summarising the runs", len(runs))
@@ -288,7 +291,7 @@ class ProteinCounts:
     proteins : tuple of str
         First accession of each protein group, k.
     log2 : ndarray of float64, shape (k, n)
-        log2 of the number of PSMs per thousand PSMs of the run, NaN if the run does not have the group.
+        log2 of the number of PSMs of the group per thousand PSMs of the run; NaN if the run has no PSM of the group.
     n_eligible : int
         Number of protein groups from which the `k` most variable groups were selected.
     """
@@ -303,8 +306,8 @@ class ProteinCounts:
 def protein_counts(project: Project, most: int, progress: Progress, *, stores: bool = True) -> ProteinCounts:
     """Return the PSM counts of the most variable protein groups, and store them unless `stores` is false.
 
-    Among the groups in at least two runs and a quarter of the runs, the groups with the largest standard deviations of the log2 counts
-    are chosen. Memory: 12 bytes for each protein group of each run.
+    Only groups that occur in at least two runs, and in at least a quarter of the runs, are eligible. Of these, the groups with the largest
+    standard deviations of the log2 counts are returned. Memory: 12 bytes for each protein group of each run.
 
     Parameters
     ----------
@@ -382,14 +385,14 @@ def _finished_runs(project: Project) -> list[_Run]:
 
 
 def _table(project: Project, run: _Run, name: str, columns: Sequence[str], *, verify: bool = True) -> pa.Table:
-    """Return columns of a table of a run after validation; optional columns that it lacks are null."""
+    """Validate a table of a run and return the given columns; optional columns that the table does not have are null."""
     described = {"spectra": SPECTRA, "peptides": PEPTIDES, "proteins": PROTEINS}.get(name) or find_result_table(run.kind, name)
     with TableFile(project.table(name, run.name, verify=verify), described, columns) as file:
         return file.read(columns)
 
 
 def _accepted(table: pa.Table) -> pa.Table:
-    """Return the accepted targets of rank 1; if no row has a q-value because there were no decoys, all targets are accepted."""
+    """Return the targets of rank 1 with a q-value up to `FDR`; if no row has a q-value (no decoys), return all targets of rank 1."""
     compute = pa.compute
     is_wanted = compute.invert(table["is_decoy"])
     if "rank" in table.column_names:

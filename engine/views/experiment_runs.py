@@ -93,7 +93,7 @@ class ExperimentState:
         return Counter(self.status.values())
 
     def with_progress(self, progress: str) -> ExperimentState:
-        """Return the state with the progress of the search as the message of the running run."""
+        """Return the state with the text `progress` as the message of the run that is being searched."""
         running = {run: progress for run, status in self.status.items() if status == "running"}
         return replace(self, messages={**self.messages, **running})
 
@@ -186,7 +186,7 @@ def change_experiment(
 
 
 def set_values(rows: Sequence[ExperimentRow], runs: Collection[str], name: RunField, text: str) -> list[ExperimentRow]:
-    """Return the rows with a new sample name for some runs, or a new condition for all runs of their samples.
+    """Return the rows with a changed field: the sample of the given runs, or the condition of all runs that have the same samples as these.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def set_values(rows: Sequence[ExperimentRow], runs: Collection[str], name: RunFi
 
 
 def restore_rows(rows: Sequence[ExperimentRow], runs: Collection[str], placed: PlacedRows) -> list[ExperimentRow]:
-    """Replace the rows of some runs by their earlier rows, at the earlier positions; runs without earlier rows are removed."""
+    """Return the rows with a change undone or redone: the rows of `runs` are removed, and those in `placed` inserted at their positions."""
     result = [row for row in rows if row.run not in runs]
     for position, row in placed:
         result.insert(position, row)

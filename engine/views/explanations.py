@@ -71,9 +71,9 @@ def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
 
 
 def read_spectrum_status(source: TableSource, spectrum: SpectrumRow) -> dict[str, Any]:
-    """Return ``status`` (see `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained if it is not in the map.
+    """Return ``status`` (see `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum.
 
-    `source` is any table of the run.
+    A spectrum that is not in the map is unexplained. `source` is any table of the run.
     """
     result = source.query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()
     row: dict[str, Any] = result[0] if result else {"status": UNEXPLAINED, "peptide": None}
@@ -97,7 +97,7 @@ def source_run(run: FinishedRun) -> str:
 
 @dataclass(frozen=True)
 class SourceSpectra:
-    """Spectra of the identification `run_id`: peaks, and settings of the ions."""
+    """Peaks and ion settings of the identification with the id `run_id`; `ions` has the value None if the settings are unknown."""
 
     run_id: str
     peaks: PeaksOfRun

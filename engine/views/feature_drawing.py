@@ -69,7 +69,8 @@ class Key:
 def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float]) -> list[Shape]:
     """Draw the bar of a feature.
 
-    `ends` are the widths of the marks at the first and last residue of a disulfide bond, 0 for a residue in another row.
+    A disulfide bond is drawn as a line with a mark at each of its two residues. `ends` are the widths of these marks; 0 for a residue that
+    is in another row.
     """
     ink = _INKS[feature.group]
     if feature.group != "disulfide bond" or feature.end - feature.start == 1:

@@ -24,7 +24,8 @@ def save_figure(path: Path, figure: PaperFigure, size: PageSize, dpi: int = DPI)
 def page_drawing(figure: PaperFigure, size: PageSize) -> Drawing:
     """Return the drawing of a figure at a page size.
 
-    Alignments may be narrower than the page, since their rows end at a whole group of residues; the drawing is as wide as the page.
+    The drawing is as wide as the page, even if its content is narrower, as for alignments, whose rows contain only whole groups of
+    residues.
     """
     drawing = figure.draw(size.width)
     return replace(drawing, width=max(drawing.width, size.width or 0.0))

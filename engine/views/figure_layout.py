@@ -119,7 +119,7 @@ def figure_at_width(figure: Figure, width: float | None, x_range: Range | None =
 
 
 def restrict_panel(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
-    """Return a panel restricted to the visible ranges (None for the whole axis); `n_columns` is the width in pixels."""
+    """Return a panel that shows only the given ranges (None: whole x axis, or initial y range); `n_columns` is its width in pixels."""
     low, high = (panel.x.low, panel.x.high) if x_range is None else x_range
     if panel.of_view is not None:
         made = panel.of_view(low, high, max(2, n_columns))
@@ -210,7 +210,7 @@ class PanelArea:
         return float(x.unscaled(at)), float(y.unscaled(low + fraction * (high - low)))
 
     def picked(self, across: float, down: float) -> Picked | None:
-        """Return the target and tooltip of the mark at a point of the page, or None."""
+        """Return the target and tooltip of the mark at a point of the page, or of the nearest mark if near enough; otherwise None."""
         if self.panel.pick is not None:
             (x, y), (right, above) = self.values(across, down), self.values(across + 1, down - 1)
             return self.panel.pick(x, y, right - x, above - y)
@@ -282,7 +282,7 @@ class PanelArea:
                 return [Label(across, down, mark.text, mark.anchor, mark.ink)]
 
     def _seen(self, low: Values, high: Values) -> NDArray[np.bool_]:
-        """Return True for the marks that are visible, given the limits `low` and `high` of each mark on the x axis."""
+        """Return True for each mark that is at least partly in the visible x range; marks extend from `low` to `high` on the x axis."""
         return (high >= self.panel.x.low) & (low <= self.panel.x.high)
 
     def _bars(self, bars: Bars) -> list[Basic]:

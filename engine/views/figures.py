@@ -116,7 +116,7 @@ class Scatter(Pickable):
 
 @dataclass(frozen=True)
 class Rule:
-    """Line across the whole panel with a text at its end, at an x value if `is_upright`, otherwise at a y value."""
+    """Line across the whole panel, with a text at its end: vertical at an x value if `is_upright`, otherwise horizontal at a y value."""
 
     at: float
     is_upright: bool = True
@@ -177,7 +177,8 @@ class Names:
 class Corner:
     """Text in a corner of the panel, independent of the visible range.
 
-    If texts in the left and the right corner do not fit, the left text is shortened. Names are not placed on the line of the corner texts.
+    If the texts of the left and the right corner do not fit next to each other, the left text is shortened. No names (`Names`) are placed
+    at the height of corner texts.
     """
 
     text: str
@@ -228,11 +229,11 @@ class Panel:
         True if zooming the y axis changes only its upper end, as for peaks: the base (the middle of a mirrored axis) is fixed, and the
         mouse wheel does not zoom the y axis.
     of_view
-        Function that returns a panel for a visible x range (low, high, width in pixels), with marks, y axis and `pick` for this range. Used
-        if there are more marks than pixels; None if the marks do not depend on the range.
+        Function that returns a panel whose marks, y axis and `pick` suit a visible x range, given the range's low and high end and its
+        width in pixels. Used if there are more marks than pixels; None if the marks do not depend on the range.
     pick
-        Function that returns the mark at an x and a y value, given the width and height of a pixel in axis values; None selects the nearest
-        mark that has targets or tooltips.
+        Function that returns the mark at a point, given x, y, and the width and height of a pixel in axis values. None to select the
+        nearest mark with a target or tooltip.
     title
         Text above the panel.
     """

@@ -52,7 +52,7 @@ class FinishedRun:
     passes
         Search passes of a spectrum search.
     marks
-        Stars and comments on rows by table name, from when the run was opened.
+        Stars and comments on rows by table name, as they were when the run was opened.
     """
 
     project: Project
@@ -220,7 +220,10 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
 
 
 def _spectra(project: Project, run_id: str) -> dict[str, Path]:
-    """Return the path of a run's table of spectra by its name; empty if the file is missing, which is reported when peaks are requested."""
+    """Return the path of a run's table of spectra, by the name of the table; {} if the file is missing.
+
+    A missing file is reported later, when peaks are requested.
+    """
     try:
         return {SPECTRA.name: project.table(SPECTRA.name, run_id, verify=False)}
     except ProteoscopeError:

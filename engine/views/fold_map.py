@@ -1,4 +1,4 @@
-"""Map of folds: TM-scores of all chains of a database with each other as a matrix, ordered by hierarchical clustering.
+"""Map of folds: a matrix of the TM-scores of all pairs of chains of a database, ordered by hierarchical clustering.
 
 The distance of two chains is 1 minus the TM-score normalised by the longer chain, or 1 if the search did not superpose them. Linkage is
 average (UPGMA; Sokal & Michener 1958). The clusters of the table (`proteoscope.engine.structure_search.fold_clusters`) are coloured next to
@@ -173,7 +173,7 @@ def draw_fold_map(folds: FoldMap, width: float = 400.0, height: float = 440.0, f
 
 
 def _strip(folds: FoldMap, x: float, upper: float, width: float, step: float) -> list[Shape]:
-    """Return a bar for consecutive rows of one cluster; the largest clusters with several chains have colours."""
+    """Return the bars next to the matrix, one for the rows of each cluster of several chains; only the largest clusters have colours."""
     shapes: list[Shape] = []
     changes = np.flatnonzero(np.diff(folds.cluster)) + 1
     for first, last in pairwise([0, *changes.tolist(), len(folds.cluster)]):
@@ -188,7 +188,7 @@ def _strip(folds: FoldMap, x: float, upper: float, width: float, step: float) ->
 def _legend(width: float, font_size: float) -> tuple[list[Shape], float]:
     """Draw the legend: the scale of TM-scores and the colour of pairs that were not superposed.
 
-    Returns the shapes, and the height of the second line of the legend, 0 if one line suffices.
+    Returns the shapes, and the additional height that the second line of the legend needs, 0 if there is only one line.
     """
     y, steps, low = font_size * 3.5, 9, f"TM-score {_LEAST_SHOWN:g}"
     x = 8 + 1.1 * text_width(low, font_size) + 4

@@ -1,4 +1,4 @@
-"""Differences of quantities from the median of their row, which the window shows as colours."""
+"""Differences of quantities from the median of their table row, which the window shows as colours."""
 
 from collections.abc import Sequence
 

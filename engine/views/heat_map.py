@@ -91,7 +91,7 @@ def draw_heat_map(
 
 
 def _legend(shapes: list[Shape], heat: HeatMap, inks: dict[str, int], width: float, font_size: float) -> float:
-    """Append the legend (values, missing values, conditions) to the shapes, and return the height of the lines after the first."""
+    """Append the legend (values, missing values, conditions) to `shapes`, and return the height of all legend lines but the first."""
     at, line, steps = 8.0, 0, 9
     ends = f"{heat.limit:g}"
     entries: list[tuple[float, list[Shape]]] = []
@@ -121,8 +121,9 @@ def tree_shapes(
 ) -> list[Shape]:
     """Return the lines of a tree, from merges as in `scipy.cluster.hierarchy.linkage`.
 
-    `position` returns the point of the page for a node, given its position among the leaves and its height in the tree (0 for leaves, 1 for
-    the root). `step` is the distance of adjacent leaves on the page, which limits the line width.
+    `position` is a function that returns the point of a node on the page, given the position of the node among the leaves (0 for the first)
+    and its height in the tree (0 for leaves, 1 for the root). `step` is the distance of adjacent leaves on the page, which limits the line
+    width.
     """
     if not len(merges):
         return []

@@ -41,7 +41,7 @@ _BEYOND = 1.6
 
 @dataclass(frozen=True)
 class HitSummary:
-    """Counts of a sequence search; `query` is the name of any query, and `n_subjects` is the number of sequences in the database.
+    """Counts of a sequence search; `query` is the name of one of the queries, and `n_subjects` the number of sequences in the database.
 
     `lambda_` and `K` are the parameters of the E-values, and `statistics` is their source.
     """
@@ -152,9 +152,10 @@ def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condit
 def _features(
     source: TableSource, query: str, length: int, hits: str, parameters: Sequence[Any]
 ) -> tuple[tuple[ProteinFeature, ...], dict[int, list[ProteinFeature]]]:
-    """Return the features of a query, and, by row, the features in the aligned range of each hit; empty if the run stores none.
+    """Return the features of a query, and the features of each hit's subject in the aligned range, by row of the hit.
 
-    `hits` is the SQL text after FROM: table, conditions, order by ``row`` and limit.
+    Both are empty if the run stores no features. `hits` is the SQL text after FROM that selects the hits: table, conditions, order by
+    ``row`` and limit.
     """
     if FEATURES.name not in source.paths:
         return (), {}

@@ -157,7 +157,7 @@ class Facets:
 
 
 def facets(source: TableSource) -> Facets:
-    """Return the charges of all PSMs, and their modifications, most frequent first."""
+    """Return the charges and the modifications that occur among all PSMs, the most frequent modification first."""
     charges = source.query("SELECT DISTINCT charge FROM psms ORDER BY charge")["charge"].to_pylist()
     names = source.query(
         "SELECT name FROM (SELECT unnest(modification_names) AS name FROM psms) GROUP BY name ORDER BY count(*) DESC, name LIMIT 200"
@@ -218,7 +218,11 @@ def _modified(name: str, table: str) -> Condition:
 
 
 def _with_text(text: str, table: str) -> Condition:
-    """Return the condition that a text is in the sequence, ProForma peptide, accessions or protein description, ignoring case."""
+    """Return the condition that selects the rows of a table with a text in sequence, ProForma peptide, accessions or protein description.
+
+    Case is ignored. A protein group is also selected if the text is in one of its peptides, and a peptide or PSM if the text is in the
+    description of one of its proteins.
+    """
     # Names of groups join accessions without spaces; the lists of peptides and PSMs are shown with spaces.
     group, listed = (re.sub(r"\s*;\s*", between, text) for between in (";", "; "))
     in_peptide = any_of((contains("sequence", text, is_capital=True), contains("peptide", text)))
@@ -244,7 +248,7 @@ def select_peptide_psms(peptide: str, is_decoy: bool) -> list[Condition]:
 
 
 def find_linked_rows(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
-    """Return the row of the best protein group and the row of the peptide for a peptide or PSM; None if missing.
+    """Return the rows of the best protein group and of the peptide to which a peptide or PSM belongs; None if there is no such row.
 
     Parameters
     ----------
@@ -296,7 +300,7 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
 
 
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
-    """Return the fixed modifications of a run, from its record, or else derived from the accepted PSMs.
+    """Return the fixed modifications of a run: those of its parameters, or else those that all such residues of accepted PSMs have.
 
     `source` is any open table of the run.
     """

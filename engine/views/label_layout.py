@@ -43,7 +43,9 @@ def place_labels(
     obstacle_y: Values,
     bounds: tuple[float, float, float, float],
 ) -> list[PlacedLabel]:
-    """Place labels greedily, most important first: above the peak, higher or to the side with a leader line, or not at all.
+    """Place labels of peaks one after another, most important first; labels for which there is no space are omitted.
+
+    A label is placed directly above its peak, or else higher or to the side with a leader line.
 
     Parameters
     ----------
@@ -123,7 +125,9 @@ def place_near_dots(
     ring: float = 3.0,
     most: int = 1000,
 ) -> list[DotLabel]:
-    """Place labels greedily in the given order: next to the dot, farther away with a leader line, or not at all.
+    """Place labels of dots one after another in the given order; labels for which there is no space are omitted.
+
+    A label is placed next to its dot, or else farther away with a leader line.
 
     Parameters
     ----------
@@ -219,7 +223,7 @@ def _side(line: Values, position: Values) -> Values:
 
 
 def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Values) -> NDArray[np.bool_]:
-    """Return True for each candidate box of a label, (n,), that covers the line of another peak, or whose leader line crosses one."""
+    """Return True for each candidate box of a label, (n,), if the box or its leader line would cross the line of another peak."""
     foot, tip_x, tip_y = leaders[:, 0], leaders[0, 2], leaders[0, 3]
     lines = slice(*np.searchsorted(lines_x, [tip_x, np.nextafter(tip_x, np.inf)]))
     retained = lines_y[lines].copy()
@@ -233,6 +237,6 @@ def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Value
 
 
 def _highest(y: Values, first: NDArray[np.int64], last: NDArray[np.int64]) -> Values:
-    """Return the highest point (minimum y) of each range of lines, (n,); infinite for empty ranges."""
+    """Return the minimum of ``y[first:last]`` (the highest point on the page) for each of n ranges, (n,); infinite for empty ranges."""
     runs = np.minimum.reduceat(y, np.column_stack((first, np.maximum(first, last))).ravel())[::2]
     return np.where(last > first, runs, np.inf)

@@ -101,7 +101,7 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
 
 
 def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:
-    """Return the row of a match's spectrum, its file, retention time and m/z; `source` is the table of matches."""
+    """Return row (in the table of spectra), file, retention time and m/z of the spectrum of a match; `source` is the table of matches."""
     return source.row(row, _PLACE)
 
 

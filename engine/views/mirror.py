@@ -43,7 +43,7 @@ class MirroredSpectra:
     note
         Reason for a missing lower spectrum, or a remark.
     shift
-        Shift in thomson by which fragments of the upper spectrum may differ from fragments of the lower spectrum; 0 for no shift.
+        Value in thomson by which a fragment may have a larger m/z in the upper than in the lower spectrum; 0 for no shift.
     is_one_spectrum
         True if both are the same spectrum with two peptides; peaks then do not count as shared.
     """
@@ -65,7 +65,7 @@ class MirroredSpectra:
 
     @cached_property
     def shared(self) -> NDArray[np.int64]:
-        """Indices of shared peaks in the upper and the lower spectrum, (n, 2); peaks that match without the shift come first."""
+        """Pairs of shared peaks as indices in the upper and the lower spectrum, (n, 2); pairs that match without the shift come first."""
         return np.concatenate((self._in_place, self._moved))
 
     @property
@@ -91,7 +91,7 @@ class MirroredSpectra:
 
     @cached_property
     def shown(self) -> tuple[ShownPeaks, ...]:
-        """Peaks of each spectrum with their kinds; a shared peak without an ion has the kind of its counterpart."""
+        """Peaks of each spectrum with their kinds; if only one peak of a shared pair is annotated with an ion, both have its kind."""
         kinds = []
         for at, half in enumerate(self.halves):
             of_half = np.full(len(half.peaks.mz), UNMATCHED, dtype="<U8")
@@ -123,7 +123,7 @@ class MirroredSpectra:
 
 
 def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolerance: Tolerance) -> NDArray[np.int64]:
-    """Return the indices of pairs of peaks within the tolerance that are the nearest peaks of each other, (k, 2).
+    """Return pairs of peaks, (k, 2), as indices in `first` and `second`: peaks that are the nearest of each other and within the tolerance.
 
     Parameters
     ----------

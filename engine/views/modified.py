@@ -92,7 +92,7 @@ class ModificationRow:
 
 @dataclass(frozen=True)
 class ModifiedOverview:
-    """Overview of a run: mass shifts of accepted PSMs, rows of the table of modifications, total counts, and counts by kind of shift."""
+    """Overview of a run: mass shifts of accepted PSMs, rows of the table of modifications, and counts of accepted PSMs and peptides."""
 
     shifts: Shifts
     modifications: tuple[ModificationRow, ...]
@@ -239,11 +239,10 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return modifications as values of the parameter `variable_modifications` of an identification.
+    """Return modifications as values of the parameter `variable_modifications` of an identification, and the names of unsupported ones.
 
-    The second result contains the names of the modifications that the parameter does not support.
-
-    Sites with less than a tenth of the PSMs of a modification are omitted, since they may be random.
+    The parameter supports only modifications of Unimod with suitable sites. Sites with less than a tenth of the PSMs of a modification are
+    omitted, since they may be random.
 
     Examples
     --------

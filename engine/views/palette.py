@@ -59,7 +59,7 @@ class Legible(NamedTuple):
 
 
 class OnCell(NamedTuple):
-    """Colour of text on a cell (see `cell_colours`): black if `is_dark` or in the high-contrast theme, which lightens cells, else white."""
+    """Colour of text on a cell (see `cell_colours`): black if `is_dark`, else white; always black in the high-contrast theme."""
 
     is_dark: bool
 
@@ -183,7 +183,7 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
 
 
 def cell_colours(colours: NDArray[np.uint8], palette: Palette) -> NDArray[np.uint8]:
-    """Return the colours in which cells with text are drawn; the high-contrast theme mixes them with white, for black text.
+    """Return the colours in which cells with text are drawn; in the high-contrast theme, cells are lightened, since their text is black.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def has_dark_text(colours: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=1024)
 def opacity_below_text(ink: Ink, opacity: float, palette: Palette) -> float:
-    """Return the opacity of a translucent area, reduced until text on it has its minimum contrast. Opaque areas do not change."""
+    """Return the opacity of an area, reduced so that text on it has the minimum contrast; the opacity 1 is returned unchanged."""
     if opacity == 1.0:
         return opacity
     text, back, colour = rgb_of("text", palette), rgb_of("background", palette), rgb_of(ink, palette)

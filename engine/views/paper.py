@@ -83,7 +83,7 @@ def png(drawing: Drawing, dpi: int = DPI) -> bytes:
 
 
 def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
-    """Return a ReportLab canvas with the fonts of the program, whose bytes depend only on what is drawn."""
+    """Return a ReportLab canvas with the fonts of the program; the bytes of its PDF depend only on the drawing, not on the time."""
     for name in (FONT, BOLD, FIXED, FIXED_BOLD):
         if name not in pdfmetrics.getRegisteredFontNames():
             pdfmetrics.registerFont(TTFont(name, str(resources.path("fonts", f"{name}.ttf"))))
