@@ -86,14 +86,14 @@ def add_choices(
 
 
 def delayed(owner: QObject, use: Callable[[], object] | SignalInstance, milliseconds: int = 0) -> QTimer:
-    """Return a timer that calls the function `use`, or emits the signal `use`, once after a delay; starting it again restarts the delay."""
+    """Return a timer that, once started, calls `use` (or emits it, if it is a signal) after a delay; another start restarts the delay."""
     timer = QTimer(owner, singleShot=True, interval=milliseconds)
     timer.timeout.connect(use)
     return timer
 
 
 def repeated(owner: QObject, use: Callable[[], object], milliseconds: int) -> QTimer:
-    """Return a timer that calls the function `use` at intervals while it runs."""
+    """Return a timer that, once started, calls `use` repeatedly until the timer is stopped."""
     timer = QTimer(owner, interval=milliseconds)
     timer.timeout.connect(use)
     return timer

@@ -12,7 +12,7 @@ _MAXIMUM_MESSAGES = 200
 
 
 class JobBridge(QObject):
-    """Bridge that receives job events in any thread and emits them as Qt signals in the window's thread; `handle` receives the events.
+    """Bridge whose `handle` receives job events in any thread, and which emits them as Qt signals in the window's thread.
 
     Events are delivered in batches, at most 14 times a second. A batch contains only the latest progress of each job and the last 200
     messages; all other events are delivered in order.

@@ -8,8 +8,8 @@ from proteoscope.engine.results.counts import FalseShareInterval
 def certainty_text(certainty: FalseShareInterval, locale: QLocale) -> str:
     """Return a text such as ``2 decoys; 0.1–2.6 % false``.
 
-    The text for a short list also has its count at 5 % FDR (``0 decoys; 0–15 % false; 41 at 5 % FDR``). The text for an empty list has only
-    the counts at both rates (``0 at 1 % FDR; 103 at 5 % FDR``).
+    For a short list, the number of items at 5 % FDR is added (``0 decoys; 0–15 % false; 41 at 5 % FDR``). For an empty list, the text
+    contains only the numbers of items at both rates (``0 at 1 % FDR; 103 at 5 % FDR``).
     """
     decoys, low, high, at_5_percent, nothing_at = certainty
     if nothing_at is not None and at_5_percent is not None:

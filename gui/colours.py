@@ -23,7 +23,7 @@ class PlotColours:
 
 
 def palette_of(palette: QPalette) -> Palette:
-    """Return the colours of a widget's Qt palette in the form that figures use."""
+    """Convert a widget's Qt palette to the `Palette` that figures use."""
     role = QPalette.ColorRole
     roles = (role.Base, role.Text, role.PlaceholderText, role.Mid, role.Highlight, role.HighlightedText)
     return Palette(*(palette.color(role).name() for role in roles))

@@ -106,7 +106,7 @@ class ConversionDialog(JobDialog):
         return ConversionTask(self.request())
 
     def enable(self, missing: str) -> None:
-        """Enable the fields unless the job is running; the project is enabled only if the selection uses it."""
+        """Enable the fields unless the job is running; the project field is enabled only if identified spectra are to be selected."""
         for widget in (self.spectra, self.out, self.which, *self._frames):
             widget.setEnabled(not self.is_running)
         self.project.setEnabled(not self.is_running and self.which.currentIndex() > 0)
@@ -124,7 +124,7 @@ class ConversionDialog(JobDialog):
         )
 
     def _wrong_choice(self) -> str:
-        """Mark the first invalid field among charges, masses and times, and return its error, or ''."""
+        """Mark the first invalid field among charges, masses and times, and return its error; '' if all fields are valid."""
         problem = ""
         try:
             self._selection()

@@ -53,7 +53,7 @@ class LinksButton(QToolButton):
         self.show_names(())
 
     def show_names(self, names: Iterable[str]) -> None:
-        """Set the names of proteins or structures whose database entries the menu lists."""
+        """Set the names of the proteins or structures whose database entries the menu lists."""
         self.links = links_of_names(names, is_structure=self._is_structure)
         menu = self.menu()
         menu.clear()

@@ -12,7 +12,7 @@ _PAUSE_MS = 5
 
 
 class DeferredTasks(QObject):
-    """Queue of steps of work, which are called from the event loop in order, so that user input is handled between two steps."""
+    """Queue of functions (steps), which are called one by one from the event loop, so that user input is handled between two steps."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

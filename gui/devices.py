@@ -68,7 +68,7 @@ def memory_text(device: Device, locale: QLocale) -> str:
 
 
 def state_text(device: Device) -> str:
-    """Return a text which states that a device can be used, or the reason why not."""
+    """Return a text about a device: that it can be used, or the reason why it cannot be used."""
     return "usable" if device.usable else f"not usable: {device.reason}" if device.reason else "not usable"
 
 

@@ -62,7 +62,7 @@ class _Question(QMessageBox):
         self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
 
     def _choose(self, default: QPushButton, escape: QPushButton) -> None:
-        """Set the buttons for the keys Enter and Escape; called after all buttons are added."""
+        """Set which buttons the keys Enter and Escape press; to be called after all buttons are added."""
         without_icons(self.buttons())
         self.setDefaultButton(default)
         self.setEscapeButton(escape)
@@ -98,9 +98,9 @@ class LostProjectDialog(_Question):
 
 
 class StructuresDialog(_Question):
-    """Dialog that requests permission for an export to read structures outside the project.
+    """Dialog that requests permission for an export to read structure files outside the project.
 
-    The structures are read from the folders named in the project, or from another folder that the user chooses.
+    The user permits the folders that the project names, or chooses another folder.
     """
 
     _SHOWN = 3

@@ -64,7 +64,7 @@ class PdfPages:
         return self._file.getvalue()
 
     def heading(self, text: str, size: float = 11.0) -> None:
-        """Add a heading with an entry in the outline; the heading stays on the page of the following content."""
+        """Add a heading with an entry in the PDF's outline; there is no page break between the heading and the next content."""
         style = ParagraphStyle("heading", fontName=BOLD, fontSize=size, leading=1.3 * size, spaceBefore=0.5 * size, keepWithNext=True)
         self._parts.append(_Heading(_markup(printable(text, MAXIMUM_CHARACTERS), BOLD), style, f"h{len(self._parts)}", printable(text, 80)))
 
@@ -142,7 +142,7 @@ class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
         self.spaceBefore = self.spaceAfter = 4
 
     def wrap(self, available_width: float, available_height: float) -> tuple[float, float]:
-        """Return the size of the figure, reduced to the rest of the page if a scale of at least `_LEAST_SCALE` suffices."""
+        """Return the size of the figure; a figure that fits into the rest of the page at a scale of at least `_LEAST_SCALE` is reduced."""
         part = (available_height - 8) / (self._drawing.height * self._scale)
         self._drawn = self._scale * (part if _LEAST_SCALE <= part < 1 else 1.0)
         return self._drawing.width * self._drawn, self._drawing.height * self._drawn
@@ -171,7 +171,7 @@ def _cell(text: str, width: float) -> str | Paragraph:
 
 
 def _widths(headers: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
-    """Return column widths; the widest columns are narrowed if the table exceeds the page."""
+    """Return the column widths; if the table would be wider than the page, the widest columns are narrowed."""
     needed = np.array([max((_measured(word, BOLD) for word in header.split()), default=0.0) for header in headers])
     for row in texts:
         needed = np.maximum(needed, [_measured(text, FONT) for text in row])

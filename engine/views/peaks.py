@@ -1,4 +1,4 @@
-"""Access to the stored peaks of a run by row of the table of spectra, or the reason why peaks are missing."""
+"""Reading of the stored peaks of a run, given the row of a spectrum in the table of spectra."""
 
 from collections import OrderedDict
 from pathlib import Path
@@ -106,7 +106,7 @@ class SpectraReader:
 
 
 class PeaksOfRun:
-    """Reader of the peaks in a table of spectra, by row; the file is opened on first use, and only one thread may use the reader.
+    """Reader of the peaks of single spectra in a table; the file is opened on first use, and only one thread may use the reader.
 
     Attributes
     ----------

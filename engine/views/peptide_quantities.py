@@ -46,7 +46,7 @@ class PeptideQuantities:
         return self.values.get(_alike(coverage.sequence[peptide.start : peptide.end]))
 
     def mean_by_residue(self, coverage: Coverage) -> NDArray[np.float64]:
-        """Return the mean of the values of the peptides that cover each residue of a protein, NaN without values, (r,)."""
+        """Return, for each residue of a protein, the mean value of the peptides that cover the residue, (r,); NaN if none has a value."""
         total, count = np.zeros(len(coverage.sequence)), np.zeros(len(coverage.sequence))
         for start, end in {(peptide.start, peptide.end) for peptide in coverage.peptides}:
             value = self.values.get(_alike(coverage.sequence[start:end]))
@@ -57,7 +57,7 @@ class PeptideQuantities:
 
     @cached_property
     def scale(self) -> QuantityScale:
-        """Colour scale of all peptides, from the 5th to the 95th percentile; at least 1 wide, and symmetric for changes."""
+        """Colour scale from the 5th to the 95th percentile of all values, but at least 1 wide; for changes, it is symmetric about 0."""
         values = np.array(list(self.values.values()))
         low, high = (float(limit) for limit in np.percentile(values, (5, 95))) if len(values) else (0.0, 0.0)
         if self.is_change:
@@ -67,7 +67,7 @@ class PeptideQuantities:
 
 
 class LinkedQuantities:
-    """Quantities of the newest quantification of a run; reloaded after a newer quantification or a manual correction.
+    """Peptide quantities of the newest quantification that is based on a run; reloaded if it is corrected or a newer one is finished.
 
     The values are the changes of the first comparison, or the means over all samples if there is no comparison.
     """

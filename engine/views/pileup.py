@@ -52,7 +52,7 @@ class Pileup:
     lane
         Line of the figure for each alignment, from 0, (n,), int64.
     read
-        Index of the alignment with each difference, (m,), int64.
+        Index of the alignment to which each difference belongs, (m,), int64.
     position
         Position of each difference in the reference, from 1; for an insertion, the position before it, shape (m,), int64.
     symbol
@@ -186,7 +186,7 @@ def find_differences(
     complement = complement_table()
 
     def bases(run: NDArray[np.int64], within: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return bases of reads, in the direction of the reference, at the offsets `within` of the CIGAR operations `run`."""
+        """Return the bases, in the direction of the reference, that are `within` bases after the starts of the CIGAR operations `run`."""
         of = row[run]
         at = read_before[run] + within
         symbols = reads.characters[reads.offsets[of] + np.where(is_reverse[of], read_end[of] - at, read_start[of] + at)]
@@ -226,7 +226,7 @@ def _show_equal(
     last: int,
     bases: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.uint8]],
 ) -> None:
-    """Set the bases of `reference` at the CIGAR operations `equal`, where read and reference are equal, to the bases of the reads."""
+    """Set the bases of `reference` where a read is equal to it: at the CIGAR operations with the indices `equal`."""
     equal = equal[np.argsort(position[equal], kind="stable")]
     low, high = np.maximum(position[equal], first), np.minimum(position[equal] + length[equal], last + 1)
     # Skip positions that earlier operations have set.
@@ -237,7 +237,7 @@ def _show_equal(
 
 
 def _show_different(reference: NDArray[np.uint8], columns: pa.Table, reads: Texts, first: int, last: int) -> None:
-    """Set the bases of `reference` at covered positions where all reads differ from it, using the MD fields of the reads."""
+    """Set the bases of `reference` at covered positions where no read is equal to it, from the MD fields of the alignments."""
     start, end = (columns[name].to_numpy().astype(np.int64) for name in ("text_start", "text_end"))
     depth = np.zeros(last - first + 2, np.int64)
     np.add.at(depth, np.clip(start, first, last + 1) - first, 1)
@@ -266,7 +266,7 @@ def _reference_line(row: dict[str, Any], bases: str) -> NDArray[np.uint8]:
 
 
 def _lanes(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the line of each alignment: the first line with free space; `start` is ascending."""
+    """Return the line of the figure for each alignment: the first line in which no earlier alignment overlaps it; `start` is ascending."""
     lane = np.empty(len(start), np.int64)
     busy: list[tuple[int, int]] = []
     free: list[int] = []

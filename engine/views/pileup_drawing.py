@@ -279,7 +279,7 @@ class PileupSheet(Sheet):
         return shapes
 
     def _cells(self, x: NDArray[np.float64], lane: NDArray[np.int64], symbol: NDArray[np.uint8]) -> list[Basic]:
-        """Draw many differences at once as a grid of cells; the last difference in a cell is visible."""
+        """Draw differences as a grid of coloured cells, for many differences; of several differences in a cell, the last is visible."""
         n_columns = int(max(self.inner.width, min(self.inner.width * 2, _CELLS)))
         per_point = n_columns / self.inner.width
         n_lanes = min(self.pile.n_lanes - self.first_lane, self.n_visible + 1)
@@ -295,7 +295,7 @@ class PileupSheet(Sheet):
 
 
 def _in_inks(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[Ink, ...]]:
-    """Return the colour indices for `Cells` of base codes (0 for no base), and the colours."""
+    """Return the values and colours for `Cells` that show bases, given as ASCII codes (0 for no base)."""
     inks = (*dict.fromkeys(_INKS.values()), _OTHER)
     table = np.full(256, len(inks), np.uint8)
     table[0] = 0

@@ -19,8 +19,8 @@ _COLUMNS = "size", "predicted s", "measured s", "error", "predicted share", "mea
 def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, width: float = 360.0, height: float = 240.0) -> Drawing:
     """Draw the times of a benchmark problem by problem size: measured times as dots, predicted times as lines.
 
-    Times without transfers, which models that ignore transfers would predict, are drawn too. With `shares`, the fraction of the time that
-    is spent on transfers is drawn instead.
+    Times without transfers are drawn too, for comparison with models that ignore transfers. If `shares` is True, the fraction of the time
+    that is spent on transfers is drawn instead of the times.
     """
     n = np.array([prediction.n for prediction in every], np.float64)
     if shares:
@@ -92,7 +92,7 @@ def _row(cell: str, texts: Sequence[str]) -> str:
 
 
 def _growth(every: Sequence[Comparison]) -> str:
-    """Return a text with the growth of predicted and measured seconds from each size to the next, as in the thesis on the model."""
+    """Return a text with the factors by which predicted and measured times grow from each size to the next, as in Carroll's thesis."""
     reported = [
         f"{after.predicted.seconds / max(1e-12, before.predicted.seconds):.2f} predicted,"
         f" {after.measured.seconds / max(1e-12, before.measured.seconds):.2f} measured"

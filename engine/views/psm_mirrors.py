@@ -40,7 +40,7 @@ _LABELS = ("TMT", "iTRAQ")
 def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
     """Mirror the spectrum of a PSM with the b and y ions of its peptide as predicted by the model of the program.
 
-    The similarity is the cosine between the square roots of the predicted intensities and of the intensities of the matching peaks.
+    The similarity is the cosine between two vectors: square roots of the predicted intensities, and of the intensities of matching peaks.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
 
 
 def mirrored_arrangements(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
-    """Mirror a spectrum with itself: ions with a modification at its best site above, and at its best alternative site below.
+    """Mirror a spectrum with itself: annotated with a modification at its best site above, and at the best alternative site below.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def mirrored_with_other(
 
 
 def spectral_cosine(mirrored: MirroredSpectra) -> float:
-    """Return the cosine between the square roots of the intensities of two spectra, 0 to 1; peaks that are not shared count as missing."""
+    """Return the cosine similarity of two spectra, 0 to 1, from square roots of intensities; peaks that are not shared reduce it."""
     if mirrored.lower is None:
         return 0.0
     upper, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity

@@ -181,7 +181,7 @@ class Samples:
     keys
         Accessions of the proteins, or sequences of the peptides, n.
     owner
-        Accession of the protein to which the row contributes (for proteins, the accession of the row itself), '' for none.
+        For peptides, accession of the protein to which the peptide contributes, '' for none; for proteins, the accession.
     log2
         log2 quantities, NaN if missing, shape (n, s), float64.
     state
@@ -223,7 +223,7 @@ class Samples:
 
     @cached_property
     def by_missing(self) -> NDArray[np.int64]:
-        """Rows sorted by the number of missing quantities; rows with the same samples missing are adjacent, (n,)."""
+        """Rows sorted by the number of missing quantities, (n,); rows that lack the quantities of the same samples are adjacent."""
         return np.lexsort((*(~self.has).T[::-1], (~self.has).sum(axis=1)))
 
 
@@ -264,9 +264,9 @@ class Volcano:
         return (self.q_value <= q_value) & (np.abs(self.fold_change) >= fold_change)
 
     def height_at(self, q_value: float) -> float:
-        """Return the height (-log10 of the p-value) that separates proteins up to a q-value from other proteins.
+        """Return the height (-log10 of a p-value) of the threshold `q_value` in the plot: proteins with at most this q-value are above.
 
-        The height decreases monotonically with the q-value.
+        Between proteins, heights are interpolated, so that the height decreases continuously with the q-value.
         """
         q, lowest, highest = self._steps
         wanted = float(np.log10(min(max(q_value, _TINY), 1.0)))
@@ -287,9 +287,9 @@ class Volcano:
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """log10 of the distinct q-values, ascending, and the minimum and maximum p-value at each, for interpolation.
+        """log10 of the distinct q-values, ascending, and log10 of the minimum and of the maximum p-value with each q-value.
 
-        The first and last elements are end points without proteins.
+        The first and last elements are end points without proteins, for the interpolation.
         """
         q, group = np.unique(np.log10(np.maximum(self.q_value, _TINY)), return_inverse=True)
         p_value = np.log10(np.maximum(self.p_value, _TINY))
@@ -342,7 +342,10 @@ class Sites:
         return SITES_BY_SAMPLE.arrow({**self.columns, **changes})
 
     def _conditions_of(self, comparison: str) -> tuple[str | None, str | None]:
-        """Return the first and the reference condition of a comparison; None if unknown. Names of conditions may contain `_VERSUS`."""
+        """Return the two conditions of a comparison, the reference second; (None, None) if they are unknown.
+
+        The text is ``FIRST`` + `_VERSUS` + ``REFERENCE``; names of conditions may also contain `_VERSUS`.
+        """
         parts = comparison.split(_VERSUS)
         pairs = ((_VERSUS.join(parts[:i]), _VERSUS.join(parts[i:])) for i in range(1, len(parts)))
         return next((pair for pair in pairs if set(self.conditions).issuperset(pair)), (None, None))
@@ -355,7 +358,7 @@ class QuantityOverview:
     Attributes
     ----------
     changes
-        Row in the table of changes, by comparison and accession.
+        Row in the table of changes for each pair of comparison and accession.
     sites
         Sites of localised modifications; none if the run has none.
     peptidoforms
@@ -387,7 +390,7 @@ class QuantityOverview:
 
 
 def put_sites(run: FinishedRun, sites: Sites, comparison: str | None) -> None:
-    """Replace the table `SITES_BY_SAMPLE` of a run by one with the fold changes of `comparison`, and with the same rows."""
+    """Replace the table `SITES_BY_SAMPLE` of a run by a table with the same rows and the fold changes of `comparison`."""
     run.tables.put(SITES_BY_SAMPLE.name, PROTEINS.name, sites.compared(comparison))
 
 
@@ -455,10 +458,9 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
 
 
 def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
-    """Return the long table (a row per item and sample) with one row per protein or peptide.
+    """Return the table `name` (`PEPTIDES_BY_SAMPLE` or `PROTEINS_BY_SAMPLE`), with one row per peptide or protein.
 
-    The quantities of a row in all samples are a list in the column ``by_sample``. `name` selects `PEPTIDES_BY_SAMPLE` or
-    `PROTEINS_BY_SAMPLE`.
+    The column ``by_sample`` is a list of the quantities in all samples. `long` has a row for each peptide or protein and sample.
     """
     n_samples = samples.log2.shape[1]
     first = np.arange(0, len(long), n_samples)
@@ -503,7 +505,7 @@ def _summaries(logs: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _means(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the mean of the values of each row, NaN if all are missing, and their number, both (n,)."""
+    """Return the mean of the values of each row (NaN if all are missing) and the number of values of each row, both (n,)."""
     count = (~np.isnan(logs)).sum(axis=1)
     return np.divide(np.nansum(logs, axis=1), count, out=np.full(len(logs), np.nan), where=count > 0), count
 

@@ -136,8 +136,9 @@ def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
 def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> DesignTable:
     """Guess a design from file names.
 
-    A number at the end of a name is the replicate; the text before it, without the common start of all names, is the condition. ``F1`` or
-    ``frac02`` between them are fractions of a sample. With a label, each channel of each file has a row without a condition.
+    A number at the end of a name is the replicate. The text before this number, without the common start of all names, is the condition. A
+    text such as ``F1`` or ``frac02`` between condition and replicate is the fraction of a sample. If `kit` is given, each channel of each
+    file has a row without a condition.
 
     Examples
     --------
@@ -174,8 +175,8 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
 def experiment_design(rows: Sequence[ExperimentRow]) -> tuple[DesignTable, dict[str, Any]]:
     """Return the design of the runs of an experiment, and the parameters of the quantification that its labels need.
 
-    Rows with labels are quantified by reporter ions of the smallest kit that has all of their channels. If two samples of a condition have
-    the same replicate number, for example because none is given, the samples of the condition are numbered in their order.
+    Rows with labels are quantified by reporter ions; the kit is the smallest one with all of their channels. If two samples of a condition
+    have the same replicate number, for example because none was given, all samples of the condition are numbered in their order.
 
     Examples
     --------
@@ -207,9 +208,9 @@ def experiment_design(rows: Sequence[ExperimentRow]) -> tuple[DesignTable, dict[
 
 
 def experiment_request(request: SearchRequest, *, writes: bool = True) -> SearchRequest:
-    """Return the request to quantify the finished runs of the experiment of a project; the design is written to a file in the project.
+    """Return the request to quantify all finished runs of the experiment of a project.
 
-    Without `writes`, as for an estimate, no file is written.
+    The design is written to a file in the project, unless `writes` is False, as for an estimate.
 
     Raises
     ------
@@ -251,7 +252,10 @@ def _split_replicate(stem: str) -> tuple[str, int]:
 
 
 def _without_common_parts(names: Sequence[str]) -> list[str]:
-    """Return the names without the components that all names share at the start and the end, as long as the names stay different."""
+    """Return the names without the components that are common to all names at the start and at the end.
+
+    If different names would become equal, the names are returned unchanged.
+    """
     different = list(dict.fromkeys(names))
     if len(different) < 2:
         return list(names)
@@ -293,8 +297,8 @@ def compared_conditions(
 ) -> ComparedConditions | DesignIssue:
     """Return the compared conditions of a design, or the reason why they cannot be compared.
 
-    If the user gave neither groups nor a block column, the reason becomes a note of a result without conditions: the proteins can be
-    quantified without a comparison.
+    If the user requested no comparison (neither by `groups` nor by a block column), the result has no conditions, and the reason is a note:
+    proteins can be quantified without a comparison.
 
     Parameters
     ----------
@@ -322,7 +326,7 @@ def has_sample(row: Sequence[str]) -> bool:
 
 
 def _issue(error: InputError, positions: Sequence[int]) -> DesignIssue:
-    """Convert an error of the design reader to an issue; `positions` contains the table row of each line that was read."""
+    """Convert an error of the design reader to an issue; `positions` contains the row in the table for each line that the reader got."""
     match = _LINE.fullmatch(error.place)
     line = int(match[1]) - 2 if match else -1
     row = positions[line] if 0 <= line < len(positions) else None

@@ -145,13 +145,13 @@ def _places(samples: Samples, left: float, right: float) -> NDArray[np.float64]:
 
 
 def sample_foot(samples: Samples, font_size: float) -> float:
-    """Return the height of the vertical sample names below a figure, including the line with the conditions."""
+    """Return the height that the vertical sample names below a figure need, including the line with the conditions."""
     longest = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0)
     return longest + font_size * (3.6 if any(samples.conditions) else 1.6)
 
 
 def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: float, font_size: float) -> list[Shape]:
-    """Draw as many sample names below a figure as fit, and a named bar for each condition."""
+    """Draw the sample names below a figure (every second, third … name if there are too many), and a named bar for each condition."""
     n = len(samples.samples)
     step = max(1, int(np.ceil(font_size * 1.15 * n / max(float(x[-1] - x[0]) + 1, 1)))) if n > 1 else 1
     shapes: list[Shape] = []
@@ -176,7 +176,7 @@ def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: flo
 
 
 def condition_inks(samples: Samples) -> dict[str, int]:
-    """Return the index of the series colour of each condition, the same in all figures if samples are in the order of the design."""
+    """Return the index of the colour of each condition; it is the same in all figures whose samples are in the order of the design."""
     conditions = dict.fromkeys(condition for condition in samples.conditions if condition)
     return {name: position for position, name in enumerate(conditions, start=_FIRST_CONDITION)}
 
@@ -268,7 +268,8 @@ def draw_correlations(
 def missing_blocks(samples: Samples, most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Divide the rows of `Samples.by_missing` into up to `most` blocks.
 
-    Returns the fraction of present quantities, shape (blocks, s), and the first row of each block.
+    Returns, for each block, the fraction of rows that have a quantity in each sample, shape (blocks, s), and the first row, shape
+    (blocks,).
     """
     order = samples.by_missing
     if not len(order):

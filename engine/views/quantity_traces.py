@@ -95,9 +95,9 @@ class IonTrace:
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
-        """Summed intensity of the isotopes, (k,); 0 if the main isotope is missing.
+        """Summed intensity of the isotopes in each spectrum, (k,); 0 if the main isotope has no peak.
 
-        Missing isotopes are extrapolated from `pattern`, as in `proteoscope.kernels.cpu.elution`.
+        The sum is corrected for other isotopes without a peak by `pattern`, as in `proteoscope.kernels.cpu.elution`.
         """
         result = np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
         if not len(self.pattern):
@@ -314,7 +314,7 @@ def _trace(
 
 
 def _with_valid_times(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a row; times are set to None unless all are finite and in the right order."""
+    """Return the values of a row; all times are None unless all are valid and the beginning is not after the end."""
     times = [values[name] for name in _TIMES]
     are_sound = all(time is not None and 0 <= time < _LATEST for time in times) and values["begin"] <= values["end"]
     return values if are_sound else {**values, **dict.fromkeys(_TIMES)}
@@ -329,9 +329,10 @@ def trace_through(
     span: tuple[float, float],
     voltage: float | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the highest peak within the tolerance of each isotope, in each MS1 spectrum of a time range.
+    """Return, for each MS1 spectrum of a time range and each isotope of an ion, the intensity of the highest peak within the tolerance.
 
-    `mz` is the m/z of the first isotope, and `span` is the time range in seconds; `voltage` selects spectra of a FAIMS voltage.
+    `mz` is the m/z of the first isotope, and `span` the time range in seconds. Only spectra with the FAIMS voltage `voltage` are used; None
+    selects spectra without FAIMS.
 
     Returns
     -------
@@ -384,7 +385,7 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
 
 
 def _smoothed(trace: IonTrace, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the total intensities at the given spectra after interpolation of gaps and 1-2-1 smoothing, as in the search."""
+    """Return the smoothed total intensities of the spectra `positions`, as in the search: gaps are interpolated, weights are 1-2-1."""
     first, last = int(positions[0]), int(positions[-1])
     filled = np.interp(np.arange(first - 1, last + 2), positions, trace.total[positions])
     for end, position in ((0, first - 1), (-1, last + 1)):
@@ -396,7 +397,8 @@ def _smoothed(trace: IonTrace, positions: NDArray[np.int64]) -> NDArray[np.float
 def _pattern(peptide: str, n_isotopes: int) -> NDArray[np.float64]:
     """Return the predicted isotope abundances of a ProForma peptide.
 
-    Modifications have their composition in Unimod; unknown modifications have the average composition of residues, scaled to their mass.
+    The elements of a modification are those in Unimod; for unknown modifications, the average composition of residues is scaled to the
+    mass.
     """
     form = parse(peptide)
     elements = sequence_elements([form.sequence])[0]

@@ -148,7 +148,10 @@ class ReadPair(AlignedPair):
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """Kind of each column, shape (columns,), uint8: `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP` or an uncertain kind."""
+        """Kind of each column, shape (columns,), uint8: `IDENTICAL`, `POSITIVE`, `DIFFERENT` or `GAP`.
+
+        Columns with a base of low quality are `UNSURE_IDENTICAL` or `UNSURE_DIFFERENT`.
+        """
         kinds = super().kinds.copy()
         kinds[~np.isin(kinds, (IDENTICAL, POSITIVE, GAP))] = DIFFERENT
         is_low = (self.quality >= 0) & (self.quality < _MINIMUM_QUALITY)
@@ -157,7 +160,10 @@ class ReadPair(AlignedPair):
         return kinds
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the first and last position of read and reference in columns; positions of a reverse complement descend."""
+        """Return the first and last position of the read and of the reference in the columns `first` to `last` (exclusive).
+
+        Positions of a reverse complement descend.
+        """
         (begin, end), text = super().numbers(first, last)
         if self.is_reverse:
             begin, end = 2 * self.query_start - begin, 2 * self.query_start - end

@@ -94,7 +94,7 @@ class ShownReference:
 
     @property
     def condition(self) -> Condition:
-        """Condition that selects the alignments to this reference by row, since several references may have the same name."""
+        """Condition that selects the alignments to this reference; it uses the row, since several references may have the same name."""
         return compares("text_row", "=", self.row)
 
     def is_same(self, other: ShownReference | None) -> bool:
@@ -154,7 +154,7 @@ def read_depth(source: TableSource, text: ShownReference, conditions: Iterable[C
 
 
 def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
-    """Return the histogram of alignments by number of gaps; the filter applies except for its limits of gaps."""
+    """Return the histogram of the number of gaps of the alignments that match the filter; its limits of gaps are ignored."""
     gaps, counts, n_missing = _counted(source, "gaps", replace(chosen, minimum_gaps=None, maximum_gaps=None))
     edges = np.arange(-0.5, float(gaps.max(initial=2)) + 1.0)
     in_bins = np.histogram(gaps, edges, weights=counts)[0].astype(np.int64)
@@ -167,7 +167,7 @@ def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
 
 
 def identity_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
-    """Return the histogram of alignments by identity; the filter applies except for its limits of identity.
+    """Return the histogram of the identity of the alignments that match the filter; its limits of identity are ignored.
 
     Bins include their lower edge; the last bin also includes its upper edge.
     """
@@ -189,7 +189,7 @@ _NONE = "No alignments pass the filter."
 
 
 def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
-    """Return the distinct values of a column, their counts, and the number of rows without a value."""
+    """Return the distinct values of a column, the count of each value, and the number of rows without a value."""
     where, parameters = where_clause(read_conditions(chosen))
     result = source.query(f"SELECT {column} AS value, count(*) AS n FROM alignments{where} GROUP BY value", parameters)
     values = result["value"].to_numpy().astype(np.float64)
@@ -210,7 +210,8 @@ def read_run_matrix(run: FinishedRun) -> Matrix | None:
 class ReadRow:
     """Row of the table of alignments.
 
-    `text` and `interval` are the reference and its aligned range, or None; `pair` is the alignment, or None, with the reason in `reason`.
+    `text` and `interval` are the reference and its aligned range, or None. `pair` is the alignment; if it has the value None, `reason`
+    contains the reason.
     """
 
     text: ShownReference | None

@@ -36,7 +36,7 @@ _SUFFIXES = re.compile(
 
 @dataclass(frozen=True)
 class ShownParameter:
-    """Parameter of a run as text; `usual` is the value in the preset, and `is_changed` is True if `value` differs from it."""
+    """Parameter of a run as text; `usual` is the value in the nearest preset, and `is_changed` is True if `value` differs from `usual`."""
 
     name: str
     title: str
@@ -172,7 +172,7 @@ def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
 
 
 def _searched(project: Project, run: RunRecord) -> str:
-    """Return the name of the first input file without extensions, and the number of further files of its kind, as text."""
+    """Return a text such as ``run1 + 3``: first input file without extensions, and the number of further files of the same kind."""
     inputs = project.inputs(run.id)
     if not inputs:
         return ""
@@ -251,7 +251,7 @@ def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: Ne
 
 
 def parameter_text(value: Any, zero: str = "") -> str:
-    """Return the value of a parameter as text; `zero` replaces 0 if the parameter has a word for it."""
+    """Return the value of a parameter as text; `zero`, if not '', is the text for 0, such as ``automatic``."""
     if isinstance(value, list | tuple):
         return (list_text(value) or "none")[:_MAXIMUM_VALUE]
     if isinstance(value, bool):

@@ -204,12 +204,12 @@ class RunComparison:
             run.close()
 
     def source(self, level: str) -> TableSource:
-        """Return the table of a level, with counts and minimum accepting thresholds of each run (see `comparison_table`)."""
+        """Return the table of a level; its columns contain, for each run, a count and the threshold from which the item is accepted."""
         folder = self.runs[0].project.folder
         return TableSource(self._connection.cursor(), level, {level.name: folder for level in LEVELS})
 
     def spectrum_of(self, level: str, row: int) -> int:
-        """Return the row in ``spectra`` of the spectrum of an item; for a peptide, of its best PSM in the first run that has one.
+        """Return the row in ``spectra`` of the spectrum of an item: that of its PSM, or of its best PSM, in the first run that has one.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class RunComparison:
         return n_accepted
 
     def intersections(self, level: str, threshold: float) -> tuple[Intersection, ...]:
-        """Return the sets of runs that accept items of a level, with the numbers of items, largest number first."""
+        """Return each set of runs with the number of items that exactly these runs accept; the set with the most items comes first."""
         bits = (self.accepted_from(level) <= threshold) @ (1 << np.arange(len(self.runs)))
         sets, counts = np.unique(bits[bits > 0], return_counts=True)
         result = [

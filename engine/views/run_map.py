@@ -107,7 +107,7 @@ class MapPoints:
         return _with_margin(self.x), _with_margin(self.mz)
 
     def name_of(self, point: int) -> str:
-        """Return the name of the spectrum of a point: its scan and, with several files, its file; '' if unknown."""
+        """Return the name of a point's spectrum, such as ``scan 12 of a.mzML``; an unknown scan and the only file of a run are omitted."""
         scan = int(self.scan[point])
         of_file = "" if self.file is None else self.files[int(self.file[point])]
         return " of ".join(part for part in (f"scan {scan}" if scan >= 0 else "", of_file) if part)
@@ -118,7 +118,7 @@ class MapPoints:
         return "\n".join(part for part in (self.name_of(point), position, STATUS_NAMES[self.status[point]]) if part)
 
     def nearest(self, x: float, mz: float, reach: tuple[float, float], shown: frozenset[int]) -> int | None:
-        """Return the nearest point with a visible status within the distances `reach` (of x and m/z), or None."""
+        """Return the nearest point whose status is in `shown`, or None if none is within the distances `reach` of `x` and `mz`."""
         start, stop = np.searchsorted(self.x, np.array([x - reach[0], x + reach[0]], np.float32))
         distance = ((self.x[start:stop] - x) / reach[0]) ** 2 + ((self.mz[start:stop] - mz) / reach[1]) ** 2
         distance[~np.isin(self.status[start:stop], list(shown))] = np.inf
@@ -182,8 +182,8 @@ def draw_points(
 ) -> NDArray[np.uint8]:
     """Render the points in the visible ranges as an image.
 
-    Few points are drawn as dots, with rarer statuses in front. With many points, each pixel has the colour of its most frequent status, and
-    is more opaque the more points it contains.
+    Up to `largest_dots` points are drawn as dots, with rarer statuses in front. With more points, each pixel has the colour of the status
+    that most of its points have; the more points it contains, the more opaque it is.
 
     Parameters
     ----------

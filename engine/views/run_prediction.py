@@ -148,13 +148,13 @@ def stack_lines(bars: Sequence[StackedBar]) -> float:
 
 
 def _legend(bars: Sequence[StackedBar]) -> list[list[str]]:
-    """Return the names of the drawn sections in up to two groups: categories and steps."""
+    """Return the names in the legend: one list of categories and one of steps, without names and lists that are not drawn."""
     drawn = {name for bar in bars for name, seconds in bar.parts.items() if seconds > 0}
     return [group for names in (SHARES, PARTS) if (group := [name for name in names if name in drawn])]
 
 
 def _measured(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the measured seconds of a run by category; the busiest of parallel devices counts, and the rest is host time."""
+    """Return the measured seconds of a run by category: the time of the busiest device for each workload, and the rest as host time."""
     whole, workloads = _seconds(record.get("seconds")), record.get("workload_seconds")
     if not whole or not _is_map(workloads):
         return {}
@@ -169,9 +169,9 @@ def _measured(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _measured_bound(measured: StackedBar, predicted: str) -> str:
-    """Return what limited the measured time: host, transfer, memory or compute, such as ``memory-bound``.
+    """Return the factor that limited the measured time: host, transfer, memory or compute, such as ``memory-bound``.
 
-    The measurement distinguishes only host and device; for a device, the prediction names transfer, memory or compute.
+    The measurement shows only whether the host or a device was the limit; for a device, the factor is that of the prediction.
     """
     on_devices = measured.parts.get("kernel", 0.0) + measured.parts.get("GPUs", 0.0)
     if on_devices < measured.parts["host"]:

@@ -47,7 +47,7 @@ class TextMeasure:
         return f"{value:,.0f}"
 
     def cell(self, size: float = 1.0) -> float:
-        """Return the width of a character of the monospaced font, as a mean, since a row is drawn as one text."""
+        """Return the width of a character of the monospaced font, measured as the mean in a long text, since rows are drawn as one text."""
         return self.width("W" * 100, size, is_fixed=True) / 100
 
     def elided(self, text: str, width: float, *, is_bold: bool = False) -> str:

@@ -97,7 +97,7 @@ class Shifts:
         return len(self.shift)
 
     def bars(self, edges: NDArray[np.float64], rows: Iterable[int] = ()) -> ShiftBars:
-        """Count the shifts between ascending edges; `rows` are the rows of the marked modifications."""
+        """Count the shifts in each bar between ascending `edges`; `rows` are the rows of the marked modifications."""
         at = np.searchsorted(self.shift, edges)
         marked = _sums(np.isin(self.modification, list(rows)))[at] if rows else np.zeros(len(at), np.int64)
         return ShiftBars(edges, np.diff(at), np.diff(self._explained[at]), np.diff(marked))
@@ -123,7 +123,7 @@ class Shifts:
 
 
 def _sums(truths: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the number of true values before each element, and of all, (n + 1,)."""
+    """Return the number of True values before each of n elements and, as the last value, in total, (n + 1,)."""
     return np.concatenate(([0], np.cumsum(truths)))
 
 
@@ -170,7 +170,7 @@ def _names(shifts: Shifts, bars: ShiftBars, low: float, high: float) -> Names:
 
 
 def _picked(shifts: Shifts, bars: ShiftBars, shift: float, pixel: float) -> Picked | None:
-    """Return the bar at or nearest to a shift, or None; `pixel` is the width of a pixel in dalton."""
+    """Return the nearest bar to a shift within a few pixels, or None; `pixel` is the width of a pixel in dalton."""
     some = np.flatnonzero(bars.counts)
     away = np.maximum(0.0, np.maximum(bars.edges[some] - shift, shift - bars.edges[some + 1])) / pixel
     if not len(some) or away.min() > _NEAR:

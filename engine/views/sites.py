@@ -97,7 +97,7 @@ class LinkedSite:
     peptide
         Row of the peptide.
     residue
-        Index of the residue, from 0, in the first protein of the group; None if the site belongs to another protein of the group.
+        Index of the modified residue, from 0, if the site is in the first protein of the group; None for sites of other proteins.
     name
         Peptide of the PSM in ProForma.
     """
@@ -113,7 +113,7 @@ class LinkedSite:
 def link_site(source: TableSource, site: Mapping[str, Any]) -> LinkedSite:
     """Find the rows that belong to a row of the table of protein sites; `source` is any open table of the run.
 
-    Decoy residues have no row among the PSM sites; for these, the first site of the same modification is returned.
+    For a decoy residue, which has no row in the table of PSM sites, `psm_site` is the first site of the PSM with the same modification.
     """
     psm, accession, position = int(site["best_psm"]), str(site["protein"]), int(site["position"])
     candidates = source.query(
@@ -134,7 +134,7 @@ def link_site(source: TableSource, site: Mapping[str, Any]) -> LinkedSite:
 
 
 def with_site(details: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a PSM with its modifications at the most likely sites, and the selected ``site`` (`SelectedSite`).
+    """Return the values of a PSM, with its modifications moved to the most likely sites and the selected ``site`` (`SelectedSite`) added.
 
     Parameters
     ----------

@@ -86,7 +86,10 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
 
 
 def mirror_figure(mirrored: MirroredSpectra) -> Figure:
-    """Return the figure of a spectrum and, if there is one, of the mirrored spectrum; a click on a mirrored peak gives ``~peak``."""
+    """Return the figure of a spectrum and, if there is one, of the mirrored spectrum.
+
+    The target of a click is the index of the peak for the upper spectrum, and ``~index`` for the lower one (see `mirrored_peak`).
+    """
     is_alone = mirrored.lower is None
     marks: list[Mark] = [Rule(0.0, is_upright=False, width=0.5, is_dashed=False)]
     sites = [None if half.ions is None else half.ions.site for half in mirrored.halves]
@@ -106,7 +109,7 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
 
 
 def mirrored_peak(target: int) -> tuple[int, int]:
-    """Return the half (0 upper, 1 lower) and the peak of a click target in `mirror_figure`."""
+    """Return the spectrum (0 upper, 1 lower) and the index of the peak that a click target in `mirror_figure` means."""
     return (1, ~target) if target < 0 else (0, target)
 
 
@@ -161,9 +164,9 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
 
 
 def _site_marks(shown: ShownPeaks, site: SiteIons | None, *, is_alone: bool = False) -> tuple[Mark, ...]:
-    """Return the dots on the peaks that distinguish a site, and their explanation in a corner.
+    """Return dots on the peaks that distinguish a site, and a text in a corner that explains the dots.
 
-    The explanation names the alternative site only if `is_alone`, when the spectrum is not mirrored.
+    The text names the alternative site only if `is_alone`: in a mirror plot, the other spectrum shows it.
     """
     if site is None:
         return ()
@@ -202,10 +205,10 @@ def _error_reach(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> float:
 
 
 def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: float, font_size: float) -> list[Shape]:
-    """Draw the peptide with its fragments, centred in a width and scaled down if necessary; the height is `LADDER_LINES`.
+    """Draw the peptide with marks of its matched fragments, centred in a width and scaled down if necessary.
 
-    Marks that point left from a bond are N-terminal ions (a, b, c), marks that point right are C-terminal ions (x, y, z); the numbers are
-    fragment numbers.
+    Marks that point left from a bond are N-terminal ions (a, b, c); marks that point right are C-terminal ions (x, y, z). The numbers are
+    fragment numbers. The drawing is `LADDER_LINES` lines high.
     """
     sequence, line = spectrum.peptidoform.sequence, _LINE * font_size
     length = len(sequence)
@@ -246,7 +249,7 @@ def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: flo
 def _modifications(
     spectrum: AnnotatedSpectrum, left: float, right: float, start: float, step: float, bottom: float, font_size: float
 ) -> list[Shape]:
-    """Draw the modifications above residues; depending on the space, as names in two lines, masses, or only coloured residues."""
+    """Draw the name of each modification above its residue in one of two lines; without space, draw its mass or nothing."""
     small = 0.75 * font_size
     shapes: list[Shape] = []
     ends = [left, left]

@@ -49,7 +49,7 @@ _NEAR = 0.01
 
 
 def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
-    """Return the description of a list of spectra; `column` is the status column, and the other parameters are descriptions of columns."""
+    """Return the description of a list of spectra; `column` is the status column, and the other parameters are descriptions as text."""
     positions = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in positions)
     identified = Column("is_identified", meaning="True if the spectrum is identified", kind="truth")
@@ -159,7 +159,7 @@ def _best_matches(run: FinishedRun) -> str:
 
 
 def _spectrum_status_query() -> str:
-    """Return an SQL query for the status of each spectrum in an explanation, with the columns `_OF_MAP` of the map."""
+    """Return an SQL query for the status and peptide of each spectrum in the map of an explanation, and its columns `_OF_MAP`."""
     more = "".join(f", {name}" for name in _OF_MAP)
     retained = "".join(f", any_value({name}) AS {name}" for name in _OF_MAP)
     return (
@@ -174,7 +174,8 @@ def _spectrum_status_query() -> str:
 def _best_psms(fdr: float) -> str:
     """Return an SQL query for the best PSM of each spectrum.
 
-    If no PSM has a q-value, all targets of rank 1 count as identified; otherwise only rows with an accepted q-value.
+    The column ``is_identified`` is true for targets of rank 1 with a q-value up to `fdr`; if no PSM has a q-value, for all targets of rank
+    1.
     """
     best = "arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER))"
     return (
@@ -189,7 +190,7 @@ def _best_psms(fdr: float) -> str:
 def _best_library_matches(fdr: float) -> str:
     """Return an SQL query for the most similar library entry of each spectrum.
 
-    If no match has a q-value (a library without decoys), all matches count as identified; otherwise only rows with an accepted q-value.
+    The column ``is_identified`` is true for q-values up to `fdr`; if no match has a q-value (library without decoys), for all matches.
     """
     return (
         "SELECT spectrum AS matched, file_row_number AS psm, q_value, coalesce(peptide, library_spectrum) AS peptide, "

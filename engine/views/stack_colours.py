@@ -1,6 +1,6 @@
 """Colours of the residues of stacked alignments, in established schemes such as Clustal X, and sequence logos.
 
-A logo divides the information content of each column among its residues.
+In a logo, the height of a column is its information content, divided among the residues by their frequencies.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _rgba(text: str) -> tuple[int, int, int, int]:
 
 
 def _of_residues(colours: dict[str, tuple[int, int, int, int]]) -> Callable[[Stack], Colours]:
-    """Return a function that colours a stack by the residue of each cell only."""
+    """Return a function that colours the cells of a stack by their residues only, not by other rows of the column."""
     table = np.zeros((256, 4), np.uint8)
     for residues, colour in colours.items():
         table[[ord(residue) for residue in residues]] = colour
@@ -286,8 +286,8 @@ class StackLogo:
     Attributes
     ----------
     bits
-        Height of each residue in `RESIDUES` in each column, bits: fraction of the residue times information content of the column, shape
-        (20, n), float64.
+        Height in bits of each residue of `RESIDUES` in each column, shape (20, n), float64: the information content of the column,
+        multiplied by the fraction of the residue.
     counts
         Number of rows with each residue, shape (20, n), float64.
     colours

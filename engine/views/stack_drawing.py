@@ -60,7 +60,7 @@ class StackSheet(Sheet):
         self.size = self.name + n_columns * self.cell, self.head + n_hits * self.line + self.foot
 
     def row_at(self, y: float, region: Region) -> int | None:
-        """Return the row (0 for the query) at a vertical coordinate, or None outside rows; `region` is the visible region."""
+        """Return the row (0 for the query) at a vertical coordinate, or None if there is no row; `region` is the visible region."""
         down = y - region.top
         row = 0 if down < self.head else int((y - self.head) // self.line) + 1
         return row if self.logo <= down < region.height - self.foot and row < len(self.stack.stack) else None
@@ -84,7 +84,7 @@ class StackSheet(Sheet):
         return column if x - region.left >= self.name and column < len(self.stack.columns) else None
 
     def shapes(self, region: Region) -> list[Shape]:
-        """Return the shapes of the visible hits, with the numbers, query, conservation and names, which do not scroll, in front."""
+        """Return the shapes of the visible hits and, in front of these, of the fixed areas: names, logo, numbers, query and conservation."""
         line, left, top = self.line, region.left, region.top
         start, stop = (int((x - self.name) // self.cell) for x in (left + self.name, region.right))
         columns = slice(start, min(stop + 1, len(self.stack.columns)))

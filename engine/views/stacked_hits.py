@@ -33,7 +33,7 @@ _REMEDY = "Search the current database again"
 
 @dataclass(frozen=True)
 class StackedHits:
-    """Stack of n hits; `rows` are their rows in the table of hits, (n,), and `total` is the number of hits before the limit."""
+    """Stack of n hits; `rows` are the rows of the hits in the table of hits, (n,), and `total` is the number of all selected hits."""
 
     stack: Stack
     rows: NDArray[np.int64]
@@ -57,9 +57,9 @@ class SubjectSequence:
 
 
 def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition] = (), rows: Sequence[int] = ()) -> StackedHits:
-    """Return the hits of query number `index`, stacked below it: the hits in `rows` or, without rows, all that satisfy the conditions.
+    """Return the hits of query number `index`, stacked below the query: the hits in `rows`, or all hits that satisfy the conditions.
 
-    The best `MAXIMUM_STACKED` hits are used. `source` is any open table of the run.
+    Conditions apply only if `rows` is empty. At most `MAXIMUM_STACKED` hits are used, best first. `source` is any open table of the run.
 
     Raises
     ------

@@ -62,14 +62,14 @@ def structure_conditions(chosen: StructureFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ThresholdColumns:
-    """Finite values of the columns of `BOUNDED`, sorted so that a binary search counts the hits within a bound.
+    """Sorted values of the columns `BOUNDED`, in which `count` finds the number of hits within a bound by binary search.
 
     Attributes
     ----------
     total
         Number of hits.
     columns
-        Ascending values by column name, shape (k,), float64, with k at most `total`.
+        Finite values by column name, ascending, shape (k,), float64.
     """
 
     total: int

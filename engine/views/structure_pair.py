@@ -175,7 +175,7 @@ class StructurePair(AlignedPair):
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """Kind of each column, shape (columns,), uint8: one of `WITHIN`, `BEYOND`, `ALIGNED` or `APART`."""
+        """Kind of each column, shape (columns,), uint8: by distance one of `WITHIN` or `BEYOND`; `ALIGNED` without distance; or `APART`."""
         kinds = np.full(len(self), APART, np.uint8)
         kinds[(self.of_query >= 0) & (self.of_target >= 0)] = ALIGNED
         is_known = np.isfinite(self.distance)
@@ -237,7 +237,10 @@ class StructurePair(AlignedPair):
 
 
 def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
-    """Return the alignment of a hit; if structure files are missing, it has a note, but neither distances nor residue numbers.
+    """Return the alignment of a hit.
+
+    If the structure file of one of the chains is missing, there are no distances, this chain has no residue numbers, and `note` contains
+    the reason.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class ResultTables:
             raise
 
     def put(self, name: str, of: str | Path, table: pa.Table) -> None:
-        """Store a table that is derived from the table `of` of the run, or from another file; it may replace another table.
+        """Store a table called `name`, which may replace an existing table; errors name the table or file `of`, from which it is derived.
 
         Sources that are already open use the new table in later queries.
         """
@@ -96,7 +96,7 @@ class ResultTables:
         self.paths[name] = path
 
     def show_marks(self, name: str, marks: Mapping[int, RowMark]) -> None:
-        """Add the columns of `MARK_COLUMNS` to a table, with the given marks by row, for sources opened later."""
+        """Add the columns `MARK_COLUMNS` to a table, with the given marks by row; only sources that are opened later show them."""
         starred, comment = MARK_COLUMNS
         table, view, retained = (identifier(f"{name}{ending}") for ending in ("", _MARKED, _MARKS))
         with _readable(self.paths[name]):
@@ -113,7 +113,7 @@ class ResultTables:
         self._marked.add(name)
 
     def set_mark(self, name: str, row: int, mark: RowMark) -> None:
-        """Set the mark of a row, which sources show in later queries; may be called from any thread."""
+        """Set the mark of a row; open sources show it in later queries. May be called from any thread."""
         with _readable(self.paths[name]), closing(self._connection.cursor()) as cursor:
             values = [row, STAR if mark.is_starred else "", mark.comment]
             cursor.execute(f"INSERT OR REPLACE INTO {identifier(name + _MARKS)} VALUES (?, ?, ?)", values)
@@ -139,7 +139,7 @@ class ResultTables:
             cursor.execute("COMMIT")
 
     def view_source(self, name: str, view: str, path: Path) -> TableSource:
-        """Return the source of a view that was created with `changed` from a file."""
+        """Open the view `view`, which was created with `changed` from the file `path`, as a table called `name`."""
         return TableSource(self._connection.cursor(), name, {**self.paths, name: path}, view)
 
     def source(self, name: str) -> TableSource:
@@ -192,7 +192,7 @@ class TableSource:
     def rows(
         self, conditions: Iterable[Condition] = (), order: Sequence[tuple[str, bool]] = (), *, limit: int | None = None
     ) -> NDArray[np.int64]:
-        """Return the ordered row numbers in the file (from 0) of the rows that satisfy all conditions, shape (n,), int64.
+        """Return the row numbers in the file (from 0) of the rows that satisfy all conditions, sorted by `order`, shape (n,), int64.
 
         Parameters
         ----------

@@ -6,7 +6,7 @@ __all__ = ["nice_ticks", "powers_of_ten", "round_step", "square_ticks"]
 
 
 def round_step(least: float) -> float:
-    """Return the smallest number of the form 1, 2 or 5 times a power of ten that is at least `least` (within 0.1 %)."""
+    """Return the smallest number that is at least `least` (less 0.1 %) and is 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
 
@@ -24,7 +24,7 @@ def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -
 
 
 def powers_of_ten(low: float, high: float, n_at_most: int) -> list[float]:
-    """Return the powers of ten (from 1) between `low` and `high`; every k-th, so that there are at most `n_at_most`."""
+    """Return powers of ten (from 1) between `low` and `high`: all, or every second, third …, so that there are at most `n_at_most`."""
     powers = range(max(0, math.ceil(math.log10(low) - 1e-9)), math.floor(math.log10(high) + 1e-9) + 1)
     return [10.0**power for power in powers[:: max(1, -(-len(powers) // n_at_most))]]
 

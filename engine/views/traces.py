@@ -170,7 +170,10 @@ def superpose_chain(query: Trace, chain: ChainInFile, rows: NDArray[np.integer],
 def transformation(
     hit: Mapping[str, Any], query: NDArray[np.floating], target: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rotation (3, 3) and translation (3,) that superpose the target of a hit on its query."""
+    """Return the rotation (3, 3) and translation (3,) that superpose the target of a hit on its query: those of `hit`, if valid.
+
+    Otherwise, they are computed by a least-squares fit of `pairs`.
+    """
     try:
         rotation, translation = parse_transformation(hit)
     except (KeyError, ValueError, TypeError, AttributeError):

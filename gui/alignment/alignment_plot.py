@@ -41,7 +41,7 @@ class AlignmentPlot(ScrolledDrawing):
         self._show(text if pair is None else "")
 
     def mark(self, marks: dict[int, tuple[bool, bool]]) -> None:
-        """Mark the query residue, the subject residue or both in columns, and scroll to the last column."""
+        """Mark residues in columns (see `marks`), and scroll so that the last marked column is visible."""
         if marks == self.marks:
             return
         self.marks = dict(marks)

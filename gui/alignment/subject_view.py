@@ -101,8 +101,5 @@ class SubjectView(QWidget):
 
 
 def _with_blanks(position: int) -> int:
-    """Return the position in a line of text of its residue with index `position`, from 0.
-
-    The line has a space between groups of ten residues.
-    """
+    """Return the index of a residue in a line of text with a space after every ten residues; `position` is its index without spaces."""
     return position + position // _GROUP
