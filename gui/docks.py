@@ -34,7 +34,9 @@ class _DockTitle(QWidget):
 
 
 class AutomaticDock(QObject):
-    """Control that opens a dock when work begins and closes it when no work is left, unless the user opened or closed it.
+    """Control that opens a dock when work begins, and closes it when no work is left; the user's choice has priority.
+
+    A dock that the user has closed is not opened automatically, and a dock that the user has opened is not closed automatically.
 
     Parameters
     ----------

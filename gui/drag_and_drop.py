@@ -135,7 +135,7 @@ class DropHandler(QObject):
         self.page_requested.emit(taker.form)
 
     def _report_others(self, taker: SearchPages, inspection: FileInspection) -> None:
-        """Report the files that the shown form does not accept, and offer the form that accepts them."""
+        """Report the files that the form of `taker` does not accept, and offer to fill them into the form of another search."""
         left = [file for file in inspection.files if file.content is not None and file.content not in taker.search.contents]
         if not left:
             return
@@ -154,9 +154,9 @@ class DropHandler(QObject):
 
 
 def _taker(searches: list[SearchPages], contents: set[FileContent]) -> SearchPages | None:
-    """Return the search that gets dropped files of these types, or None if no search accepts any of them.
+    """Return the search to which dropped files of the types `contents` are added, or None if no search accepts any of them.
 
-    If the search with the visible form accepts some of the files, it gets them; otherwise the first search that accepts all files or, if
+    This is the search whose form is visible if it accepts some of the types; otherwise the first search that accepts all types, or, if
     there is none, the first that accepts some.
     """
     some = [search for search in searches if contents & search.search.contents]

@@ -44,7 +44,7 @@ class ElidedLabel(QLabel):
 
 
 class _ShorteningLabel(QLabel):
-    """Line of text, elided if space is short; its preferred width is that of the text, and the tooltip shows the complete text."""
+    """Line of text, elided if space is short; its preferred width is the width of the text, and its tooltip shows the whole text."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -195,7 +195,7 @@ class ExperimentActions(QObject):
 
 
 def resumed_task(project: Project, state: ExperimentState) -> ExperimentTask:
-    """Return the task that searches the unfinished runs of an experiment, with the settings and databases of a finished run.
+    """Return the task that searches the unfinished runs of an experiment, with settings and databases of the last finished run.
 
     Raises
     ------

@@ -9,7 +9,7 @@ _WIDTH = 2
 
 
 class FocusFrame(QObject):
-    """Painter of a frame inside the widget that has the keyboard focus, while switched on.
+    """Painter of a frame inside the widget that has the keyboard focus; `show` switches the frame on or off.
 
     Qt's own focus marks are only one pixel wide, and tables and plots have none.
     """
@@ -22,7 +22,7 @@ class FocusFrame(QObject):
         application.focusChanged.connect(lambda _, entered: self._follow(entered))
 
     def show(self, colour: str | None) -> None:
-        """Mark the widget that has the focus in the given colour (a name or ``#rrggbb``); None stops this."""
+        """From now on, mark the widget that has the focus by a frame in a colour (a name or ``#rrggbb``); None switches the frame off."""
         self._colour = None if colour is None else QColor(colour)
         self._follow(self._application.focusWidget())
 
@@ -36,7 +36,7 @@ class FocusFrame(QObject):
 
 
 class _Frame(QWidget):
-    """Frame drawn by a child of the marked widget; mouse events pass through it."""
+    """Frame around the marked widget: a child that covers the widget and lets mouse events through."""
 
     def __init__(self, marked: QWidget, colour: QColor) -> None:
         super().__init__(marked)

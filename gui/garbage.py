@@ -2,8 +2,8 @@
 
 By default, Python collects in whichever thread allocates memory, including background threads. Such a thread may then destroy Qt objects,
 which only their own thread may do. A full collection also stops all threads while it inspects every object: it blocks the window for
-60-140 ms while the libraries of a search are imported. A collection of the second generation (number 1 of 0, 1, 2) can take as long,
-because imports move hundreds of thousands of objects into it before Python's threshold makes it due.
+60-140 ms while the libraries of a search are imported. A collection of the middle generation (1 of 0, 1, 2) can take as long,
+because imports move hundreds of thousands of objects into it before its collection is due. It is therefore collected earlier.
 """
 
 import gc
@@ -19,7 +19,7 @@ _MOST_YOUNG = 60_000
 
 
 class GarbageCollector(QObject):
-    """Collector of garbage: collects young objects a few times a second, and all objects when this is due and `may_pause` returns True."""
+    """Collector of garbage: a few times a second, it collects new objects; a full collection waits until `may_pause` returns True."""
 
     def __init__(self, may_pause: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)

@@ -392,7 +392,7 @@ class _Sample:
         return _complete(self._scheme, lambda_, k, (a, alpha, alpha), (a_ungapped, alpha_ungapped), source, n_pairs)
 
     def _likelihood(self, lambda_: float) -> tuple[float, float]:
-        """Return the K with the highest likelihood for a given lambda, preceded by the log-likelihood of both.
+        """Return the log-likelihood of `lambda_` together with the best K, and this K.
 
         With ``g(x) = A(x) exp(-lambda x)``, the likelihood of a score x below the limit `bound` is ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2)
         - g(bound)))``. At the best K, the derivative of the total log-likelihood with respect to K is zero.

@@ -111,7 +111,7 @@ class SpectrumIndex:
         return symbols
 
     def by_series(self) -> list[SpectrumIndex]:
-        """Return one index for each set of ion series in `SpectrumSeries.symbols`, with the queries of the spectra that have this set."""
+        """Return one index for each set of ion series with queries, in the order of `SpectrumSeries.symbols`."""
         if self.ion_series.is_single:
             return [self]
         number = self.ion_series.number[self.queries.spectrum]

@@ -102,7 +102,7 @@ def group_walk(
 def _walk(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: NDArray[np.int64], window: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the rows in the order in which the frontiers pass them, and a mask of this order: False if the previous score was equal."""
+    """Return the rows in the order in which the frontiers pass them, and a mask: False for a row passed together with the previous row."""
     n = len(score)
     rows = np.lexsort((score, group))  # stable: matches of equal score retain the order of the rows
     starts_group = is_group_start(group[rows])

@@ -61,7 +61,7 @@ class ScoreScale(NamedTuple):
 
 
 class DecoyTail(NamedTuple):
-    """Exponential tail of decoy scores: `number` decoys score above `base`, on average by `spread`.
+    """Exponential tail of decoy scores: `number` decoys are expected above `base`, on average by `spread`.
 
     The actual number of decoys decreases with the score at least as fast as this tail, so that estimates from the tail are conservative.
     """

@@ -145,7 +145,7 @@ class QueryScores(NamedTuple):
     rewards : Rewards
         Rewards (scores of aligned residue pairs) of the query, as scaled integers.
     unit : float
-        Factor by which scores in bits were multiplied to get integers.
+        Factor by which scores were multiplied to get integers.
     self_score : int
         Phase 1 score of the query with itself.
     """

@@ -84,7 +84,7 @@ class StackSheet(Sheet):
         return column if x - region.left >= self.name and column < len(self.stack.columns) else None
 
     def shapes(self, region: Region) -> list[Shape]:
-        """Return the shapes of the visible hits and, in front of these, of the fixed areas: names, logo, numbers, query and conservation."""
+        """Return the shapes of the visible hits and, in front of these, of the fixed areas: names, logo, numbers, query, conservation."""
         line, left, top = self.line, region.left, region.top
         start, stop = (int((x - self.name) // self.cell) for x in (left + self.name, region.right))
         columns = slice(start, min(stop + 1, len(self.stack.columns)))

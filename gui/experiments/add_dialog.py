@@ -77,7 +77,7 @@ class AddRunsDialog(JobDialog):
         return AddRunsTask(self._project, tuple(self.spectra.paths), self.pattern.text())
 
     def validation_error(self) -> str:
-        """Return the reason why the runs cannot be added, or ''; also show a preview of them."""
+        """Return the reason why the entered runs cannot be added, or ''; if they can be added, also show a preview of the runs."""
         self.preview.clear()
         if self.is_running:
             return "Runs are being added"

@@ -36,7 +36,7 @@ _HEAT_SIZE = QSizeF(520.0, 480.0)
 
 
 class _ComputedPage(QWidget):
-    """Page whose content is computed in a thread from the finished runs when it is first shown, and again only after `outdate`.
+    """Page whose content is computed from the finished runs, in a thread: when the page is first shown, and again after each `outdate`.
 
     Signals
     -------

@@ -1,4 +1,4 @@
-"""Page of an experiment: it lists the runs with their status, filters, groups, edits and removes them, and starts their search."""
+"""Page that lists the runs of an experiment with their status; the user can filter, group, edit, remove and search runs."""
 
 from __future__ import annotations
 
@@ -224,7 +224,11 @@ class RunManager(QWidget):
             self._refreshing.start()
 
     def follow(self, event: ProgressEvent | None, text: str) -> None:
-        """Show the progress of the search of the experiment; `text` is empty if no search is queued or running."""
+        """Show the progress of the search of the experiment.
+
+        `event` is the latest progress, or None. `text` is the state of the job, such as ``Queued``; '' if no search is queued or
+        running.
+        """
         self._is_running = bool(text)
         for widget in (self.bar, self.stage, self.cancel_button):
             widget.setVisible(self._is_running)
@@ -255,7 +259,7 @@ class RunManager(QWidget):
             self.undo_offered.emit(f"{names} {verb} removed from the experiment; results remain in the project.", change)
 
     def _change(self, text: str, change: Callable[[list[ExperimentRow]], list[ExperimentRow]]) -> Change | None:
-        """Change the rows of the experiment, record the change for undo and return it; None after an error or without a change."""
+        """Change the rows of the experiment, add the change to the undo history and return it; None after an error or without a change."""
         project = self._project
         assert project is not None
         try:
@@ -292,7 +296,7 @@ class RunManager(QWidget):
                 page.outdate()
 
     def _show_rows(self, before: ExperimentState) -> None:
-        """Show changed rows. The selection remains if only statuses have changed, and filter and order do not depend on them."""
+        """Show the rows of the new state; the selection remains if only statuses have changed, and filter and order do not use these."""
         assert self._project is not None
         is_new = self._tables is None
         if self._tables is None:

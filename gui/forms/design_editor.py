@@ -50,7 +50,8 @@ _STANDARD = QKeySequence.StandardKey
 class DesignView(QTableView):
     """View of the design table with keyboard shortcuts for editing.
 
-    Typing edits a cell, Ctrl+D copies the topmost selected cells down, Ctrl+C and Ctrl+V copy and paste, Delete empties cells.
+    Typing edits a cell, Ctrl+D fills the selected cells from the topmost one of each column (see `DesignModel.fill_down`), Ctrl+C and
+    Ctrl+V copy and paste, and Delete empties cells.
     """
 
     def __init__(self, model: DesignModel) -> None:
@@ -84,7 +85,7 @@ class DesignView(QTableView):
         return sorted((index.row(), index.column()) for index in self.selectionModel().selectedIndexes())
 
     def fill_down(self) -> None:
-        """Copy the topmost selected cell of each column to the selected cells below it."""
+        """Fill the selected cells of each column from the topmost selected cell (see `DesignModel.fill_down`)."""
         if cells := self.selected():
             self._model.fill_down(cells)
 
@@ -212,9 +213,9 @@ class DesignEditor(QWidget):
         return self._worker.is_busy
 
     def show_files(self, folder: Path | None, parameters: Mapping[str, Any]) -> None:
-        """Show the files of the identifications that the parameters of a quantification name, with their label channels.
+        """Show the files of the identifications that a quantification with the given parameters uses, with a row for each label channel.
 
-        If the files are the same as before, the assigned samples and conditions are retained.
+        `folder` is the project of the identifications. If the files are the same as before, samples and conditions are retained.
         """
         kit = parameters["label"] if parameters["method"] == "tmt" else None
         if kit != self._label:
@@ -266,7 +267,7 @@ class DesignEditor(QWidget):
         return self.model.table if self.is_used.isChecked() else None
 
     def restore(self, design: Path | DesignTable | None) -> None:
-        """Restore a design from a file or a table as soon as the files are known; None switches the design off."""
+        """Restore a design from a file or a table, if necessary after the list of run files was read; None switches the design off."""
         self._wanted = (design,)
         if not self.is_busy:
             self._take_wanted()

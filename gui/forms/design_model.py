@@ -88,7 +88,7 @@ class DesignModel(QAbstractTableModel):
         self.replace_table(with_block(self.table, name, is_there))
 
     def fill_down(self, cells: Sequence[Cell]) -> None:
-        """Copy the topmost of the given cells in each column to the cells below it; a single cell is copied to the end of its column."""
+        """Fill the given cells of each column from the topmost one (see `filled_down`); a single cell is continued to the column's end."""
         filled: list[tuple[Cell, str]] = []
         for column in sorted({column for _, column in cells}):
             rows = sorted(row for row, cell_column in cells if cell_column == column)
@@ -100,8 +100,8 @@ class DesignModel(QAbstractTableModel):
     def paste(self, block: Sequence[Sequence[str]], at: Cell, selected: Sequence[Cell]) -> None:
         """Paste a block of cells.
 
-        Rows of a block with column names are assigned by their file names. A single text is pasted into all selected cells. The top left
-        corner of any other block is pasted at the cell `at`.
+        If the first row of the block contains column names, each further row is pasted into the row with the same file name. A single text
+        is pasted into all selected cells. Any other block is pasted with its top left corner at the cell `at`.
         """
         if not block:
             return

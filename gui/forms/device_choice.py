@@ -14,7 +14,7 @@ _USUAL = "auto"
 
 
 class DeviceChoice(QWidget):
-    """Field with the choices automatic, all devices, each GPU and CPU only, with a note on the devices of this machine.
+    """Field with the choices automatic, all devices, each single GPU, and CPU only, and with a note on the devices of this machine.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class BoolEditor(Editor):
 
 
 class ChoiceEditor(Editor):
-    """Editor of a parameter with few possible words: `words`, or the choices of the parameter."""
+    """Editor of a parameter that has one of several texts as value: one of `words`, by default one of the parameter's choices."""
 
     def __init__(self, description: ParameterDescription, words: Iterable[str] = ()) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class RunEditor(Editor):
         self._combo.setCurrentIndex(self._combo.findData(str(value)))
 
     def offer(self, runs: Sequence[SearchedRun] | None) -> None:
-        """Replace the runs from which the user selects, and retain the selection; None means that no project is open."""
+        """Replace the runs from which the user selects, without changing the selected run; None if the runs are unknown."""
         offered = None if runs is None else {run.id: _run_text(run) for run in runs}
         if offered == self._offered:
             return
@@ -206,7 +206,7 @@ class RunEditor(Editor):
         self.changed.emit()
 
     def problem(self) -> str:
-        """Return an error if the project does not contain the selected run, or contains no suitable run, otherwise ''."""
+        """Return an error if the project contains no suitable run, or not the selected run; '' if it does, or if the runs are unknown."""
         if self._offered is None:
             return ""
         if not self._offered:
@@ -359,7 +359,7 @@ class DescriptorWeightsEditor(Editor):
 
 
 class IonSeriesEditor(Editor):
-    """Editor of fragment ion series: automatic by the activation method of each spectrum, or a selection of six series."""
+    """Editor of fragment ion series: those that suit the activation method of each spectrum, or any of six series that the user ticks."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -381,13 +381,13 @@ class IonSeriesEditor(Editor):
         self.takes_full_width = False
 
     def value(self) -> str:
-        """Return the names of the ticked series as one string, or the keyword for the automatic choice."""
+        """Return the names of the ticked series as one text, such as ``by``, or ``activation`` for series by activation method."""
         if self._by_activation.isChecked():
             return BY_ACTIVATION
         return "".join(series for series, box in self._boxes.items() if box.isChecked())
 
     def set_value(self, value: Any) -> None:
-        """Tick the given series. For the automatic choice, tick the series that are used if the activation is unknown."""
+        """Tick the given series; for ``activation``, tick the series that are used for spectra with unknown activation."""
         is_by_activation = value == BY_ACTIVATION
         self._by_activation.setChecked(is_by_activation)
         for series, box in self._boxes.items():

@@ -136,7 +136,8 @@ def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str])
 def _words(error: Exception) -> str:
     """Return a text with the reason why there is no estimate.
 
-    For an input error, this is its message; for any other exception, it is only the type of the exception, since the search may still work.
+    For an error of the program or the system, the text is the error's message; for other exceptions, it names only the type of the
+    exception.
     """
     text = str(error) if isinstance(error, ProteoscopeError | OSError) else f"the computation failed ({type(error).__name__})"
     return " ".join(text.split())[:300]

@@ -160,7 +160,7 @@ def _range(description: ParameterDescription) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in a form that can be compared; lists become lists of strings, as text editors return them."""
+    """Return a value for comparison with the value of an editor: lists and tuples become lists of strings."""
     if isinstance(value, tuple | list):
         return [str(part) for part in value]
     return value

@@ -37,10 +37,10 @@ _MAXIMUM_INSPECTED = 200
 
 
 class FileCategory(NamedTuple):
-    """Texts for one or several file types in dialogs.
+    """One or several file types, with texts about them.
 
-    `title` is the name of the file filter, `held` is a noun for the content, `hint` describes which files can be dropped, and `icon` is the
-    name of an icon.
+    `title` is the name of the filter in file dialogs, `held` is a noun for the content of the files, `hint` describes which files can be
+    dropped, and `icon` is the name of an icon.
     """
 
     title: str
@@ -117,7 +117,7 @@ class FileKind:
 
 @dataclass
 class FileInspection:
-    """Items found among files and folders: projects, presets and input files."""
+    """Projects, presets and input files that were found among dropped or selected files and folders."""
 
     files: list[FileKind] = field(default_factory=list)
     projects: list[Path] = field(default_factory=list)
@@ -200,7 +200,7 @@ def _structure_kind(path: Path, size: int) -> FileKind:
 
 
 def _list_kind(path: Path, size: int) -> FileKind | None:
-    """Return the file as a list of structures if the first path in it exists, otherwise None."""
+    """Return the type of a list of structure files, whose first path must be a structure file; None for other files."""
     try:
         listed = structure_search.structures.sources_of([path])
         is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).content == "structures"
@@ -238,7 +238,8 @@ class FileInspector(QObject):
     def runs(self, folder: Path, kinds: Mapping[str, frozenset[str]], deliver: Callable[[list[SearchedRun] | None], None]) -> None:
         """Find the finished runs of a project that a search can use, newest first.
 
-        `kinds` maps search kinds to the result tables that a run must have. Delivers None if the project cannot be read.
+        The keys of `kinds` are the kinds of searches whose runs can be used, and the values are the names of the result tables that such a
+        run must have. Delivers None if the project cannot be read.
         """
         self._submit(lambda: _runs_of(folder, kinds), deliver)
 
@@ -345,7 +346,10 @@ def _inspect(paths: Sequence[Path]) -> FileInspection:
 
 
 def _left_over(path: Path, what: str) -> FileKind:
-    """Return an item with the error that too many files were dropped; `path` is the first file beyond the maximum number."""
+    """Return an item with an error: `what` (such as too many dropped files), and that only the first files were added.
+
+    `path` is the first file that was not added.
+    """
     return FileKind(path, None, problem=f"{what}; only the first {_MAXIMUM_FILES:,} files were added. Drop the others separately.")
 
 
@@ -377,9 +381,10 @@ def _add(inspection: FileInspection, path: Path) -> None:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Return the visible files below a folder.
+    """Return the inputs below a folder: visible files, and folders that are an input as a whole.
 
-    For a folder that is an instrument run or contains structures, the folder is returned instead of its files, which may be numerous.
+    Such a folder is an instrument run, a structure database, or a folder with structures; its files, which may be numerous, are not
+    returned.
     """
     result: list[Path] = []
     structures = list_suffixes("structures")

@@ -196,7 +196,7 @@ class FileList(QWidget):
         return self.is_examined and not self._being_counted.intersection(self.paths)
 
     def content(self) -> InputContent | None:
-        """Return the content of the first file, or None if its sequences have not been counted yet."""
+        """Return the content of the first file: number and type of its sequences. Return None if they have not been counted."""
         path = next(iter(self.paths), None)
         if path is None or path not in self.counts or path not in self._known:
             return None
@@ -296,12 +296,12 @@ class FileList(QWidget):
         prompt_for_paths(self, "Choose files", self._take_chosen, folder=folder, filters=filters)
 
     def prompt_for_folder(self) -> None:
-        """Open a dialog for a folder whose matching files are added, or for a project."""
+        """Open a dialog for a folder: a project, if the input is a project, or else a folder whose suitable files are added."""
         folder = self.start_folder or self.folder_of_others()
         prompt_for_path(self, "Choose a folder", self._take_folder, "folder", folder=folder)
 
     def _name_filters(self) -> list[str]:
-        """Return the file dialog filters: one for all files of this input and, if there are several file types, one for each."""
+        """Return the filters of the file dialog: one for all files of this input and, if it accepts several file types, one for each."""
         categories = [FILE_CATEGORIES[content] for content in self._spec.contents if FILE_CATEGORIES[content].suffixes]
         every = FileCategory(" and ".join(category.title for category in categories), self._spec.contents)
         return [category.name_filter for category in ([every, *categories] if len(categories) > 1 else categories)]
@@ -318,7 +318,7 @@ class FileList(QWidget):
             self._inspector.all_within([folder], self._while_open(partial(self._take_found, folder)))
 
     def _take_found(self, folder: Path, inspection: FileInspection) -> None:
-        """Add the files of a folder that this input accepts, and report the others."""
+        """Add those files of a folder that this input accepts, and report its other files."""
         self.take(inspection.files)
         others = [file for file in (*inspection.files, *inspection.left_out) if not file.contents & self._contents]
         taken = len(inspection.files) + len(inspection.left_out) - len(others)
@@ -340,7 +340,7 @@ class FileList(QWidget):
         self.add(self._last_files)
 
     def _while_open(self, take: Callable[[_Found], object]) -> Callable[[_Found], None]:
-        """Return a function that does nothing if a dialog with this list was closed while its files were being inspected."""
+        """Return a function that calls `take` unless this list was deleted meanwhile, for example because its dialog was closed."""
 
         def take_if_open(result: _Found) -> None:
             if isValid(self):
@@ -425,7 +425,7 @@ class FileList(QWidget):
         self.changed.emit()
 
     def _show_counts(self) -> None:
-        """Show the facts about the files as texts of the items, without emitting `changed`."""
+        """Show a note on the content of all files below the list, and a warning, without emitting `changed`."""
         counted = {path: self.counts[path] for path in self.paths if path in self.counts}
         inspected = [self.structure_counts[path] for path in self.paths if path in self.structure_counts]
         spectra = self.spectra_contents
@@ -509,7 +509,7 @@ def _counted(number: int, name: str) -> str:
 
 
 def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
-    """Return a text with the numbers of sequences and residues and, if the input accepts both, whether these are nucleotides."""
+    """Return a text such as ``2 sequences, 800 residues``; ``nucleotides`` if the input accepts nucleotides and the sequences are such."""
     n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
     kind = classify_sequences(counts) if spec.takes_nucleotides else ""
     unit = "nucleotide" if kind == "nucleotides" else "residue" if kind or not spec.takes_nucleotides else "symbol"
@@ -518,7 +518,7 @@ def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
 
 
 def structure_text(counts: Sequence[StructureCount]) -> str:
-    """Return a text with the numbers of chains, residues and predicted structures, and with what is skipped."""
+    """Return a text with the numbers of chains, residues and predicted chains, the number of skipped chains, and a reason."""
     locale = QLocale()
     n_files, n_read = sum(count.n_files for count in counts), sum(count.n_read for count in counts)
     n_chains, n_predicted = sum(count.n_chains for count in counts), sum(count.n_predicted for count in counts)
@@ -532,7 +532,7 @@ def structure_text(counts: Sequence[StructureCount]) -> str:
 
 
 def nucleotide_text(name: str, count: SequenceCount, spec: Input) -> str:
-    """Return a warning that sequences look like DNA or RNA although proteins are expected, or ''; see `are_nucleotides_suspicious`."""
+    """Return a warning if sequences look like DNA or RNA although proteins are expected, otherwise ''; see `are_nucleotides_suspicious`."""
     n, n_all = count.n_nucleotides, count.n_sequences
     # `is_any_suspicious`: the user selected every pasted sequence, so a single suspicious sequence counts.
     if spec.takes_nucleotides or not are_nucleotides_suspicious(n, n_all, is_any_suspicious=spec.can_be_pasted):

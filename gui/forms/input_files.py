@@ -69,7 +69,7 @@ class InputFiles(QWidget):
         return self.files.is_examined and (self.box is None or self.box.is_read)
 
     def content(self) -> InputContent | None:
-        """Return the content of the first file or of the pasted text, or None if unknown."""
+        """Return the content of the first file or, without files, of the pasted text; None if unknown."""
         pasted = None if self.box is None else self.box.pasted.count
         if self.files.is_empty and pasted is not None:
             return InputContent(pasted, has_qualities=False)
@@ -88,12 +88,12 @@ class InputFiles(QWidget):
         return (paths[0].name + (f" and {n_more} more" if n_more else "")) if paths else _PASTED
 
     def missing(self) -> str:
-        """Return the message for an empty input, which is shown next to the Run button."""
+        """Return the text that is shown next to the Run button while the input is empty."""
         pasting = ", or paste a sequence" if self.spec.can_be_pasted else ""
         return f"Add {self.spec.wanted or self.spec.title.lower()}{pasting}"
 
     def unusable(self) -> str:
-        """Return the message for an input with a `problem`, which is shown next to the Run button."""
+        """Return the text that is shown next to the Run button while the input has a `problem`."""
         noun = with_article(self.spec.singular)
         return f"{noun[:1].upper()}{noun[1:]} cannot be used"
 

@@ -52,7 +52,7 @@ def shortest(value: float) -> float:
 
 
 class _InvalidTextBox(WheelAfterFocus, _Box):
-    """Base class of the boxes, in which an invalid text remains until the user corrects it.
+    """Base class of the number boxes: an invalid text remains in the box until the user corrects it.
 
     Qt's boxes would remove thousands separators, so that ``1,5`` becomes 15, or would restore the previous number.
     """
@@ -131,10 +131,10 @@ class IntegerBox(_InvalidTextBox, QSpinBox):
 
 
 class NumberBox(_InvalidTextBox, QDoubleSpinBox):
-    """Box for a real number, shown with all its decimals. Limits are the same as those of `IntegerBox`.
+    """Box for a real number, shown with all its decimals; its limits have the same effect as those of `IntegerBox`.
 
-    It accepts numbers in the user's locale. Since users copy numbers from papers, it also accepts numbers with a decimal point in every
-    locale. In locales in which a point separates thousands, ``1.500`` is ambiguous and rejected.
+    Numbers in the user's locale are accepted. Since users copy numbers from papers, numbers with a decimal point are also accepted, in
+    every locale; but in a locale in which a point separates thousands, ``1.500`` is ambiguous and rejected.
     """
 
     def __init__(

@@ -77,7 +77,7 @@ class ParameterForm(QWidget):
         return {name: field.editor.value() for name, field in self.fields.items()}
 
     def set_baseline(self, values: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> None:
-        """Show a preset with values for all fields. The reset buttons restore these values.
+        """Set the values of a preset, to which the reset buttons reset the fields, and show these values or those of `shown`.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class ParameterForm(QWidget):
         self._check()
 
     def set_values(self, values: Mapping[str, Any]) -> None:
-        """Set the values of the given fields; the values of the preset, to which the fields can be reset, are unchanged."""
+        """Set the values of some fields, given by name; the values of the preset, to which fields can be reset, are unchanged."""
         self._is_loading = True
         for name, value in values.items():
             self.fields[name].editor.set_value(value)
@@ -118,7 +118,7 @@ class ParameterForm(QWidget):
         set_icon(self.fold_button, "unfolded" if is_unfolded else "folded")
 
     def show_first_problem(self) -> QWidget | None:
-        """Focus the first invalid field, showing the advanced parameters if necessary, and return its frame for scrolling."""
+        """Focus the first invalid field and return its frame, to which the caller scrolls; if necessary, show the advanced parameters."""
         for name, field in self.fields.items():
             if name in self.problems:
                 if field.description.advanced:

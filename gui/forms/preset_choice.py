@@ -30,8 +30,8 @@ _RUN = "run"  # name of this parameter in all searches that have it
 class _Filled:
     """State of the parameter form.
 
-    `preset` is the name or file of the preset, `description` and `baseline` are its description and values, and `values` are the values in
-    the form if they differ.
+    `preset` is the name or file of the preset, `description` and `baseline` are the description and the values of the preset, and `values`
+    are the values in the form, or None if they are equal to `baseline`.
     """
 
     preset: str = ""
@@ -154,7 +154,10 @@ class PresetChoice(QWidget):
         self.forget_replaced()
 
     def undo(self) -> None:
-        """Restore the values before the last preset or reset; Redo also restores edits that were made after this preset or reset."""
+        """Restore the values that the last choice of a preset, or the last reset, replaced.
+
+        If the user edited values after that, Redo restores these edits too.
+        """
         take_back_last(self)
 
     def forget_replaced(self) -> None:
@@ -206,7 +209,7 @@ class PresetChoice(QWidget):
 
     @property
     def _of_project(self) -> set[str]:
-        """Names of the parameters that refer to one project: the runs that a search uses."""
+        """Names of the parameters whose values are valid in one project only (the runs that a search uses); presets do not contain them."""
         return {_RUN} & self.parameters.fields.keys()
 
     def _load(self, name: str) -> bool:

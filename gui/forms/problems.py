@@ -13,7 +13,7 @@ from proteoscope.gui.forms.numbers import number_text
 def find_problems(model: type[SearchParameters], values: Mapping[str, Any]) -> tuple[SearchParameters | None, dict[str, str]]:
     """Return the validated parameters, or None if they are invalid, and the errors by parameter name.
 
-    An error that concerns several parameters is returned for each parameter that its message names.
+    An error that concerns several parameters is an error of each parameter that is named in its message.
     """
     try:
         return model.validated(values), {}

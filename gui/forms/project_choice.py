@@ -1,4 +1,4 @@
-"""Field for the project of the results: entered by the user, suggested from the first file, or the open project."""
+"""Field for the project folder of the results. The user enters it; a folder next to the first file, or the open project, is suggested."""
 
 import os
 from collections.abc import Callable
@@ -96,7 +96,7 @@ class ProjectChoice(QWidget):
         folder : Path
             Folder of the open project.
         is_begun : bool
-            True if the user has started to fill in the form. The form then retains its project.
+            True if the user has started to fill in the form, which then retains the project shown in it.
         """
         self._open_project = folder
         if not (self._was_typed or self._was_suggested or (is_begun and self.line.text())):

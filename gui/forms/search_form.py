@@ -178,7 +178,7 @@ class SearchForm(QWidget):
         return {**self.folders, **self.given_files, **self.projects}
 
     def _replacement(self, spec: Input) -> str:
-        """Return what replaces the files of an input: the results of the selected project, or all chains; '' if they are not replaced."""
+        """Return a text for what is used instead of the files of an input, such as ``results of my_project``; '' if files are needed."""
         if spec.instead in self.options:
             return spec.instead if self.options[spec.instead].isChecked() else ""
         line = self._used_projects.get(spec.instead)
@@ -193,13 +193,14 @@ class SearchForm(QWidget):
 
     @property
     def _used_projects(self) -> dict[str, ProjectLine]:
-        """Fields of optional projects by option name; empty for an experiment, since its runs do not refer to other runs."""
+        """Fields of optional projects by option name; empty if an experiment is searched, since this uses no results of other runs."""
         return {} if self.uses_experiment else self.projects
 
     def take(self, inspection: FileInspection, target: QWidget | None) -> None:
-        """Add dropped files to the input under the pointer if it accepts them.
+        """Add dropped files, separately for each type, to an input.
 
-        Otherwise, add the files of each type to the first empty input of this type or, if none is empty, to the last one.
+        This is the input under the pointer if it accepts the files; otherwise the first empty input for files of this type, or, if none is
+        empty, the last one.
 
         Parameters
         ----------
@@ -217,7 +218,7 @@ class SearchForm(QWidget):
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
     def take_sample(self, data: str = "") -> None:
-        """Fill the form with the sample files and their preset; inputs that are projects of other searches remain empty.
+        """Fill the form with sample files and the preset for them; inputs that are projects are unchanged.
 
         Parameters
         ----------
@@ -255,7 +256,7 @@ class SearchForm(QWidget):
         return "" if first is None else str(first.parent)
 
     def _first_file(self) -> Path | None:
-        """Return the file next to which a project is suggested: the first file of the first input that needs files."""
+        """Return the file next to which a project folder is suggested: the first file of the form, if no earlier input lacks files."""
         for field in self.inputs.values():
             if field.first_file is not None or not (field.spec.can_be_pasted or self._replacement(field.spec)):
                 return field.first_file
@@ -342,7 +343,7 @@ class SearchForm(QWidget):
             self._offer_last(FormPrefill(inputs=inputs, preset=values.preset))
 
     def project_folder(self) -> Path:
-        """Return the project folder for the results: that of an input, or the entered folder."""
+        """Return the project folder for the results: the project that is an input of the search, if there is one, or the entered folder."""
         if self.given_project is not None:
             return self.given_project.first_file or Path().absolute()
         return self.project.folder()
@@ -356,7 +357,7 @@ class SearchForm(QWidget):
         self.project.set_folder(folder)
 
     def offer_project(self, folder: Path) -> None:
-        """Set the open project. If the form is unchanged, it selects this project; otherwise it retains its own."""
+        """Set the open project of the window, and select it for the results unless the user has started to fill in the form."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
@@ -489,7 +490,7 @@ class SearchForm(QWidget):
         self.check()
 
     def _offer_experiment(self) -> None:
-        """Show the check box for the experiment if the project has one; disable the files that the experiment replaces."""
+        """Show the check box for the experiment if the project has one; while it is checked, disable the fields that are not used."""
         folder = self.project_folder() if self.search.kind in EXPERIMENT_KINDS and not self.project.is_empty else None
         self.experiment.setVisible(folder is not None and is_there(folder / EXPERIMENT))
         for field in self.inputs.values():
@@ -539,7 +540,7 @@ class SearchForm(QWidget):
             field.redraw()
 
     def _suit_followers(self) -> None:
-        """Update parameters that depend on another parameter, such as gap costs on the matrix, unless the user edited them."""
+        """After a change of a parameter, adapt those that depend on it, such as gap costs on the matrix, unless the user edited them."""
         values = self.parameters.values()
         for name in values:
             try:
@@ -555,7 +556,7 @@ class SearchForm(QWidget):
                 return
 
     def _suggest_project(self) -> None:
-        """Suggest as project a folder next to the first file, or the project whose results are used."""
+        """Suggest a project folder for the results: next to the first file of the form, or else the project whose results are used."""
         first = self._first_file() if self.given_project is None else None
         source = first or (self._used_project if self.given_project is None else None)
         if source is not None:
@@ -598,7 +599,7 @@ class SearchForm(QWidget):
         return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
 
     def _choose_run(self, run_id: str) -> None:
-        """Select the run whose results are used; if the search can use several runs (parameter `run`), it uses only this run."""
+        """Select the run whose results are used, '' for the newest; for a search that can use several runs, select only this run."""
         values: dict[str, Any] = {name: run_id for name in self._run_editors if name not in self.runs}
         if "run" in self.parameters.fields and "run" not in values:
             values["run"] = (run_id,) if run_id else ()

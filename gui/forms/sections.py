@@ -59,7 +59,10 @@ class Columns(QWidget):
         _append(self._columns[0], widget)
 
     def arrange(self) -> None:
-        """Distribute the widgets over the columns. To be called after widgets were added; also called when the width changes."""
+        """Distribute the widgets over one or two columns, depending on the width, unless the number of columns is unchanged.
+
+        Called when the width changes.
+        """
         n_columns = 2 if self.width() >= 2 * self._column_width else 1
         if n_columns == self._n_columns:
             return

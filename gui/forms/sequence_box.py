@@ -19,7 +19,7 @@ _LINES = 4
 
 @dataclass(frozen=True)
 class Pasted:
-    """Pasted text in FASTA, with the number of its sequences (None if unknown) and its error, or ''."""
+    """Pasted text converted to FASTA, with the counts of its sequences (None if there are none), and an error or ''."""
 
     fasta: str = ""
     count: SequenceCount | None = None
@@ -27,7 +27,7 @@ class Pasted:
 
 
 def read_pasted(text: str) -> Pasted:
-    """Read pasted text: FASTA if it starts with ``>``, otherwise the residues of one sequence named ``query``."""
+    """Convert pasted text to FASTA; text that does not start with ``>`` is read as the residues of one sequence named ``query``."""
     if not text.strip():
         return Pasted()
     if len(text) > _MAXIMUM_CHARACTERS:

@@ -33,7 +33,7 @@ _AUTOMATIC_RETURN = frozenset({Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusR
 
 
 class WheelAfterFocus(_Widget):
-    """Mixin for boxes in which the wheel changes the value only after a click or key press; otherwise it scrolls the form.
+    """Mixin for boxes in which the mouse wheel changes the value only after a click or key press; before that, the wheel scrolls the form.
 
     Focus alone is not sufficient, since Qt focuses the first box of a page when the page opens.
     """
@@ -61,9 +61,9 @@ class WheelAfterFocus(_Widget):
 
 
 class ChoiceBox(WheelAfterFocus, QComboBox):
-    """Combo box that is protected from accidental use of the wheel, and elides a text that does not fit.
+    """Combo box that ignores accidental use of the mouse wheel, and elides a text that does not fit.
 
-    Without another tooltip, the tooltip of an elided text is the whole text.
+    If the text is elided and the box has no other tooltip, the tooltip is the whole text.
 
     Parameters
     ----------

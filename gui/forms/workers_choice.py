@@ -29,7 +29,7 @@ class WorkersChoice(QWidget):
     requested : str
         Value of ``--workers``, or '' for no workers.
     certificates : str
-        Folder of the certificates if the address of a scheduler is given.
+        Folder of the certificates for the scheduler whose address was chosen, or ''.
 
     Signals
     -------
@@ -67,7 +67,7 @@ class WorkersChoice(QWidget):
         self.changed.emit()
 
     def problem(self) -> str:
-        """Return the reason why the choice is invalid, or ''; only checks that need no connection are made."""
+        """Return the reason why the choice is invalid, or ''; no connection to the workers is attempted."""
         if not self.requested:
             return ""
         try:

@@ -58,7 +58,7 @@ class Workers(NamedTuple):
 
 
 class WorkersDialog(QDialog):
-    """Dialog that checks the selected workers before they are started; after acceptance, `choice` is the result.
+    """Dialog for the selection of workers, which are checked before the user can accept; after acceptance, `choice` is the selection.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class WorkersDialog(QDialog):
         return self.certificates.problem() or ("" if self.certificates.path is not None else "Choose the folder of the certificates")
 
     def _lacks_certificates(self) -> bool:
-        """Return True if the entered folder has no certificates, so that they can be created there."""
+        """Return True if a folder is entered that has no certificates yet; certificates can then be created in it."""
         folder = self.certificates.path
         try:
             return folder is not None and not self.certificates.problem() and not (folder / CERTIFICATE).exists()

@@ -17,7 +17,10 @@ BEGINNING = "window"
 
 @dataclass(frozen=True)
 class HelpTarget:
-    """Manual page, and the title of a glossary term or ''; `meaning` distinguishes several terms with the same title."""
+    """Page or glossary term at which the help opens: manual page, and title of a term or ''.
+
+    `meaning` distinguishes terms with the same title.
+    """
 
     page: str
     term: str = ""
@@ -30,7 +33,7 @@ def manual_folder() -> Path:
 
 
 def manual_page(name: str) -> str:
-    """Return the Markdown text of a page of the manual, including pages for developers, or a note that the page is missing."""
+    """Return the Markdown text of a page of the manual or of the developers' pages; if there is no such page, return a note about this."""
     for folder in (manual_folder(), manual_folder() / "developers"):
         try:
             return (folder / f"{name}.md").read_text(encoding="utf-8")
