@@ -64,7 +64,7 @@ def action_button(action: QAction, style: Qt.ToolButtonStyle = Qt.ToolButtonStyl
 
 
 def push_button(text: str, clicked: Callable[[], object] | None = None, icon: str = "", tip: str = "", name: str = "") -> QPushButton:
-    """Return a large button, which the Enter key does not press unless it has the keyboard focus."""
+    """Return a large button; the Enter key presses it only if it has the keyboard focus."""
     button = described(QPushButton(text, autoDefault=False), name, tip)
     if icon:
         set_icon(button, icon)

@@ -38,7 +38,7 @@ class Closing(QObject):
         self._patience = delayed(self, window.close, _MAXIMUM_MS_TO_STOP)
 
     def may_close(self) -> bool:
-        """Return True if the window may close now; otherwise open a dialog for confirmation."""
+        """Return True if the window may close now; if jobs are running or queued, open a dialog for confirmation and return False."""
         if self._queue.is_idle or self.is_agreed:
             self._patience.stop()
             return True

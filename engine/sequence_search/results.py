@@ -71,7 +71,7 @@ def hit_writers(
 
 @contextmanager
 def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter]:
-    """Open a writer of hits in a format.
+    """Yield a function that writes hits to a file in the given format.
 
     If there are no hits and the format cannot represent an empty result, a warning is reported and no file is written.
     """
@@ -90,7 +90,7 @@ def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter
 
 @contextmanager
 def _score_file(path: Path, queries: SequenceDatabase, database: SequenceDatabase, progress: Progress) -> Iterator[HitWriter]:
-    """Open a writer of all scores as one array, with sequences in the order of the files."""
+    """Yield a function that writes the scores of all pairs to one array, (queries, subjects), both in the order of their files."""
     with atomic_file(path) as file:
         shape = (len(queries), len(database))
         np.lib.format.write_array_header_1_0(file, {"descr": "<i4", "fortran_order": False, "shape": shape})
@@ -168,7 +168,7 @@ def _query_table(query_hits: QueryHits, statistics: ScoreStatistics) -> pa.Table
 
 
 def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> pa.Table:
-    """Return the features of the given sequences; if several sequences have the same name, only the features of the first one."""
+    """Return the features of the given sequences; of sequences with the same name, only the first one counts."""
     accessions: list[str] = []
     parts = []
     for database, numbers in chosen:

@@ -64,7 +64,7 @@ __all__ = [
 
 
 class NothingToStackError(ParameterError):
-    """A result has no hits, and the format of the file cannot represent an empty result."""
+    """A result cannot be written, because it has no hits and the format of the file cannot represent an empty result."""
 
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
@@ -530,7 +530,7 @@ def _distinct_names(query: str, subject: str) -> tuple[str, str]:
 
 
 class _Sam(_Writer):
-    """Writer of SAM with protein sequences, in which X replaces ``*``, and the tags ``AS`` score, ``ZB`` bit score and ``ZE`` E-value."""
+    """Writer of SAM with protein sequences, in which X replaces ``*``; tags are ``AS`` (score), ``ZB`` (bit score) and ``ZE`` (E-value)."""
 
     def begin(self) -> None:
         # Store the records first, since the header names the subjects of all records.

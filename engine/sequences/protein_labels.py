@@ -25,7 +25,7 @@ def gene_name(description: str) -> str:
 
 
 def protein_label(accession: str, description: str) -> str:
-    """Return the gene of a protein, or else its accession; a UniProt identifier is shortened to the accession between the bars.
+    """Return the gene of a protein if known, otherwise its accession; of a UniProt identifier, only the accession between the bars.
 
     >>> protein_label("sp|P02769|ALBU_BOVIN", "Serum albumin"), protein_label("P02769", "Serum albumin GN=ALB")
     ('P02769', 'ALB')

@@ -114,7 +114,7 @@ def _stacked_class() -> type[Alignment]:
 
 
 def grades(stack: Stack) -> str:
-    """Return one digit from 0 to 9 per column, which grades its conservation (`proteoscope.engine.sequences.conservation`)."""
+    """Return the conservation of each column as a digit from 0 to 9 (see `proteoscope.engine.sequences.conservation`)."""
     digits = np.minimum((conservation(stack.symbols) * (_GRADES + 1)).astype(np.int64), _GRADES)
     return "".join(map(str, digits.tolist()))
 

@@ -134,7 +134,7 @@ class Spectra:
     charge_mask : ndarray of uint32, shape (n,)
         Bit z is set if charge z is possible; no bit if the charge is unknown. Bit 0 is set for negative ions.
     offsets : ndarray of int64, shape (n + 1,)
-        Start of the peaks of each spectrum in `mz`, followed by their number.
+        Start of the peaks of each spectrum in `mz`; the last value is the number of all peaks.
     mz : ndarray of float64, shape (peaks,)
         m/z in thomson, ascending within a spectrum.
     intensity : ndarray of float32, shape (peaks,)

@@ -48,7 +48,7 @@ class EntryModifications(NamedTuple):
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Start of the modifications of each peptide in `position`, followed by their number.
+        Start of the modifications of each peptide in `position`; the last value is the number of all modifications.
     position : ndarray of int64, shape (m,)
         0 for the N-terminus, 1 to L for the residues, L + 1 for the C-terminus; ascending within a peptide.
     kind : ndarray of int64, shape (m,)

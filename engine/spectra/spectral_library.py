@@ -28,9 +28,9 @@ class SkippedEntry(NamedTuple):
     Attributes
     ----------
     source : int
-        Index of its file in `SpectralLibrary.sources`.
+        Index of the entry's file in `SpectralLibrary.sources`.
     line : int
-        Line where it begins, or its number in files without lines, from 1.
+        Line in which the entry begins, or, in files without lines, the number of the entry; from 1.
     reason : str
         Reason why it cannot be used.
     """
@@ -94,7 +94,7 @@ class SpectralLibrary:
     n_members : ndarray of int64, shape (n,)
         Number of source spectra of each entry, 1 if unknown.
     offsets : ndarray of int64, shape (n + 1,)
-        Start of the peaks of each entry in `mz`, followed by their number.
+        Start of the peaks of each entry in `mz`; the last value is the number of all peaks.
     mz : ndarray of float64, shape (peaks,)
         m/z in thomson, ascending within an entry.
     intensity : ndarray of float32, shape (peaks,)

@@ -106,7 +106,7 @@ class SpectrumIndex:
 
     @property
     def series(self) -> str:
-        """Ion series of all spectra as characters; raises ValueError if the spectra have different series."""
+        """The ion series that all spectra have, as characters; raises ValueError if spectra have different series."""
         (symbols,) = self.ion_series.symbols
         return symbols
 

@@ -1,4 +1,4 @@
-"""Settings of the vectors of spectra and their values; `engine.spectra.vectors` computes the vectors."""
+"""Settings with which `engine.spectra.vectors` computes the vectors of spectra, and the types of their values."""
 
 from typing import Literal, Protocol, TypeAlias
 
@@ -20,7 +20,7 @@ class VectorSettings(Protocol):
     intensity_transform : Transform
         Transformation of the intensities.
     peak_merging : Merging
-        Weight of several peaks in one bin.
+        How the weights of several peaks in one bin are combined: sum, mean or largest.
     bin_spread : float
         Fraction of the weight of a peak that is given to each neighbouring bin.
     precursor_removal : float

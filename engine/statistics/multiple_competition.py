@@ -1,8 +1,8 @@
 """q-values of targets that each compete with several decoys, by the max method.
 
 A hypothesis, such as that a peptide is in the sample, has a target and d decoys, and its score is the best of all. If the hypothesis is
-false, target and decoys are exchangeable, so that the target wins with probability 1 / (d + 1), whatever else the scores within the
-hypothesis depend on. Emery, Hasam, Noble & Keich (2020, RECOMB, LNCS 12074:54) count a target win if the rank of the target among the d + 1
+false, target and decoys are exchangeable, so that the target wins with probability 1 / (d + 1), even if the scores of target and decoys
+depend on each other. Emery, Hasam, Noble & Keich (2020, RECOMB, LNCS 12074:54) count a target win if the rank of the target among the d + 1
 scores, as a p-value, is at most c, and a decoy win if it is above lambda, and estimate
 
     FDR(t) = (1 + decoy wins with score >= t) / (target wins with score >= t) * c / (1 - lambda)
@@ -12,8 +12,8 @@ a list of n targets reaches a rate of 1 / (d n). With c = lambda = 1/2 (mirror, 
 al. (2015, arXiv:1501.00537) show that the estimate with the added 1 holds for lists of any length.
 
 If hypotheses have different numbers of decoys, each decoy win counts as 1 / d of its hypothesis, and the added 1 becomes the largest 1 / d
-of the hypotheses at or above the threshold. The winners of these hypotheses have no influence, since scores are known without knowing the
-winners.
+of the hypotheses at or above the threshold. This maximum includes hypotheses that a target wins as well as those that a decoy wins, so that
+it is known without the winners.
 """
 
 import numpy as np

@@ -12,9 +12,9 @@ match is the lowest FDR of all thresholds that still accept it (Storey & Tibshir
 The plain ratio is too optimistic: the selected threshold is the one above which decoys happen to be absent for longest, so that the
 accepted list contains on average one false target more than decoys, which is 3 % of a list of 33. The + 1 corrects this for lists of any
 length (He 2015, arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it, fewer than 100 targets never reach 1 %. However, the
-number of decoys that are absent by chance can be estimated: the tail of all decoys is known far better than its end, and gives the number
-of decoys expected above a threshold (`expected_decoys`). That number, at most 1, is added to the observed decoys. If one false peptide has
-several matches, as in replicates, the number is multiplied by the mean number of matches per decoy peptide.
+number of decoys that are absent by chance can be estimated: the tail of the distribution is known from many decoys, and its extrapolation
+gives the number of decoys expected above a threshold (`expected_decoys`). That number, at most 1, is added to the observed decoys. If one
+false peptide has several matches, as in replicates, the number is multiplied by the mean number of matches per decoy peptide.
 
 The tail starts at the median of the decoys. On simulated lists of 16 distributions of best scores, 8 to select the rule and 8 to confirm it
 (`benchmarks/decoy_tails.py`), the mean false discovery proportion was, in % at a nominal 1 %, for lists of about 20, 60, 200, 1,000 and

@@ -215,7 +215,7 @@ def score_chains(comparison: Comparison, query: ChainRow) -> QueryScores:
 
 
 def best_candidates(comparison: Comparison, query: ChainRow) -> Candidates:
-    """Return the chains with the best scores with a query.
+    """Return the database chains whose scores with a query are the best.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def _superpose_by_structure(comparison: Comparison, targets: Sequence[tuple[Chai
 def _fit_by_descriptors(
     comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]
 ) -> Superpositions:
-    """Superpose targets on a query by least squares over the residue pairs that were aligned by descriptors."""
+    """Superpose targets on a query by a least-squares fit of aligned residues; `starts` contains the aligned residues of each target."""
     queries, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
     position, rows = queries.position[queries.rows(query)], [ChainRow(target) for target in targets.tolist()]
     rotation, translation = np.zeros((len(targets), 3, 3)), np.zeros((len(targets), 3))

@@ -72,7 +72,7 @@ def fold_representatives(
 
 
 def cluster_table(chains: DescribedChains, pairs: NDArray[np.int64], scores: NDArray[np.float64]) -> pa.Table:
-    """Return the table of clusters, the largest first, each with its representative first.
+    """Return the table of clusters, with a row per chain: the largest cluster first, and in each cluster the representative first.
 
     Parameters
     ----------

@@ -285,7 +285,7 @@ class _Distinct(NamedTuple):
 
 
 def _distinct(described: DescribedChains, rows: NDArray[np.int64]) -> tuple[_Distinct, NDArray[np.int64]]:
-    """Return the distinct chains among the indices `rows`, and the index of each row in them."""
+    """Return the distinct chains among those with the indices `rows`, and, for each of `rows`, its index among the distinct chains."""
     chains = described.chains
     used, which = np.unique(rows, return_inverse=True)
     residues, offsets = take_segments(chains.residue, chains.offsets, used)

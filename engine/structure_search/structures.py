@@ -86,7 +86,7 @@ def key_parts(identity: str) -> dict[str, Any]:
 
 
 def descriptor_key() -> dict[str, Any]:
-    """Return the values on which descriptors depend in addition to the chains: alphabets, and composition of the words."""
+    """Return the values on which descriptors depend in addition to the chains: alphabets, units, and the codes that an integer contains."""
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
         "alphabets": hashlib.sha256(alphabets).hexdigest(),

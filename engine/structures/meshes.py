@@ -59,7 +59,7 @@ class Detail(NamedTuple):
     sides : int
         Number of sides around the chain, a multiple of four.
     level : int
-        Level of spheres, which have 20 x 4**`level` triangles.
+        Number of times that the triangles of spheres are divided into four; a sphere has 20 x 4**`level` triangles.
     """
 
     steps: int
@@ -285,7 +285,7 @@ def _curve(
 
 
 def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return two unit vectors that form a right-handed frame with each direction, but are not continuous along a curve.
+    """Return two unit vectors that form a right-handed frame with each direction; along a curve, the vectors may change abruptly.
 
     The method is from Duff et al., Journal of Computer Graphics Techniques 6 (2017), 1-8.
     """
@@ -509,7 +509,7 @@ def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[
 
 
 def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
-    """Return triangles that fill rings, (t, 3), counter-clockwise about the tangent, without triangles of area 0."""
+    """Return triangles that close the ends of a surface at the given rings, (t, 3), counter-clockwise about the tangent, none of area 0."""
     side = np.arange(1, sides - 1, dtype=np.uint32)
     fan = np.stack([np.zeros_like(side), side, side + 1], axis=1)
     folded = _is_folded(sides)

@@ -57,7 +57,7 @@ _PARENTS = {name: parent for parent, names in _STATES.items() for name in names}
 
 @lru_cache(maxsize=4096)
 def dynamics_parent(name: str) -> str:
-    """Return the standard residue of a residue name in molecular dynamics programs; '' for other names, including standard names.
+    """Return the standard residue that a name of molecular dynamics programs means; '' for other names, including standard names.
 
     Examples
     --------

@@ -4,8 +4,8 @@ Published rewards (Mrozek et al. 2014, J Mol Model 20:2067, equations 17-19): th
 exp(-(difference of angles)^2), the similarity of secondary structures (1, 1/2, 0), and BLOSUM62 scaled to [0, 1]. All terms are positive,
 so that alignments of unrelated residues have positive scores too.
 
-Sensitive rewards: a weighted sum of log-odds, in bits, that two codes are aligned in related chains rather than by chance, minus a
-constant.
+Sensitive rewards: a weighted sum over alphabets, minus a constant, of log-odds in bits that the codes of two residues are aligned in
+related chains rather than by chance.
 """
 
 from __future__ import annotations

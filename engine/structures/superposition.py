@@ -190,7 +190,7 @@ def pairs_with_query(
     start_pairs: NDArray[np.integer],
     start_offsets: NDArray[np.int64],
 ) -> ChainPairs:
-    """Return the pairs of the query with each target (see `superpose_many` for parameters and errors)."""
+    """Return `ChainPairs` in which each target is paired with the query (see `superpose_many` for parameters and errors)."""
     query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
     _check(len(query), targets, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():

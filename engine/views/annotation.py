@@ -82,7 +82,7 @@ class IonSettings:
     least_labelled: float = 0.0
 
     def for_peaks(self, peaks: Peaks) -> IonSettings:
-        """Return the settings with the ion series resolved for the activation of a spectrum."""
+        """Return the settings for a spectrum: ion series that depend on the activation are replaced by those of its activation."""
         series = spectrum_ion_series(self.series, peaks.activation)
         return self if series == self.series else replace(self, series=series)
 
@@ -155,7 +155,7 @@ class AnnotatedSpectrum:
     matches
         Pairs of a peak and its ion; each peak has at most one ion.
     is_matched
-        True for ions that match a peak, even if the peak is labelled with another ion, (ions,).
+        True for ions that match a peak, (ions,), including ions whose peak is assigned to another ion in `matches`.
     shift
         Modification that was found as a mass shift, or None.
     site
@@ -254,7 +254,7 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
 
 
 def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
-    """Return the ion settings of a spectrum search from its parameters, with neutral losses and the precursor added.
+    """Return the ion settings of a spectrum search from its parameters, for display: neutral losses and the precursor are added.
 
     Raises
     ------
@@ -348,7 +348,7 @@ def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, setting
 def annotate_peptidoform(
     peptidoform: Peptidoform, precursor_mz: float, peaks: Peaks, settings: IonSettings, title: str = ""
 ) -> AnnotatedSpectrum:
-    """Annotate a spectrum with the ions of a peptidoform that has the precursor's charge; see `annotate_match`."""
+    """Annotate a spectrum with the ions of a peptidoform, whose charge is the charge of the precursor; see `annotate_match`."""
     sequence, charge, settings = peptidoform.sequence, peptidoform.charge, settings.for_peaks(peaks)
     assert charge is not None
     losses = tuple(name for name in settings.losses if name != OF_MODIFICATIONS)

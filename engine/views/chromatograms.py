@@ -75,7 +75,7 @@ class Chromatogram:
 
 
 def power_below(highest: float) -> tuple[float, str]:
-    """Return the largest power of ten that is not above an intensity, and its text; 1 and '' for intensities below 1,000."""
+    """Return the largest power of ten up to an intensity as number and text, such as 10000 and ``10⁴``; 1 and '' for less than 1,000."""
     if highest < 1000:
         return 1.0, ""
     exponent = math.floor(math.log10(highest))

@@ -42,7 +42,8 @@ class ClusterFilter:
 def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
     """Return the conditions of a filter on the table ``clusters`` or ``members``.
 
-    A text selects the clusters whose label contains it, and the clusters with a spectrum that contains it.
+    The text of the filter selects, in ``clusters``, clusters whose label contains the text, or with a spectrum whose title or id contains
+    it; in ``members``, spectra whose title or id contains the text.
     """
     conditions = given(
         ("n_members", ">=", chosen.minimum_spectra if chosen.minimum_spectra > 1 else None),

@@ -39,7 +39,7 @@ class ComparedFiles:
     Attributes
     ----------
     numbers
-        For each run, the numbers of its files by the file names in the run's tables.
+        For each run, a mapping from the file names in its tables to the numbers of the files.
     by_name
         Pairs of file names that were matched only by name, without duplicates.
     """

@@ -135,8 +135,8 @@ def draw_overlaps(
 ) -> Drawing:
     """Draw an UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983).
 
-    Each bar is the number of items that are accepted by exactly one set of runs. A click on a bar or its dots selects the indices of these
-    runs.
+    Each bar shows the number of items that are accepted by all runs of a set and by no other run. A click on a bar or its dots selects the
+    indices of the runs of the set.
     """
     result = comparison.intersections(level.name, threshold)
     shown, n_more = result[:_MAXIMUM_SETS], max(0, len(result) - _MAXIMUM_SETS)

@@ -28,7 +28,7 @@ _PALE, _SOLID = Shade(-0.27), Shade(-0.8)
 class Depth:
     """Depth of alignments along a sequence, stored as m segments of equal depth.
 
-    A million alignments give at most about two million segments; any range of the sequence can be summed in constant time.
+    A million alignments give at most about two million segments. The sum of the depth over any range needs only the ends of the range.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "select_device
 
 @dataclass(frozen=True)
 class RememberedSpeed:
-    """Measured speed of a type of workload: its name, the searches that use it, and units per second."""
+    """Measured speed of a type of workload: name of the type, searches that use this type, and units of work per second."""
 
     kind: str
     searches: tuple[str, ...]

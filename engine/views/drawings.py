@@ -357,7 +357,7 @@ class Axis:
         return np.square(positions) if self.scale == "square-root" else np.asarray(positions, np.float64)
 
     def shares(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Return the relative positions of values on the axis, 0 at `low` and 1 at `high`, in the same shape."""
+        """Return the positions of values on the axis as fractions of its length, 0 at `low` and 1 at `high`, in the same shape."""
         low, high = self.scaled([self.low, self.high]).tolist()
         return np.asarray((self.scaled(values) - low) / (high - low))
 

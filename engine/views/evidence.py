@@ -114,7 +114,7 @@ class ProteinEvidence:
     probabilities
         Highest site probability of modified residues whose sites were localised, by index of the residue, from 0.
     alternatives
-        Probabilities of sites that are less likely than another site, by index of the residue, from 0.
+        Site probability of residues at which a modification is possible, but less likely than at another residue, by index, from 0.
     conservation
         Conservation of each residue among homologues, 0 to 1, NaN if unknown, shape (r,).
     quantities
@@ -353,7 +353,7 @@ def link_quantities(run: FinishedRun) -> LinkedQuantities:
 
 
 def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: MappedChain) -> ShownStructure:
-    """Return a similar chain aligned with its protein; if the file of the chain is missing, only the alignment."""
+    """Return a similar chain with its alignment to the protein; without a trace if the file of the chain is missing."""
     try:
         result = _found(run, near)
     except InputError as error:
@@ -400,7 +400,7 @@ def _evidence(protein: ProteinEvidence, near: MappedChain, n: int) -> ChainEvide
 
 
 def _scattered(n: int, positions: NDArray[np.int64], values: NDArray[Any] | bool, none: float | bool) -> NDArray[Any]:
-    """Return an array (n,) with `values` at the indices `positions` and `none` elsewhere, of the type of `none`."""
+    """Return an array, (n,), of the type of `none`, with `values` at the indices `positions` and `none` elsewhere."""
     column = np.full(n, none)
     column[positions] = values
     return column

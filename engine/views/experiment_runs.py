@@ -77,7 +77,7 @@ class ExperimentState:
     rows : sequence of ExperimentRow
         Rows in the order of the table.
     status, messages : mapping of str to str
-        Status of each run, and its result or the reason why it failed, by run.
+        By run: the status, and a text with the result of the run or the reason why it failed.
     kind : str
         Kind of search of the finished runs; '' if none is finished.
     """
@@ -128,7 +128,7 @@ def has_experiment(project: Project) -> bool:
 
 
 def read_experiment_state(project: Project, failures: Mapping[str, str]) -> ExperimentState:
-    """Return the rows of the experiment of a project with their status; without rows if it has no experiment.
+    """Return the rows of the experiment of a project and the status of its runs; without an experiment, there are no rows.
 
     Parameters
     ----------

@@ -93,6 +93,6 @@ def key_tip(group: str, shown: Collection[str]) -> str:
 
 
 def feature_lines(features: Sequence[ProteinFeature]) -> list[str]:
-    """Return a line of text for each feature, or for the first features, followed by the number of further features."""
+    """Return a line of text for each feature; if there are many, for the first features, and a line with the number of further features."""
     lines = [feature.text for feature in features[:_MAXIMUM_LINES]]
     return [*lines, f"and {len(features) - _MAXIMUM_LINES} more"] if len(features) > _MAXIMUM_LINES else lines

@@ -94,7 +94,7 @@ def has_fold_clusters(run: FinishedRun) -> bool:
 
 
 def select_pairs(chain: int) -> list[Condition]:
-    """Return the condition that selects all hits of a chain of the database, as query or as target."""
+    """Return the condition that selects all hits in which a chain of the database is the query or the target."""
     return [any_of((compares("query_index", "=", chain), compares("target_index", "=", chain)))]
 
 

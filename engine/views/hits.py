@@ -122,7 +122,7 @@ class QueryBars:
     Attributes
     ----------
     total
-        Number of all matching hits, including those not in `bars`.
+        Number of all hits that satisfy the conditions, including those not in `bars`.
     features
         Database features of the query.
     """
@@ -203,9 +203,8 @@ def aligned_pair(source: TableSource, row: int) -> AlignedPair:
 def score_histogram(source: TableSource, index: int) -> Histogram:
     """Return the histogram of the alignment scores of all subjects with the query at `index`.
 
-    The curve is the number of subjects expected by chance, from the statistics of the search; the mark is the minimum score of a hit.
-
-    The bins end somewhat above the scores that are expected by chance; `n_beyond` subjects have higher scores.
+    The curve is the number of subjects expected by chance, from the statistics of the search. The mark is the minimum score of a hit. The
+    bins end a little above the scores that are expected by chance; `n_beyond` subjects have higher scores.
     """
     counted = source.query("SELECT score, n_subjects FROM score_counts WHERE query_index = ? ORDER BY score", [index])
     scores, counts = (counted[name].to_numpy().astype(np.int64) for name in ("score", "n_subjects"))

@@ -132,7 +132,7 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
 
 @dataclass(frozen=True)
 class IdentificationOverview:
-    """Numbers of an identification at its false discovery rate; without stored spectra, `n_spectra` has the value None."""
+    """Numbers of accepted results and of spectra of an identification; without stored spectra, `n_spectra` has the value None."""
 
     counts: Counts
     n_spectra: int | None

@@ -54,7 +54,7 @@ class IonTable:
         return self.spectrum.peptidoform.sequence[row] + ("*" if self.modifications[row] else "")
 
     def number(self, row: int, column: int) -> int:
-        """Return the residue number of a row: counted from the N-terminus in the first column, from the C-terminus in the last."""
+        """Return the residue number to show in a cell: counted from the N-terminus in the first column, from the C-terminus in the last."""
         return row + 1 if column == 0 else len(self) - row
 
 

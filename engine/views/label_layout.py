@@ -25,7 +25,7 @@ Values = NDArray[np.float64]
 
 
 class PlacedLabel(NamedTuple):
-    """Placed label: its index, left and top of its box, and the lower end of its leader line, or None without a leader line."""
+    """Placed label: index of the label, left and top of its box, and the lower end of its leader line, or None without a leader line."""
 
     label: int
     left: float
@@ -217,7 +217,7 @@ def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
 
 
 def _side(line: Values, position: Values) -> Values:
-    """Return a number for each line and point: positive if the point is on one side of the line, negative on the other, 0 on it."""
+    """Return a number for each line and point: positive for points on one side of the line, negative on the other side, 0 on the line."""
     across, along = line[..., 2] - line[..., 0], line[..., 3] - line[..., 1]
     return across * (position[..., 1] - line[..., 1]) - along * (position[..., 0] - line[..., 0])
 

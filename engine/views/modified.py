@@ -185,10 +185,7 @@ def _accepted(fdr: float) -> list[Condition]:
 
 
 def find_partner(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
-    """Return the columns `DETAILS` of the best accepted PSM without a mass shift that has the same sequence and charge, or None.
-
-    `row` contains the ``sequence`` and ``charge`` to find.
-    """
+    """Return the values `DETAILS` of the best accepted PSM without a mass shift that has the sequence and charge in `row`, or None."""
     columns = ", ".join(DETAILS)
     same = [compares("sequence", "=", row["sequence"]), compares("charge", "=", row["charge"]), compares("shift_kind", "=", "none")]
     where, parameters = where_clause([*same, *_accepted(fdr)])

@@ -200,7 +200,7 @@ def cell_colours(colours: NDArray[np.uint8], palette: Palette) -> NDArray[np.uin
 
 
 def has_dark_text(colours: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return True for colours (red, green, blue in the last axis) on which black has a higher contrast than white, at least 4.5 : 1."""
+    """Return True for colours (red, green, blue in the last axis) on which black text has more contrast than white, at least 4.5 : 1."""
     parts = colours[..., :3] / 255
     linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     return np.asarray(linear @ _LUMINANCE >= _MIDDLE_LUMINANCE)

@@ -110,7 +110,7 @@ def draw_on(canvas: Canvas, drawing: Drawing) -> None:
 
 
 def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
-    """Draw a shape in a drawing of this height; ReportLab measures y from the bottom."""
+    """Draw a shape on a canvas; `height` is the height of the drawing, needed because ReportLab measures y from the bottom."""
     if not isinstance(shape, Image | Cells | Clip):
         colour = _colour(format_colour(shape.ink))
         canvas.setFillColor(colour)

@@ -150,7 +150,7 @@ class PeaksOfRun:
 def open_peaks(project: Project, run_id: str, table: str) -> PeaksOfRun:
     """Return a reader of the peaks in a table of a run.
 
-    The digest of the file is not checked, since this would read the whole file; each of its sections has a checksum.
+    The digest of the file is not checked, since this would read the whole file; each section of the file has a checksum.
     """
     try:
         return PeaksOfRun(str(project.table(table, run_id, verify=False)), "")

@@ -277,7 +277,7 @@ class Volcano:
     def q_value_at(self, height: float) -> float:
         """Return the q-value at a height; inverse of `height_at`.
 
-        Heights between proteins with the same q-value have this q-value.
+        A height between two proteins with the same q-value has this q-value.
         """
         q, lowest, highest = self._steps
         wanted = min(max(-height, float(lowest[0])), 0.0)

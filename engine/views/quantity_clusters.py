@@ -1,8 +1,8 @@
 """Hierarchical clustering of quantities for a heat map.
 
 Values are log2 quantities minus the median of the row. The distance of two rows, or of two columns, is the root mean square difference of
-the values that both have; pairs without common values have the largest distance of all pairs. Linkage is average (UPGMA; Sokal & Michener
-1958).
+the values that both have; a pair without common values is given the largest distance of the other pairs. Linkage is average (UPGMA; Sokal &
+Michener 1958).
 """
 
 from dataclasses import dataclass

@@ -110,7 +110,7 @@ def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
 
 
 def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
-    """Return the spectrum files of finished identifications (by default of the newest); files of equal content are listed once.
+    """Return the spectrum files of the finished identifications `runs`, () for the newest one; files of equal content are listed once.
 
     Raises
     ------

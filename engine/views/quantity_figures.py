@@ -134,8 +134,8 @@ class QuantityFigure:
     size
         Width and height on a page, points.
     make
-        Function that returns the function which draws the figure, given the quantities and settings (comparison and thresholds); None if
-        the figure does not apply.
+        Function that is called with the quantities and settings (comparison and thresholds), and returns a function that draws the figure,
+        or None if there is no such figure for these quantities.
     is_by_comparison
         True if there is one figure per comparison.
     """

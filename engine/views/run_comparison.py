@@ -89,7 +89,7 @@ LEVELS = (
 
 @dataclass(frozen=True)
 class Intersection:
-    """Items that exactly the given runs find: ascending indices of the runs, and number of items."""
+    """Number of items that the runs with the indices `runs` (ascending) accept, and no other run."""
 
     runs: tuple[int, ...]
     count: int

@@ -59,7 +59,7 @@ def write_report(project: Project, run: RunRecord, search: Search, folder: Path,
 def write_report_and_pages(
     project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress
 ) -> tuple[list[Path], list[Path]]:
-    """Write the report, and the pages of the search into ``RUN-pages``; return the paths of both, the index page last.
+    """Write the report of a run and, into ``RUN-pages``, the pages of the search; return the paths of each, the index page last.
 
     Raises the same errors as `write_report`.
     """

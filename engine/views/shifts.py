@@ -103,7 +103,7 @@ class Shifts:
         return ShiftBars(edges, np.diff(at), np.diff(self._explained[at]), np.diff(marked))
 
     def name(self, low: float, high: float) -> str:
-        """Return the most frequent name of the shifts from `low` to `high` (exclusive), ``no shift``, or '' without shifts."""
+        """Return the most frequent name of the shifts from `low` to `high` (exclusive), see `counts_by_name`; '' if there are no PSMs."""
         return next((name for name, _ in self.counts_by_name(low, high)), "")
 
     def counts_by_name(self, low: float, high: float) -> list[tuple[str, int]]:

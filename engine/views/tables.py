@@ -172,7 +172,7 @@ class TableSource:
         """DuckDB type of each column."""
 
     def sibling(self, name: str) -> TableSource:
-        """Return another table of the run for the same thread, which is closed with this source."""
+        """Return the source of another table of the run, for use in the same thread; it is closed with this source."""
         return TableSource(self._cursor, name, self.paths)
 
     @cached_property
@@ -267,7 +267,7 @@ class TableSource:
 
 
 def _count_referenced_rows(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
-    """Return the row counts of the tables to which columns of other tables refer."""
+    """Return the number of rows, by name, of each table to whose rows a column of a table refers."""
     referred = {column.rows_of for table in described.values() for column in table.by_name.values()}
     result = {}
     for name in referred & paths.keys():

@@ -33,7 +33,7 @@ class StackPlot(ScrolledDrawing):
         self.export_action.setEnabled(False)
 
     def show_stack(self, painted: ColouredStack | None, text: str = "") -> None:
-        """Show coloured stacked hits or a text; the scroll position is retained if only the colours have changed."""
+        """Show stacked hits with colours, or a text; the scroll position is retained if only the colours differ from those before."""
         is_same = painted is not None and self.painted is not None and painted.stack is self.painted.stack
         self.painted = painted
         self.export_action.setEnabled(painted is not None)

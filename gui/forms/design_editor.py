@@ -236,7 +236,7 @@ class DesignEditor(QWidget):
             self._worker.submit("files", lambda: list_run_files(*runs_key), self._take, self._take_none)
 
     def reload_files(self) -> None:
-        """Make the next `show_files` read the files again, since the project may have changed."""
+        """Make the next call of `show_files` read the list of files again, because the project may have changed."""
         self._runs_key = None
 
     def text(self) -> str:

@@ -253,7 +253,7 @@ class FileInspector(QObject):
             self._counter.submit(lambda: self._emit(deliver, formats.sequence_type.count_sequences(path, is_wanted=lambda: self._is_open)))
 
     def count_structures(self, file: FileKind, deliver: Callable[[StructureCount | None], None]) -> None:
-        """Count chains and residues of structures, up to a maximum number of files, and deliver their numbers.
+        """Count the chains and residues in a structure file, folder or list, up to a maximum number of files, and deliver the numbers.
 
         Delivers None if no search has compiled the reader yet, since compiling takes long.
         """

@@ -95,7 +95,7 @@ class IntegerBox(_InvalidTextBox, QSpinBox):
     """Box for an integer.
 
     `minimum_wanted` and `maximum_wanted` limit the arrow buttons only: the user can type other numbers, which the form marks as invalid.
-    `zero` is a text shown instead of 0, which is then the smallest number.
+    If `zero` is not '', it is shown instead of 0, and 0 is the smallest number.
     """
 
     def __init__(

@@ -149,7 +149,10 @@ class SearchForm(QWidget):
         return self.experiment.isChecked() and not self.experiment.isHidden()
 
     def task(self) -> SearchTask | None:
-        """Return the task that runs the search, or None if the form is incomplete or invalid; for an experiment, it has no spectra."""
+        """Return the task that runs the search, or None if the form is incomplete or invalid.
+
+        If the runs of an experiment are to be searched, the task has no spectra.
+        """
         parameters = self.parameters.parameters
         if self.validation_error() or parameters is None:
             return None
@@ -329,7 +332,7 @@ class SearchForm(QWidget):
         values.files = {name: tuple(map(str, last.inputs.get(name, ()))) for name in retained}
 
     def restore(self, values: SearchSettings) -> None:
-        """Restore the device and start folders that `remember` stored, and suggest the stored preset and files."""
+        """Restore the device and start folders that `remember` stored, and show a button that fills in the stored preset and files."""
         for name, folder in values.folders.items():
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder

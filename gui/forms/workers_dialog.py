@@ -301,6 +301,6 @@ class WorkersDialog(QDialog):
 
 
 def _make(folder: Path) -> int:
-    """Write new certificates into a folder and return the number of files, as ``proteoscope workers certificates`` does."""
+    """Write new certificates into a folder, as ``proteoscope workers certificates`` does, and return the number of files."""
     needs_cryptography()
     return len(write_certificates(make_certificates(USUAL_DAYS), folder))
