@@ -75,8 +75,8 @@ class _Watch:
 def computed_table(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
     """Return the first of the given tables that the file does not contain as a stored table; '' if it contains all of them.
 
-    Not stored are missing tables, and computed ones: views, virtual tables and tables with a generated column. Computed rows and values may
-    be far larger than the file.
+    Views, virtual tables and tables with a generated column do not count as stored: their rows or values are computed, and may be far
+    larger than the file.
     """
     schema = connection.execute("SELECT name, type, sql FROM sqlite_schema LIMIT ?", (_LARGEST_SCHEMA,))
     kinds = {str(name): (kind, str(text)) for name, kind, text in schema}

@@ -3,7 +3,7 @@
 By default, Python collects in whichever thread allocates memory, including background threads. Such a thread may then destroy Qt objects,
 which only their own thread may do. A full collection also stops all threads while it inspects every object: it blocks the window for
 60-140 ms while the libraries of a search are imported. A collection of the middle generation (1 of 0, 1, 2) can take as long,
-because imports move hundreds of thousands of objects into it before its collection is due. It is therefore collected earlier.
+because imports move hundreds of thousands of objects into it before its collection is due; this generation is therefore collected earlier.
 """
 
 import gc

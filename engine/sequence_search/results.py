@@ -35,7 +35,7 @@ _HITS_PER_GROUP = 1 << 13  # small groups, because the window reads the alignmen
 def hit_writers(
     queries: SequenceDatabase, database: SequenceDatabase, request: SearchRequest, format: str, run: Run | None, progress: Progress
 ) -> Iterator[list[HitWriter]]:
-    """Yield functions that write hits to each requested output; the files appear when the ``with`` block ends without an error.
+    """Yield a function that writes hits for each requested output; the files appear when the ``with`` block ends without an error.
 
     Parameters
     ----------

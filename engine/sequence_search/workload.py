@@ -54,7 +54,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
 
 
 def expectation(queries: InputSize, database: InputSize) -> Expectation:
-    """Return the estimated workload, given the sizes of queries and database."""
+    """Return the estimated workload of a sequence search, given the sizes of queries and database."""
     pairs = queries.records * database.records
     aligned = queries.records * min(_HITS, database.records)
     host = {

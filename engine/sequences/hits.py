@@ -390,7 +390,7 @@ def _lists(hits: Hits, *names: str) -> list[list[Any]]:
 
 
 class _Tsv(_Writer):
-    """Writer of the tab-separated table; `is_safe` marks names and descriptions as text that spreadsheets would read as formulas."""
+    """Writer of the tab-separated table; with `is_safe`, an apostrophe precedes texts that spreadsheets would read as formulas."""
 
     is_safe = False
 
@@ -556,7 +556,7 @@ class _Sam(_Writer):
             self._records.write(sam_lines(records, references, sam_sequences)[0])
 
     def _hit_records(self, hits: Hits, positions: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
-        """Return one SAM record per hit or query without hits, and the names of the subjects to which the records refer.
+        """Return a SAM record for each hit and for each query without hits, and the names of the subjects of the hits.
 
         Record i is of the query with index ``query[i]`` and of the hit with index ``positions[i]``, or -1 for a query without hits. Records
         of hits after the best have the sequence with index `empty`, which is empty.
@@ -597,7 +597,7 @@ class _Sam(_Writer):
 
 
 def _spread(texts: Texts, has_text: NDArray[np.bool_]) -> Texts:
-    """Return texts of the length of the mask `has_text`: the given `texts`, in order, where the mask is True, and '' elsewhere."""
+    """Return one text per element of the mask `has_text`: the next of `texts` where the mask is True, and '' elsewhere."""
     lengths = np.zeros(len(has_text), np.int64)
     lengths[has_text] = np.diff(texts.offsets)
     return Texts(texts.used, segment_offsets(lengths))

@@ -1,4 +1,4 @@
-"""Search of complexes: all chains of a query file against all chains of each database file, ranked by the sum over chains.
+"""Search of complexes: all chains of a query file against all chains of each database file; files are ranked by sums over chains.
 
 Query chains are assigned to different target chains such that the sum of z-scores is maximal (the assignment problem). Complexes are scored
 chain by chain; the relative arrangement of chains is not considered.

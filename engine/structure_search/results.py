@@ -61,7 +61,7 @@ class HitTotals:
 
 @contextmanager
 def hit_writers(run: Run | None, out: Path | None, superpose: Path | None) -> Iterator[list[HitWriter]]:
-    """Yield functions that write hits to each requested output.
+    """Yield a function that writes hits for each requested output.
 
     Superpositions are written at once; the tables and the file of hits appear when the ``with`` block ends without an error.
 

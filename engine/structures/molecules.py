@@ -26,7 +26,7 @@ _RECORD = re.compile(rb"(?m)^(COMPND|SOURCE)[^\n]{4}([^\n]{0,70})")
 
 
 def described(text: str, source: str) -> str:
-    """Return a description with the source of the molecule.
+    """Return the description of a molecule, followed by its source (organism and gene), if known.
 
     >>> described("Serum albumin", "OS=Homo sapiens GN=ALB"), described("Serum albumin", "")
     ('Serum albumin OS=Homo sapiens GN=ALB', 'Serum albumin')

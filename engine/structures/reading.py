@@ -145,7 +145,7 @@ def printable_name(name: str) -> str:
 
 
 def printable_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a printable name by chain name; names that would be equal are numbered.
+    """Return a dictionary with a printable name for each chain name; printable names that would be equal are numbered.
 
     Examples
     --------

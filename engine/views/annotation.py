@@ -375,7 +375,7 @@ def annotate_peptidoform(
 
 
 def _joined(fragments: FragmentIons, others: FragmentIons, rows: NDArray[np.int64]) -> FragmentIons:
-    """Append rows of other ions to fragments; both must refer to the same table of neutral losses."""
+    """Return fragments followed by the ions with the indices `rows` of `others`; both must have the same table of neutral losses."""
     columns = {
         name: np.concatenate((getattr(fragments, name), getattr(others, name)[rows]))
         for name in ("mz", "series", "number", "charge", "loss", "position")

@@ -25,7 +25,7 @@ def program_facts() -> str:
 
 
 def bug_report(what: str, devices: Iterable[str], log: str, *, with_paths: bool) -> str:
-    """Return the report as text.
+    """Return the text of a bug report.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ class Coverage:
 def cover(
     title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], description: str = "", fixed: FixedModifications = NONE_FIXED
 ) -> Coverage:
-    """Find each peptide at all matching positions of a protein; leucine and isoleucine, which have equal masses, match each other.
+    """Return the coverage of a protein by peptides, each at all positions at which it occurs; leucine and isoleucine count as equal.
 
     Parameters
     ----------

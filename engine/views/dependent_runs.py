@@ -6,7 +6,7 @@ __all__ = ["runs_based_on"]
 
 
 def runs_based_on(project: Project, run: str, kind: str) -> list[str]:
-    """Return the finished runs of kind `kind` that are based on the given run, newest first."""
+    """Return the ids of the finished runs of kind `kind` that are based on the run with the id `run`, newest first."""
     result = []
     for candidate in reversed(project.runs()):
         if candidate.kind == kind and candidate.status == "done":

@@ -87,7 +87,7 @@ def scrolled_table(rows: str) -> str:
 
 
 def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> str:
-    """Return the rows `values`, the first rows of a result table, as an HTML table below a note; `n_rows` is the number of rows of all."""
+    """Return the first rows of a result table, `values`, as HTML; a note above says how many of all `n_rows` rows are shown."""
     head = "".join(f'<th title="{shown(column.description)}">{shown(column.header)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(_cell(row[column.name], column) for column in columns)}</tr>" for row in values)
     return f"<p>{shown_rows_note(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"

@@ -300,7 +300,7 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
 
 
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
-    """Return the fixed modifications of a run: those of its parameters, or else those on all residues of a kind in accepted PSMs.
+    """Return the fixed modifications of a run from its parameters, or else those that all residues of a kind have in accepted PSMs.
 
     `source` is any open table of the run.
     """

@@ -91,7 +91,7 @@ class MirroredSpectra:
 
     @cached_property
     def shown(self) -> tuple[ShownPeaks, ...]:
-        """Peaks of each spectrum with their kinds; if only one peak of a shared pair is annotated with an ion, both have its kind."""
+        """Peaks of each spectrum with their kinds; if only one peak of a shared pair has an ion, the other peak has the same kind."""
         kinds = []
         for at, half in enumerate(self.halves):
             of_half = np.full(len(half.peaks.mz), UNMATCHED, dtype="<U8")

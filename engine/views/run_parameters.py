@@ -38,7 +38,7 @@ class ParameterDifference:
 
 
 def parameter_differences(runs: Sequence[RunRecord], inputs: Sequence[Sequence[InputRecord]]) -> tuple[ParameterDifference, ...]:
-    """Return the search, the inputs except spectra, and the parameters in which runs differ, in the order of the forms.
+    """Return the differences of runs in search, inputs (except spectra) and parameters, in the order of the forms.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def write_stack(path: Path, stack: Stack, format: str) -> None:
 
 
 def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
-    """Open the sequence database of a run, from the cache or from its unchanged files.
+    """Open the sequence database of a run: from the cache, or else from the files of the run, which must be unchanged.
 
     Raises
     ------

@@ -509,7 +509,7 @@ def _counted(number: int, name: str) -> str:
 
 
 def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
-    """Return a text such as ``2 sequences, 800 residues``; ``nucleotides`` if the input accepts nucleotides and the sequences are such."""
+    """Return a text such as ``2 sequences, 800 residues``; if the input accepts nucleotides, the unit depends on the sequences."""
     n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
     kind = classify_sequences(counts) if spec.takes_nucleotides else ""
     unit = "nucleotide" if kind == "nucleotides" else "residue" if kind or not spec.takes_nucleotides else "symbol"
@@ -518,7 +518,7 @@ def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
 
 
 def structure_text(counts: Sequence[StructureCount]) -> str:
-    """Return a text with the numbers of chains, residues and predicted chains, the number of skipped chains, and a reason."""
+    """Return a text with the numbers of chains, residues, predicted chains and skipped chains, and the reason for the first skipped one."""
     locale = QLocale()
     n_files, n_read = sum(count.n_files for count in counts), sum(count.n_read for count in counts)
     n_chains, n_predicted = sum(count.n_chains for count in counts), sum(count.n_predicted for count in counts)
