@@ -136,9 +136,9 @@ def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
 def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> DesignTable:
     """Guess a design from file names.
 
-    A number at the end of a name is the replicate. The text before this number, without the common start of all names, is the condition. A
-    text such as ``F1`` or ``frac02`` between condition and replicate is the fraction of a sample. If `kit` is given, each channel of each
-    file has a row without a condition.
+    A number at the end of a name is the replicate. The text before this number, without the parts common to all names, is the condition.
+    Files whose names differ only in a text such as ``F1`` or ``frac02`` are fractions of one sample. If `kit` is given, each channel of
+    each file has a row without a condition.
 
     Examples
     --------

@@ -360,7 +360,7 @@ class SearchForm(QWidget):
         self.project.set_folder(folder)
 
     def offer_project(self, folder: Path) -> None:
-        """Set the open project of the window, and select it for the results unless the user has started to fill in the form."""
+        """Set the open project of the window, and select it for the results, unless a folder is entered or the form is partly filled in."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
