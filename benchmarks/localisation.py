@@ -2,6 +2,7 @@
 
     python -m benchmarks.localisation --data FOLDER [--splits N] [--first-split N] [--sets known qc_shew metaproteome] [--threads N]
         [--table FILE] [--search identify|modified|library] [--second-isomer SHARE]
+        [--lost SHARE]
 
 In spectra that were identified without a modification, a serine, threonine or tyrosine is selected at random; the peaks of ions that
 contain it, and the precursor, are moved by the mass of phosphate (`modified_spectra.plant`). No intensities are predicted. Each split
@@ -15,7 +16,9 @@ the identified peptides with phosphate at each of these residues. One JSON line 
 * equal: sites at the planted residue when matches are ranked by site score, down to a measured rate of 1 % and 5 %;
 * time: seconds of the localisation and of the whole search;
 * mixture: with `--second-isomer`, each spectrum is the sum of two isomers, with this share of the second. Matches by the probability of the
-  reported site, how many of these are at the first and at the second residue, and the mean probability of both.
+  reported site, how many of these are at the first and at the second residue, and the mean probability of both;
+* mixed: matches with a second isomer (`mixed_with`), of all matches and of those with a site probability above 0.95, and how many of them
+  name the two planted residues. With `--lost`, the modified fragments lose this share of their intensity to fragments without modification.
 
 `--table` writes the matches (split, set, spectrum, peptide, planted and reported site, score) for the comparison with other programs.
 """
@@ -56,6 +59,7 @@ _LIBRARY = ("massivekb_selected_500.mgf", "proteometools_171_kuester_test.mgf")
 _SETS = ("known", "qc_shew", "metaproteome")
 _PHOSPHO = (("Phospho", "STY"),)
 _LEVELS = (0.01, 0.05)
+_SURE = 0.95
 _EDGES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.01)
 
 
@@ -69,6 +73,8 @@ class Outcome:
     """Set and spectrum of each match."""
     mixtures: list[tuple[float, int, float, float]] = field(default_factory=list)
     """For mixtures of two isomers: site probability, isomer at this site (1, 2, or 0 for neither), and the probabilities of both sites."""
+    mixed: list[tuple[float, bool, bool]] = field(default_factory=list)
+    """Site probability, True for matches with a second isomer, and True if the two sites are the planted ones."""
     accepted: dict[float, list[bool]] = field(default_factory=lambda: {level: [] for level in _LEVELS})
     """True for right peptidoform sites, by reported rate."""
     planted: int = 0
@@ -81,6 +87,7 @@ class Outcome:
         self.matches += other.matches
         self.spectra += other.spectra
         self.mixtures += other.mixtures
+        self.mixed += other.mixed
         for level in _LEVELS:
             self.accepted[level] += other.accepted[level]
         for name in ("planted", "other_peptide", "seconds", "seconds_of_search"):
@@ -119,6 +126,8 @@ def evaluate(
         is_right = site["position"] == answer.site
         result.matches.append((site["site_score"], site["site_probability"], is_right))
         result.spectra.append((name, psms[site["psm"]]))
+        pair = {site["position"], site["mixed_with"]} == {answer.site, answer.second_site}
+        result.mixed.append((site["site_probability"], site["mixed_with"] is not None, pair))
         if answer.second_site:
             isomers = answer.site, answer.second_site
             of_site = dict(zip(site["possible_positions"], site["probabilities"], strict=True))
@@ -180,6 +189,10 @@ def report(name: str, splits: int, outcome: Outcome) -> None:
             counts = {f"at_{number}": sum(mixture[0] == number for mixture in mixed) for number in (1, 2)}
             means = {f"mean_{number}": round(sum(mixture[number] for mixture in mixed) / len(mixed), 4) for number in (1, 2)}
             emit(size | {"figure": "mixture"}, low=low, high=high, matches=len(mixed), **counts, **means)
+    for low in (0.0, _SURE):
+        flags = [flags for probability, *flags in outcome.mixed if probability > low]
+        mixed, right = (sum(column) for column in zip(*flags, strict=True)) if flags else (0, 0)
+        emit(size | {"figure": "mixed"}, above=low, matches=len(flags), mixed=mixed, planted_pair=right)
     share = round(outcome.seconds / max(outcome.seconds_of_search - outcome.seconds, 1e-9), 4)
     emit(size | {"figure": "time"}, localisation=round(outcome.seconds, 2), search=round(outcome.seconds_of_search, 2), share=share)
 
@@ -211,6 +224,7 @@ def main() -> None:
     parser.add_argument("--spectra", type=Path, help="folder in which the planted spectra are written and left")
     parser.add_argument("--search", choices=("identify", "modified", "library"), default="identify")
     parser.add_argument("--second-isomer", type=float, default=0.0, metavar="SHARE", help="share of the intensity, from 0 to 1")
+    parser.add_argument("--lost", type=float, default=0.0, metavar="SHARE", help="share of the intensity, from 0 to 1")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
     options = parser.parse_args()
     plain = IdentificationParameters.checked(read_preset("identify", "high-resolution")).changed(variable_modifications=())
@@ -233,7 +247,7 @@ def main() -> None:
                 predict_library([folder / "peptides.fasta"], folder / "library.msp", parameters)
             for split in range(options.first_split, options.first_split + options.splits):
                 planted = (options.spectra or folder) / f"{name}-{split}.mgf"
-                answers = plant(read, rows, 1.0, split, planted, _PHOSPHO, options.second_isomer)
+                answers = plant(read, rows, 1.0, split, planted, _PHOSPHO, options.second_isomer, options.lost)
                 files = {"spectra": [planted], "database": [database]}
                 files |= {"library": [folder / "library.msp"]} if options.search == "library" else {}
                 request = SearchRequest(files, phospho, folder / f"planted-{split}", None, "", {}, "cpu", options.threads)

@@ -100,13 +100,20 @@ def recovered(answers: Mapping[int, Known], rows: list[dict[str, str]], toleranc
 
 
 def plant(
-    spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int, out: Path, planted: Planted = PLANTED, second: float = 0.0
+    spectra: Spectra,
+    rows: list[dict[str, str]],
+    share: float,
+    seed: int,
+    out: Path,
+    planted: Planted = PLANTED,
+    second: float = 0.0,
+    lost: float = 0.0,
 ) -> dict[int, Known]:
     """Write all spectra as MGF, with a modification planted in a share of the unmodified identified ones, which are returned by number.
 
     Peaks of b and y ions that contain the residue move by the modification's mass, with their isotopes; the precursor moves too. `planted`
     has names, and the residues that may carry them. `second` is the share of intensity of an isomer with the modification at another
-    residue, in peptides that have one.
+    residue, in peptides that have one. `lost` is the share of intensity of the modified fragments that lose the modification.
     """
     generator, answers = np.random.default_rng(seed), dict[int, Known]()
     identified = {int(row["spectrum"]): row for row in accepted(rows)}
@@ -126,6 +133,8 @@ def plant(
                     if others:
                         other = others[generator.integers(len(others))]
                         of_first, intensity = _mixed(of_first, _moved(mz, sequence, other, mass, charge), intensity, second)
+                    if lost:
+                        of_first, intensity = _mixed(of_first, mz, intensity, lost)
                     mz, precursor, charges = of_first, precursor + mass / charge, [charge]
                     answers[i] = Known(sequence, name, mass, site, second_site=other)
             order = np.argsort(mz)

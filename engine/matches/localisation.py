@@ -47,6 +47,7 @@ from proteoscope.kernels.cpu.localisation import (
     IonEvidence,
     MovableSites,
     count_ions,
+    find_mixtures,
     localise_sites,
 )
 from proteoscope.kernels.device import Partition, StopFlag, equal_partitions, stop_flag
@@ -145,6 +146,8 @@ class ModificationSites:
         these.
     has_alternative : ndarray of bool, shape (n,)
         True if the match has more possible sites than modifications, not counting decoy sites.
+    mixed_with : ndarray of int16, shape (n,)
+        For the most likely sites: site of the modification in a second isomer in the same spectrum (`find_mixtures`); -1 if none was found.
     names : tuple of str
         Names of modifications.
     moved : tuple of int
@@ -160,6 +163,7 @@ class ModificationSites:
     is_decoy: NDArray[np.bool_]
     is_reported: NDArray[np.bool_]
     has_alternative: NDArray[np.bool_]
+    mixed_with: NDArray[np.int16]
     names: tuple[str, ...]
     moved: tuple[int, ...] = ()
 
@@ -325,7 +329,14 @@ class _Localisation:
             localise_sites(spectra, matches, settings, evidence, part.first, part.last, probability, score, stop)
 
         self._on_threads(localise, matches, stop)
-        return self._collect(rows, matches, probability, score)
+        placed, mixed_with = _most_likely(matches, probability), np.full(shape, -1, np.int16)
+        is_localised = np.array([t.is_localised for t in self._types])
+
+        def find(part: Partition) -> None:
+            find_mixtures(spectra, matches, settings, evidence, placed, is_localised, part.first, part.last, mixed_with, stop)
+
+        self._on_threads(find, matches, stop)
+        return self._collect(rows, matches, probability, score, placed, mixed_with)
 
     def _on_threads(self, work: Callable[[Partition], None], matches: MovableSites, stop: StopFlag) -> None:
         threads = self._resources.threads
@@ -475,6 +486,8 @@ class _Localisation:
         matches: MovableSites,
         probability: NDArray[np.float32],
         score: NDArray[np.float32],
+        placed: NDArray[np.bool_],
+        mixed_with: NDArray[np.int16],
     ) -> ModificationSites:
         """Return the possible sites of localised modifications as columns."""
         sites = np.diff(matches.offsets) + 2
@@ -489,32 +502,42 @@ class _Localisation:
             is_decoy = (bits >> np.uint64(DECOY_BIT) & np.uint64(1)).astype(bool) & ~is_target
             chosen = np.flatnonzero((is_target | is_decoy) & (matches.counts[match, number] > 0))
             n_targets = np.bincount(match, is_target, len(rows))
-            columns = match[chosen], place[chosen], is_decoy[chosen], probability[chosen, number], score[chosen, number]
-            count = matches.counts[columns[0], number]
+            columns = match[chosen], place[chosen], is_decoy[chosen]
+            values = (of_site[chosen, number] for of_site in (probability, score, placed, mixed_with))
             of_type = (np.full(len(chosen), value) for value in (number, self._names.index(t.name)))
-            parts.append((*columns, count, n_targets[columns[0]] > count, *of_type))
-        match, place, is_decoy, chance, odds, count, has_alternative, kind, name = (
+            parts.append((*columns, *values, n_targets[columns[0]] > matches.counts[columns[0], number], *of_type))
+        match, place, is_decoy, chance, odds, is_reported, mixture, has_alternative, kind, name = (
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
         chance, odds = chance.astype(np.float64), odds.astype(np.float64)
-        is_reported = _are_highest(match, kind, np.where(is_decoy, -1.0, chance), count)
         _, group = np.unique(match * len(self._types) + kind, return_inverse=True)
         least = np.full(int(group.max(initial=-1)) + 1, np.inf)
         np.minimum.at(least, group[is_reported], chance[is_reported])
         with np.errstate(over="ignore"):
             is_counted = is_decoy & has_alternative & (10.0**odds > least[group])
         return ModificationSites(
-            rows[match], name, place, chance, odds, is_decoy, is_reported | is_counted, has_alternative, tuple(self._names), self._localised
+            rows[match],
+            name,
+            place,
+            chance,
+            odds,
+            is_decoy,
+            is_reported | is_counted,
+            has_alternative,
+            mixture,
+            tuple(self._names),
+            self._localised,
         )
 
 
-def _are_highest(
-    match: NDArray[np.int64], kind: NDArray[np.int64], value: NDArray[np.float64], count: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return True for the `count` highest values of each match and type of modification; among equal values, the first sites."""
-    order = np.lexsort((-value, kind, match))
-    result = np.zeros(len(match), bool)
-    result[order] = positions_in_groups(is_group_start(match[order], kind[order])) < count[order]
+def _most_likely(matches: MovableSites, probability: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return True for the most likely target sites of each type (`MovableSites.allowed`); among equal probabilities, the first sites."""
+    match = np.repeat(np.arange(len(matches.spectrum)), np.diff(matches.offsets) + 2)
+    result = np.zeros(probability.shape, bool)
+    for number in range(probability.shape[1]):
+        is_target = (matches.allowed >> np.uint64(number) & np.uint64(1)).astype(bool)
+        order = np.lexsort((-np.where(is_target, probability[:, number], -1.0), match))
+        result[order, number] = positions_in_groups(is_group_start(match[order])) < matches.counts[match[order], number]
     return result
 
 

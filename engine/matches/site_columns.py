@@ -63,6 +63,26 @@ Q_VALUES_BY_RESIDUE = tuple(
 _ALTERNATIVE = Column(
     "has_alternative", "Alternative", "True if the peptide has more possible sites than modifications", "truth", 9, is_shown=False
 )
+_MIXED_WITH = Column(
+    "mixed_with",
+    "Mixed with",
+    "Position of the modification in a second isomer whose ions are in the same spectrum; missing if none was found",
+    "integer",
+    8,
+    type="int16",
+    low=0,
+    is_nullable=True,
+    is_optional=True,
+)
+_N_MIXED = Column(
+    "n_mixed",
+    "Mixed",
+    "Number of these matches whose spectra also have ions of the modification at another site",
+    "integer",
+    7,
+    is_optional=True,
+    low=0,
+)
 _IS_DECOY = Column(
     "is_decoy", "Decoy", "True for decoy residues, which serve to estimate the false localisation rate", "truth", 6, is_shown=False
 )
@@ -102,6 +122,7 @@ PSM_SITES = _table(
         _SCORE,
         _Q_VALUE,
         _ALTERNATIVE,
+        _MIXED_WITH,
         Column(
             "possible_positions",
             "Possible positions",
@@ -137,6 +158,7 @@ PEPTIDOFORM_SITES = _table(
         _Q_VALUE,
         *Q_VALUES_BY_RESIDUE,
         Column("n_psms", "PSMs", "Number of accepted matches with the modification at the site", "integer", 7),
+        _N_MIXED,
         _ALTERNATIVE,
         _IS_DECOY,
         *_PROTEINS,
@@ -157,6 +179,7 @@ PROTEIN_SITES = _table(
         _Q_VALUE,
         *Q_VALUES_BY_RESIDUE,
         Column("n_psms", "PSMs", "Number of accepted matches with the modification at the site", "integer", 7),
+        _N_MIXED,
         Column("n_peptidoforms", "Peptidoforms", "Number of peptidoforms with the modification at the site", "integer", 9),
         _ALTERNATIVE,
         _IS_DECOY,

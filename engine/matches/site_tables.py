@@ -237,6 +237,7 @@ def _psm_table(
         **_common(sites, chosen, residue),
         "position": sites.site[chosen],
         "localisation_q_value": finite_or_null(rates.q_value[rates.group[chosen]]),
+        "mixed_with": pa.array(sites.mixed_with[chosen], mask=sites.mixed_with[chosen] < 0),
         "possible_positions": pa.ListArray.from_arrays(lists, pa.array(sites.site[targets[index]], pa.int16())),
         "probabilities": pa.ListArray.from_arrays(lists, pa.array(sites.probability[targets[index]])),
         **positions.columns(of_row[chosen], sites.site[chosen], psms.length[sites.row[chosen]]),
@@ -265,6 +266,7 @@ def _peptidoform_table(
         "position": sites.site[best],
         **_rated(rates, groups),
         "n_psms": n_psms[groups],
+        "n_mixed": np.bincount(rates.group[sites.mixed_with >= 0], minlength=len(rates.best))[groups],
         "is_decoy": sites.is_decoy[best],
         **positions.columns(of_row[best], sites.site[best], psms.length[sites.row[best]]),
         "best_psm": sites.row[best],
@@ -303,7 +305,7 @@ def _protein_table(
     key = _numbers(positions.protein[index], at, end, every.name, every.is_decoy.astype(np.int64))
     rates = rate_sites(every, key, residue[source], residues, plus_one=plus_one)
     reported = every.is_reported
-    rows = np.flatnonzero(reported)
+    rows, mixed = np.flatnonzero(reported), np.flatnonzero(every.mixed_with >= 0)
     n_psms, n_forms = (_count_distinct(rates.group[rows], of[source[rows]], len(rates.best)) for of in (sites.row, peptidoform[of_row]))
     groups = np.flatnonzero(n_psms)  # sort by protein and position
     best = _best_reported(every, rates, reported)[groups]
@@ -313,6 +315,7 @@ def _protein_table(
         **_common(every, best, residue[source]),
         **_rated(rates, groups),
         "n_psms": n_psms[groups],
+        "n_mixed": _count_distinct(rates.group[mixed], sites.row[source[mixed]], len(rates.best))[groups],
         "n_peptidoforms": n_forms[groups],
         "is_decoy": every.is_decoy[best],
         "peptide": _take_texts(texts, of_row[source[best]]),

@@ -10,6 +10,9 @@ intensity has its outcome (no peak, or a peak in a range of ranks) if the fragme
 least the frequency of chance matches. Both are counted (`count_ions`) at bonds with only one possible state. A matched ion adds the log of
 the relative frequency of its mass error. Fragments with a modification that may be lost have a second ion without it.
 
+A spectrum of two isomers has ions of two arrangements. `find_mixtures` tests whether a site and another possible site both have more
+ions that the other one does not explain than match by chance.
+
 There is no GPU version, since matches are few; each match is independent of others, so that results do not depend on threads.
 """
 
@@ -30,12 +33,14 @@ __all__ = [
     "ERRORS",
     "KINDS",
     "LARGEST_STATE",
+    "MIXTURE_LEVEL",
     "OUTCOMES",
     "PREDICTIONS",
     "IonCounts",
     "IonEvidence",
     "MovableSites",
     "count_ions",
+    "find_mixtures",
     "localise_sites",
 ]
 
@@ -51,12 +56,18 @@ ERRORS = 16
 """Ranges of the mass error, within the tolerance on either side."""
 LARGEST_STATE = 64
 """Maximum number of states of a bond: the product, over types, of the number of modifications plus one."""
+MIXTURE_LEVEL = 0.01
+"""Maximum probability, per match, that the ions of a second isomer match by chance."""
 
 _LOSSES = KINDS // 2
 _RANKS = np.array([5, 10, 20, 40, 80, 160])
 _LOGARITHMS = np.array([-3.0, -4.5, -6.0, -8.0])  # lower ends of ranges of predicted log2 fractions of the intensity
 _SITES = 66  # residues and both termini
 _LOWEST = -1e30
+# Isotopes of a fragment, and the losses of water, ammonia and carbon monoxide (a ions), Da.
+_RELATED = np.array([0.0, 1.0033548, 2.0067097, -18.0105647, -17.0265491, -27.9949146])
+_REACH = 50.0  # m/z on either side in which peaks are counted for the frequency of chance matches
+_MODIFIED_LEVEL = 0.05
 
 
 class MovableSites(NamedTuple):
@@ -501,3 +512,152 @@ def count_ions(spectra, matches, settings, first, last, counts, stop):
             if n_reached == 1:
                 before = prefix + _state_mass(only, matches, workspace.stride)
                 _count_bond(row, bond, only, before, total, spectra, matches, settings, counts, workspace)
+
+
+@njit(nogil=True, cache=True)
+def _write_explained(row, states, total, matches, settings, workspace, ions):
+    """Write the m/z of the ions of an arrangement and of related ions, ascending; return their number."""
+    length = matches.offsets[row + 1] - matches.offsets[row]
+    charges = max(1, min(settings.maximum_fragment_charge, matches.charge[row] - 1))
+    n_n, n_series = len(settings.n_term_series), len(settings.n_term_series) + len(settings.c_term_series)
+    prefix, n = matches.n_term[row], 0
+    for bond in range(1, length):
+        prefix += matches.mass[matches.offsets[row] + bond - 1]
+        before = prefix + _state_mass(states[bond], matches, workspace.stride)
+        for series in range(n_series):
+            loss, _ = _loss_of(states[bond], row, series < n_n, matches, workspace.stride)
+            for z in range(1, charges + 1):
+                target = _ion_mz(before, total, series, z, settings)
+                for shift in _RELATED:
+                    ions[n] = target + shift / z
+                    n += 1
+                    if loss > 0.0:
+                        ions[n] = target + (shift - loss) / z
+                        n += 1
+    ions[:n].sort()
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _chance_of_support(row, t, step, start, stop, states, explained, total, spectra, matches, settings, evidence, workspace, likely):
+    """Return the probability that, by chance, as many ions of an arrangement match as in the spectrum.
+
+    The arrangement has `step` (1 or -1) more modifications of type `t` than `states` before the bonds `start:stop`; ions near `explained`
+    are not counted. If the modification can be lost, so that the other arrangement may have all ions without it, the ions with one more
+    modification must also be unlikely, at `_MODIFIED_LEVEL`.
+    """
+    s, charges = matches.spectrum[row], max(1, min(settings.maximum_fragment_charge, matches.charge[row] - 1))
+    low, high = spectra.offsets[s], spectra.offsets[s + 1]
+    n_n, n_series = len(settings.n_term_series), len(settings.n_term_series) + len(settings.c_term_series)
+    prefix, n, observed, observed_modified = matches.n_term[row], 0, 0, 0
+    likely[:, 0] = 1.0
+    for bond in range(1, stop):
+        prefix += matches.mass[matches.offsets[row] + bond - 1]
+        if bond < start:
+            continue
+        before = prefix + _state_mass(states[bond] + step * workspace.stride[t], matches, workspace.stride)
+        for series in range(n_series):
+            is_modified = (step > 0) == (series < n_n)
+            for z in range(1, charges + 1):
+                target = _ion_mz(before, total, series, z, settings)
+                half = settings.fragment_absolute + settings.fragment_relative * target
+                nearest = lower_bound(explained, 0, len(explained), target - half)
+                if nearest < len(explained) and explained[nearest] <= target + half:
+                    continue
+                first = lower_bound(spectra.mz, low, high, target - _REACH)
+                density = (lower_bound(spectra.mz, first, high, target + _REACH) - first) / (2.0 * _REACH)
+                chance = min(max(2.0 * half * density, 1.0 - evidence.absent[2 * series + (z > 1), 0]), 1.0)
+                peak = lower_bound(spectra.mz, low, high, target - half)
+                has_peak = peak < high and spectra.mz[peak] <= target + half
+                observed, observed_modified = observed + has_peak, observed_modified + (has_peak and is_modified)
+                n += 1
+                likely[:, n] = 0.0
+                for of_modified in range(1 + is_modified):  # distributions of the number of all ions, and of modified ions
+                    for k in range(n, 0, -1):
+                        likely[of_modified, k] += (likely[of_modified, k - 1] - likely[of_modified, k]) * chance
+                    likely[of_modified, 0] *= 1.0 - chance
+    every = likely[0, observed : n + 1].sum()
+    if matches.loss[t] > 0.0:
+        return max(every, likely[1, observed_modified : n + 1].sum() * (MIXTURE_LEVEL / _MODIFIED_LEVEL))
+    return every
+
+
+@njit(nogil=True, cache=True)
+def find_mixtures(spectra, matches, settings, evidence, placed, is_localised, first, last, mixed_with, stop):
+    """Find sites with a second isomer in the same spectrum, in the rows `first:last` of `MovableSites`.
+
+    A second isomer has one modification at another possible site. The ions of each of the two arrangements that the other one does not
+    explain are counted. The probability that as many match by chance (a sum of independent events, each with the frequency of peaks within
+    `_REACH`, or with the frequency of absent ions of the run if that is higher) must be at most `MIXTURE_LEVEL` for both arrangements,
+    divided by the number of pairs of sites of the match.
+
+    Parameters
+    ----------
+    spectra, matches, settings, evidence, stop
+        See `localise_sites`.
+    placed : (r + 2 n, t) bool
+        True for the most likely sites of each type.
+    is_localised : (t,) bool
+        Types for which mixtures are found.
+    mixed_with : (r + 2 n, t) int16
+        Output: for each placed site of these types, the site of the second isomer, or -1.
+    """
+    workspace = _new_workspace(spectra, matches.spectrum, first, last, matches.counts.shape[1])
+    n_ions = _SITES * (len(settings.n_term_series) + len(settings.c_term_series)) * max(1, settings.maximum_fragment_charge)
+    ions, other_ions = np.zeros(2 * len(_RELATED) * n_ions), np.zeros(2 * len(_RELATED) * n_ions)
+    likely, states, other_states = np.zeros((2, n_ions + 1)), np.zeros(_SITES, np.int64), np.zeros(_SITES, np.int64)
+    for row in range(first, last):
+        if stop[0]:
+            return
+        _, total = _set_strides(row, matches, workspace)
+        length, base = matches.offsets[row + 1] - matches.offsets[row], matches.offsets[row] + 2 * row
+        state, pairs = np.int64(0), 0
+        for site in range(length + 2):
+            for t in range(matches.counts.shape[1]):
+                if placed[base + site, t]:
+                    state += workspace.stride[t]
+            states[site] = state  # before the bond after the site
+        for t in range(matches.counts.shape[1]):
+            if is_localised[t] and matches.counts[row, t] > 0:
+                for other in range(length + 2):
+                    if _is_allowed(matches.allowed[base + other], t, False) and not placed[base + other].any():
+                        pairs += matches.counts[row, t]
+        if pairs == 0:
+            continue
+        n = _write_explained(row, states, total, matches, settings, workspace, ions)
+        for t in range(matches.counts.shape[1]):
+            for site in range(length + 2):
+                if not (is_localised[t] and placed[base + site, t]):
+                    continue
+                lowest = MIXTURE_LEVEL / pairs
+                for other in range(length + 2):
+                    if placed[base + other].any() or not _is_allowed(matches.allowed[base + other], t, False):
+                        continue
+                    start, end = max(1, min(site, other)), min(length, max(site, other))
+                    step = 1 if other < site else -1
+                    chance = _chance_of_support(
+                        row, t, step, start, end, states, ions[:n], total, spectra, matches, settings, evidence, workspace, likely
+                    )
+                    if chance > lowest:
+                        continue
+                    other_states[:] = states
+                    other_states[start:end] += step * workspace.stride[t]
+                    n_other = _write_explained(row, other_states, total, matches, settings, workspace, other_ions)
+                    of_site = _chance_of_support(
+                        row,
+                        t,
+                        -step,
+                        start,
+                        end,
+                        other_states,
+                        other_ions[:n_other],
+                        total,
+                        spectra,
+                        matches,
+                        settings,
+                        evidence,
+                        workspace,
+                        likely,
+                    )
+                    if max(chance, of_site) <= lowest and (mixed_with[base + site, t] < 0 or max(chance, of_site) < lowest):
+                        lowest, mixed_with[base + site, t] = max(chance, of_site), other

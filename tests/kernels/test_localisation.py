@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from pyteomics import mass
 
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
@@ -13,12 +14,14 @@ from proteoscope.kernels.cpu.localisation import (
     DECOY_BIT,
     ERRORS,
     KINDS,
+    MIXTURE_LEVEL,
     OUTCOMES,
     PREDICTIONS,
     IonCounts,
     IonEvidence,
     MovableSites,
     count_ions,
+    find_mixtures,
     localise_sites,
 )
 from proteoscope.kernels.cpu.scores import PROTON_MASS
@@ -198,3 +201,92 @@ def test_count_ions_counts_only_bonds_with_one_possible_state(localised):
     assert expected.sum() > 30
     assert (counts.present == expected).all()
     assert counts.errors.sum() == expected[: KINDS // 2, :, 1:].sum()
+
+
+SEQUENCE = "ASTPEPLTIDEYK"
+POSSIBLE = (2, 3, 8, 12)
+RELATED = (
+    0.0,
+    1.0033548,
+    2.0067097,
+    -mass.calculate_mass(formula="H2O"),
+    -mass.calculate_mass(formula="NH3"),
+    -mass.calculate_mass(formula="CO"),
+)
+
+
+def spectra_of_isomers(random, n, loss):
+    """Return spectra (sites in the spectrum, peaks) of one or two isomers, some of them with fragments that lost the modification."""
+    for number in range(n):
+        sites = random.permutation(POSSIBLE)[: 1 + number % 2].tolist()
+        ions = [mz for site in sites for *_, mz, _ in fragments(SEQUENCE, {site: 0}, 3) if random.random() < 0.6]
+        if loss and number % 3 == 0:
+            ions += [mz for *_, mz, _ in fragments(SEQUENCE, {}, 3) if random.random() < 0.6]
+        yield sites, np.sort(np.concatenate((np.array(ions) * (1 + 4e-6 * random.normal(size=len(ions))), random.uniform(100, 1400, 80))))
+
+
+def chance_of_support(site, other, peaks, loss, absent, settings):
+    """Return the probability, by definition, that the ions that only the first of two isomers explains match by chance."""
+    explained = [
+        mz + (shift - lost) / z
+        for *_, z, mz, of_loss in fragments(SEQUENCE, {other: 0}, 3)
+        for lost in ((0.0, LOSS) if loss and of_loss else (0.0,))
+        for shift in RELATED
+    ]
+    every, modified = [], []
+    for bond, series, z, mz, _ in fragments(SEQUENCE, {site: 0}, 3):
+        half = settings.fragment_absolute + settings.fragment_relative * mz
+        if not min(site, other) <= bond < max(site, other) or np.abs(np.array(explained) - mz).min() <= half:
+            continue
+        chance = max(half / 50 * (np.abs(peaks - mz) <= 50).sum(), absent[2 * series + (z > 1)])
+        every.append((chance, bool((np.abs(peaks - mz) <= half).any())))
+        if (site <= bond) == (series == 0):
+            modified.append(every[-1])
+    tails = []
+    for ions in (every, modified):
+        likely = np.ones(1)
+        for chance, _ in ions:
+            likely = np.convolve(likely, (1 - chance, chance))
+        tails.append(likely[sum(has_peak for _, has_peak in ions) :].sum())
+    return max(tails[0], tails[1] / 5) if loss else tails[0]
+
+
+@pytest.mark.parametrize("loss", [0.0, LOSS])
+def test_find_mixtures_equals_its_definition(localised, loss):
+    random, (_, matches, settings, evidence) = np.random.default_rng(23), localised
+    n, size = 60, len(SEQUENCE)
+    sites, peaks = zip(*spectra_of_isomers(random, n, loss), strict=True)
+    weight = np.ones(sum(map(len, peaks)), np.float32)
+    spectra = SpectrumArrays(segment_offsets(np.array([len(peak) for peak in peaks])), np.concatenate(peaks), weight, weight)
+    absent = random.uniform(0.0, 0.03, KINDS)
+    evidence = evidence._replace(absent=np.column_stack((1 - absent, np.repeat(absent[:, None] / (OUTCOMES - 1), OUTCOMES - 1, axis=1))))
+    is_site = np.array([site in POSSIBLE for site in range(size + 2)])
+    matches = matches._replace(
+        spectrum=np.arange(n),
+        charge=np.full(n, 3),
+        offsets=np.arange(n + 1) * size,
+        mass=np.tile([RESIDUE_MASS[ord(residue) - 65] for residue in SEQUENCE], n),
+        n_term=np.zeros(n),
+        c_term=np.zeros(n),
+        counts=np.tile([1, 0], (n, 1)),
+        allowed=np.tile(is_site, n).astype(np.uint64),
+        loss=np.array([loss, 0.0]),
+        predicted=np.full((n * size, 4), np.nan, np.float32),
+    )
+    placed, mixed_with = np.zeros((n * (size + 2), 2), bool), np.full((n * (size + 2), 2), -1, np.int16)
+    first = np.arange(n) * (size + 2)
+    placed[first + [of_spectrum[0] for of_spectrum in sites], 0] = True
+    for start, stop in ((0, 25), (25, n)):
+        find_mixtures(spectra, matches, settings, evidence, placed, np.array([True, False]), start, stop, mixed_with, np.zeros(1, np.uint8))
+    assert (mixed_with[~placed] == -1).all()
+    partners = mixed_with[placed].tolist()
+    for (site, *_), peak, other in zip(sites, peaks, partners, strict=True):
+        chances = {
+            place: max(chance_of_support(*pair, peak, loss, absent, settings) for pair in ((site, place), (place, site)))
+            for place in POSSIBLE
+            if place != site
+        }
+        best = min(chances, key=lambda place: chances[place])
+        assert other == (best if chances[best] <= MIXTURE_LEVEL / len(chances) else -1)
+    flagged = [other >= 0 for other in partners]
+    assert sum(flagged[1::2]) >= n / 5 and sum(flagged[::2]) <= 1, "even spectra have one isomer"

@@ -153,6 +153,7 @@ def test_site_is_rejected_if_its_match_lacks_the_modification(run: Planted, tmp_
 def test_localised_sites_leave_fixed_modifications_of_equal_name() -> None:
     site = {"psm": 3, "peptide": "GASDEC[Methyl]VTD[Methyl]K", "charge": 2, "modification": "Methyl", "residue": "D", "position": 9}
     site |= {"site_probability": 0.8, "site_score": 1.0, "localisation_q_value": 0.01, "has_alternative": True, "proteins": ["one"]}
+    site |= {"mixed_with": None}
     site |= {"possible_positions": [4, 5, 9], "probabilities": [0.02, 0.18, 0.8], "protein_positions": [9]}
     table = PSM_SITES.arrow({name: [value] for name, value in site.items()})
     sites = LocalisedSites(Path("psm_sites.parquet"), table, np.array([3]))

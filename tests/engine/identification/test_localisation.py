@@ -133,6 +133,41 @@ def test_run_record_has_false_localisation_rates(tables):
         assert level["by_alanine"] == pytest.approx(max(row["q_value_by_alanine"] for row in accepted), abs=1e-6)
 
 
+def test_spectra_of_two_isomers_are_marked_and_others_are_not(searched, tables, tmp_path):
+    folder, truth = searched
+    _, rows = tables
+    assert sum(site["mixed_with"] is not None for site in rows["psm_sites"]) <= 0.01 * len(rows["psm_sites"])
+    first, second = Simulation(3, 5, 8), Simulation(4, 5, 8)
+    wide = [(sequence, [sequence.index(x) + 1 for x in "ST"]) for sequence, _ in truth.values() if {"S", "T"} <= set(sequence)]
+    wide = [(sequence, sites) for sequence, sites in wide if abs(sites[0] - sites[1]) >= 4]
+    for sequence, sites in wide:
+        for simulation, site in zip((first, second), sites, strict=True):
+            shifts = {i: CYSTEINE for i, residue in enumerate(sequence, 1) if residue == "C"} | {site: PHOSPHO}
+            simulation.add(sequence, 2, shifts)
+    joined = [  # the peaks of both spectra, in the header of the first
+        "\n".join(
+            [
+                *a.splitlines()[:4],
+                *sorted(a.splitlines()[4:-1] + b.splitlines()[4:-1], key=lambda line: float(line.split()[0])),
+                "END IONS\n",
+            ]
+        )
+        for a, b in zip(first.entries, second.entries, strict=True)
+    ]
+    (tmp_path / "spectra.mgf").write_text("\n".join(joined) + (folder / "spectra.mgf").read_text().replace("TITLE=known", "TITLE=pure"))
+    (tmp_path / "proteins.fasta").write_text((folder / "proteins.fasta").read_text())
+    rows = search((tmp_path, None), tmp_path / "project")
+    pairs = {f"known {number}": set(sites) for number, (_, sites) in enumerate(wide)}
+    mixed = [site for site in rows["psm_sites"] if rows["psms"][site["psm"]]["spectrum_id"] in pairs]
+    marked = [site for site in mixed if site["mixed_with"] is not None]
+    assert len(mixed) >= 15 and len(marked) >= 0.5 * len(mixed)
+    right = [{site["position"], site["mixed_with"]} == pairs[rows["psms"][site["psm"]]["spectrum_id"]] for site in marked]
+    assert sum(right) >= 0.7 * len(right)
+    every = sum(site["mixed_with"] is not None for site in rows["psm_sites"])
+    assert sum(site["n_mixed"] for site in rows["peptidoform_sites"]) == every
+    assert all(site["n_mixed"] <= site["n_psms"] for name in TABLES[1:] for site in rows[name])
+
+
 def test_site_tables_do_not_depend_on_threads(searched, tables, tmp_path):
     project, _ = tables
     search(searched, tmp_path, threads=1)

@@ -24,6 +24,7 @@ def made_sites(random, n):
         is_decoy,
         np.ones(n, bool),
         random.random(n) < 0.9,
+        np.full(n, -1, np.int16),
         ("Phospho",),
     )
     return sites, np.where(is_decoy, np.where(random.random(n) < 0.4, ord("A"), ord("L")), ord("S")).astype(np.uint8)

@@ -41,6 +41,7 @@ def site_of(psm: dict, number: int) -> dict:
         "site_score": 1.0,
         "localisation_q_value": 0.01,
         "has_alternative": True,
+        "mixed_with": None,
         "peptide": psm["peptide"],
         "charge": psm["charge"],
         "proteins": psm["proteins"],

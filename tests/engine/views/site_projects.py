@@ -53,7 +53,11 @@ def project_with_sites(folder: Path) -> tuple[Project, list[dict[str, Any]], lis
             "peptide": psm["peptide"],
         }
         places = [start + position - 1 for start in psm["protein_starts"]]
-        listed = {"possible_positions": possible, "probabilities": [shares[at] for at in possible]}
+        listed = {
+            "mixed_with": others[-1] if others and row % 3 == 0 else None,
+            "possible_positions": possible,
+            "probabilities": [shares[at] for at in possible],
+        }
         of_psm = {"psm": row, "charge": psm["charge"], "position": position, "proteins": psm["proteins"], "protein_positions": places}
         chosen.append({**common, **of_psm, **listed})
         for protein, place in zip(psm["proteins"], places, strict=True):
@@ -62,6 +66,7 @@ def project_with_sites(folder: Path) -> tuple[Project, list[dict[str, Any]], lis
                 "protein": protein,
                 "position": place,
                 "n_psms": 1,
+                "n_mixed": 0,
                 "n_peptidoforms": 1,
                 "is_decoy": False,
                 "sequence_window": "A" * 15,

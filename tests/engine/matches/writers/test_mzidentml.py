@@ -383,7 +383,7 @@ def phospho_sites(rows: list[dict]) -> list[dict]:
             starts = [start + position - 1 for start in psm["protein_starts"]]
             site = {name: psm[name] for name in ("peptide", "charge", "proteins")} | {"psm": row, "protein_positions": starts}
             site |= {"modification": "Phospho", "residue": psm["sequence"][position - 1], "position": position}
-            site |= {"site_probability": shares[-1], "site_score": 1.0, "has_alternative": n < len(possible)}
+            site |= {"site_probability": shares[-1], "site_score": 1.0, "has_alternative": n < len(possible), "mixed_with": None}
             site |= {"localisation_q_value": (0.002, 0.2, float("nan"))[k] if n < len(possible) else None}
             sites.append(site | {"possible_positions": possible, "probabilities": shares})
     return sites
