@@ -9,7 +9,7 @@ shared ions have no ratio to each other, so only the largest connected set of sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
@@ -85,43 +85,53 @@ class RawQuantities:
         """Create amounts from values (n, s); NaN has the state "not seen", other values are measured."""
         return cls(value, np.where(np.isnan(value), State.NOT_SEEN, State.MEASURED).astype(np.int8))
 
-    def summed(self, group: NDArray[np.int64], n_groups: int) -> RawQuantities:
-        """Return the sums of the available amounts of each group, (n_groups, s); `group` (n,) is -1 for items without a group."""
-        rows = np.flatnonzero(group >= 0)
-        order = rows[np.argsort(group[rows], kind="stable")]
-        result = np.full((n_groups, self.value.shape[1]), np.nan)
-        state = np.full(result.shape, State.NOT_SEEN, np.int8)
-        some, first = np.unique(group[order], return_index=True)
-        if len(some):
-            values = self.value[order]
+    @classmethod
+    def missing(cls, shape: tuple[int, int], spool: Path | None = None) -> RawQuantities:
+        """Create missing amounts of a shape (n, s); large ones are in temporary files in the folder `spool`, if it is given."""
+        return cls(full_matrix(shape, np.nan, np.float64, spool), full_matrix(shape, State.NOT_SEEN, np.int8, spool))
+
+    def summed(
+        self, group: NDArray[np.int64], n_groups: int, *, rows: NDArray[np.int64] | None = None, spool: Path | None = None
+    ) -> RawQuantities:
+        """Return the sums of the available amounts of each group, (n_groups, s).
+
+        Parameters
+        ----------
+        group, n_groups, rows, spool
+            Groups of the items, and folder of temporary files (see `ratio_amounts`).
+        """
+        result = RawQuantities.missing((n_groups, self.value.shape[1]), spool)
+        for _, items in _batches(group, n_groups, self.value, self.state, result.value, result.state):
+            some, first = np.unique(group[items], return_index=True)
+            if not len(some):
+                continue
+            at = items if rows is None else rows[items]
+            values = self.value[at]
             total = np.add.reduceat(np.nan_to_num(values), first, axis=0)
             has_any = np.add.reduceat(~np.isnan(values), first, axis=0) > 0
-            result[some] = np.where(has_any, total, np.nan)
-            state[some] = np.minimum.reduceat(self.state[order], first, axis=0)
-        return RawQuantities(result, state)
+            result.value[some] = np.where(has_any, total, np.nan)
+            result.state[some] = np.minimum.reduceat(self.state[at], first, axis=0)
+        return result
 
-    def sum_by_sample(self, sample: NDArray[np.int64], n_samples: int) -> RawQuantities:
-        """Return the amounts by sample instead of by file; fractions of a sample are added.
+    def select_samples(self, columns: NDArray[np.int64]) -> RawQuantities:
+        """Return the amounts in the samples with the indices `columns`."""
+        return RawQuantities(np.ascontiguousarray(self.value[:, columns]), np.ascontiguousarray(self.state[:, columns]))
 
-        `sample` (s,) is the index of the sample of each column, or -1.
-        """
-        turned = RawQuantities(self.value.T, self.state.T).summed(sample, n_samples)
-        return RawQuantities(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
-
-    def select_samples(self, columns: NDArray[np.bool_]) -> RawQuantities:
-        """Return the amounts in the samples that the mask `columns` (s,) selects."""
-        return RawQuantities(self.value[:, columns], self.state[:, columns])
+    def has_any(self) -> NDArray[np.bool_]:
+        """Return True for items with an amount in any sample, (n,)."""
+        return np.concatenate([np.zeros(0, np.bool_), *((~np.isnan(self.value[rows])).any(axis=1) for rows in row_blocks(self.value))])
 
     @property
     def log2(self) -> NDArray[np.float64]:
         """log2 of the amounts, (n, s); NaN if missing."""
-        result = np.full(self.value.shape, np.nan)
-        np.log2(self.value, out=result, where=self.value > 0)
-        return result
+        return self.log2_of(slice(None))
 
-    def scaled(self, factor: NDArray[np.float64]) -> RawQuantities:
-        """Return the amounts multiplied by `factor` (s,), one factor per sample."""
-        return replace(self, value=self.value * factor)
+    def log2_of(self, rows: slice) -> NDArray[np.float64]:
+        """Return log2 of the amounts of a range of items; NaN if missing."""
+        value = self.value[rows]
+        result = np.full(value.shape, np.nan)
+        np.log2(value, out=result, where=value > 0)
+        return result
 
     def scale(self, factor: NDArray[np.float64]) -> None:
         """Multiply the amounts by `factor` (s,) in place."""
@@ -268,24 +278,33 @@ def level_amounts(
     -------
     Levels
     """
-    if plexes is not None and len(np.unique(plexes)) > 1:
-        ions = ions if factor is None else ions.scaled(factor)
-        return _join_plexes(plexes, [level_amounts(ions.select_samples(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
     sequence = grouping.sequence[grouping.form]
-    forms = ratio_amounts(ions, grouping.form, len(grouping.sequence), factor=factor, spool=spool)
-    sequences = ratio_amounts(ions, sequence, len(grouping.protein), factor=factor, spool=spool)
-    return Levels(forms, sequences, protein_amounts(ions, sequences, grouping, by, factor=factor))
+    forms = ratio_amounts(ions, grouping.form, len(grouping.sequence), plexes=plexes, factor=factor, spool=spool)
+    sequences = ratio_amounts(ions, sequence, len(grouping.protein), plexes=plexes, factor=factor, spool=spool)
+    return Levels(forms, sequences, protein_amounts(ions, sequences, grouping, by, plexes=plexes, factor=factor, spool=spool))
 
 
-def _join_plexes(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
-    """Return the levels of several plexes, with columns in the order of the samples."""
-    position = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
-    return Levels(
-        *(
-            RawQuantities(*(np.concatenate([getattr(part, name) for part in level], axis=1)[:, position] for name in ("value", "state")))
-            for level in zip(*parts, strict=True)
-        )
-    )
+def _columns_of_plexes(plexes: NDArray[np.int64] | None, n_samples: int) -> list[NDArray[np.int64]]:
+    """Return the columns of the samples of each plex; all columns if there are no plexes."""
+    return [np.arange(n_samples)] if plexes is None else [np.flatnonzero(plexes == plex) for plex in np.unique(plexes)]
+
+
+def _batches(group: NDArray[np.int64], n_groups: int, *matrices: NDArray[np.generic]) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    """Yield ranges of groups, and the indices of their items sorted by group, so that no other table of all items is in memory.
+
+    `group` is the index of each item's group, or -1. The first matrix has the number of columns of the items. The memory of mapped matrices
+    is freed after each range.
+    """
+    order = np.flatnonzero(group >= 0)
+    order = order[np.argsort(group[order], kind="stable")]
+    offsets, some = segment_offsets(np.bincount(group[order], minlength=n_groups)), max(1, _VALUES_OF_BATCH // max(1, matrices[0].shape[1]))
+    first = 0
+    while first < n_groups:
+        last = max(first + 1, min(first + some, int(np.searchsorted(offsets, offsets[first] + some, side="right")) - 1))
+        yield slice(first, last), order[offsets[first] : offsets[last]]
+        for values in matrices:
+            release_pages(values)
+        first = last
 
 
 def ratio_amounts(
@@ -293,6 +312,8 @@ def ratio_amounts(
     group: NDArray[np.int64],
     n_groups: int,
     *,
+    rows: NDArray[np.int64] | None = None,
+    plexes: NDArray[np.int64] | None = None,
     factor: NDArray[np.float64] | None = None,
     spool: Path | None = None,
 ) -> RawQuantities:
@@ -301,35 +322,30 @@ def ratio_amounts(
     Parameters
     ----------
     ions : RawQuantities
-        Amounts of n ions in s samples.
+        Amounts of ions in s samples.
     group : ndarray of int64, shape (n,)
-        Index of each ion's group, -1 for none.
+        Index of the group of each of n ions, -1 for none.
     n_groups : int
         Number of groups.
-    factor, spool
-        Factor of the amounts in each sample, and folder of temporary files (see `level_amounts`).
+    rows : ndarray of int64, shape (n,), or None
+        Index of each of the n ions, if they are not all ions in their order; an ion may be in several groups.
+    plexes, factor, spool
+        Plexes, factor of the amounts in each sample, and folder of temporary files (see `level_amounts`).
 
     Returns
     -------
     RawQuantities, shape (n_groups, s)
         Amounts; a sample without a ratio to the largest connected set of samples has no amount, and the state `State.NO_SHARED_ION`.
     """
-    n_samples = ions.value.shape[1]
-    shape, scale = (n_groups, n_samples), 1.0 if factor is None else factor
-    result = RawQuantities(full_matrix(shape, np.nan, np.float64, spool), full_matrix(shape, State.NOT_SEEN, np.int8, spool))
-    order = np.flatnonzero(group >= 0)
-    order = order[np.argsort(group[order], kind="stable")]
-    offsets = segment_offsets(np.bincount(group[order], minlength=n_groups))
-    first = 0
-    while first < n_groups:  # In batches of groups, to avoid another table of all ions in memory.
-        enough = offsets[first] + max(1, _VALUES_OF_BATCH // n_samples)
-        last = max(first + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
-        rows = order[offsets[first] : offsets[last]]
-        some = _ratio_amounts(RawQuantities(ions.value[rows] * scale, ions.state[rows]), group[rows] - first, last - first)
-        result.value[first:last], result.state[first:last] = some.value, some.state
-        for values in (ions.value, ions.state, result.value, result.state):
-            release_pages(values)
-        first = last
+    n_samples, scale = ions.value.shape[1], 1.0 if factor is None else factor
+    result, columns_of_plexes = RawQuantities.missing((n_groups, n_samples), spool), _columns_of_plexes(plexes, n_samples)
+    for groups, items in _batches(group, n_groups, ions.value, ions.state, result.value, result.state):
+        at = items if rows is None else rows[items]
+        some, number = RawQuantities(ions.value[at] * scale, ions.state[at]), group[items] - groups.start
+        for columns in columns_of_plexes:
+            part = some if len(columns) == n_samples else some.select_samples(columns)
+            amounts = _ratio_amounts(part, number, groups.stop - groups.start)
+            result.value[groups, columns], result.state[groups, columns] = amounts.value, amounts.state
     return result
 
 
@@ -345,7 +361,15 @@ def _ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int)
 
 
 def protein_amounts(
-    ions: RawQuantities, sequences: RawQuantities, grouping: Grouping, by: ProteinQuantity, *, factor: NDArray[np.float64] | None = None
+    ions: RawQuantities,
+    sequences: RawQuantities | None,
+    grouping: Grouping,
+    by: ProteinQuantity,
+    *,
+    rows: NDArray[np.int64] | None = None,
+    plexes: NDArray[np.int64] | None = None,
+    factor: NDArray[np.float64] | None = None,
+    spool: Path | None = None,
 ) -> RawQuantities:
     """Return the amounts of proteins, computed from the ratios of their ions or from the amounts of their peptides.
 
@@ -353,45 +377,62 @@ def protein_amounts(
     ----------
     ions : RawQuantities
         Amounts of ions.
-    sequences : RawQuantities
-        Amounts of peptides.
+    sequences : RawQuantities or None
+        Amounts of peptides; None to compute them if they are needed.
     grouping : Grouping
         Assignment of ions to peptidoforms, peptides and proteins.
     by : str
-        Method (see `QuantificationParameters`); the three most abundant peptides are selected over all samples and used in each sample.
-    factor : ndarray of float64, shape (s,), or None
-        Factor of the amounts of ions in each sample.
+        Method (see `QuantificationParameters`); the three most abundant peptides are selected over all samples of a plex and used in each
+        of them.
+    rows, plexes, factor, spool
+        Ions, plexes, factor of the amounts in each sample, and folder of temporary files (see `ratio_amounts`).
 
     Returns
     -------
     RawQuantities, shape (grouping.n_proteins, s)
     """
-    protein, n_proteins = grouping.protein, grouping.n_proteins
+    protein, n_proteins, sequence = grouping.protein, grouping.n_proteins, grouping.sequence[grouping.form]
     if by == "maxlfq":
-        return ratio_amounts(ions, protein[grouping.sequence[grouping.form]], n_proteins, factor=factor)
-    summed = sequences.summed(protein, n_proteins)
+        return ratio_amounts(ions, protein[sequence], n_proteins, rows=rows, plexes=plexes, factor=factor, spool=spool)
+    if sequences is None:
+        sequences = ratio_amounts(ions, sequence, len(protein), rows=rows, plexes=plexes, factor=factor, spool=spool)
+    result = sequences.summed(protein, n_proteins, spool=spool)
     if by == "sum":
-        return summed
-    order = np.flatnonzero(protein >= 0)
+        return result
     if by == "median":
-        return replace(summed, value=medians(sequences.value[order], protein[order], n_proteins))
-    abundance = np.nansum(sequences.value, axis=1)
+        return replace(result, value=medians(sequences.value, protein, n_proteins))
+    n_samples = result.value.shape[1]
+    for columns in _columns_of_plexes(plexes, n_samples):
+        part = sequences if len(columns) == n_samples else sequences.select_samples(columns)
+        top = part.summed(_most_abundant(part, protein, n_proteins), n_proteins, spool=spool)
+        for some in row_blocks(result.value, top.value):
+            result.value[some, columns] = top.value[some]
+    return result
+
+
+def _most_abundant(sequences: RawQuantities, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
+    """Return the protein of each of the most abundant peptides of each protein, -1 for the other peptides."""
+    abundance = np.concatenate([np.zeros(0), *(np.nansum(sequences.value[rows], axis=1) for rows in row_blocks(sequences.value))])
+    order = np.flatnonzero(protein >= 0)
     order = order[np.lexsort((-abundance[order], protein[order]))]
     offsets = segment_offsets(np.bincount(protein[order], minlength=n_proteins))
     top = order[np.arange(len(order)) - offsets[protein[order]] < _TOP]
-    chosen = np.full(len(protein), -1, np.int64)
-    chosen[top] = protein[top]
-    return replace(sequences.summed(chosen, n_proteins), state=summed.state)
+    result = np.full(len(protein), -1, np.int64)
+    result[top] = protein[top]
+    return result
 
 
 def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
     """Return the median of each column in each group, (n_groups, s) float64; NaN without values.
 
-    `value` has shape (n, s), and `group` (n,) is the index of each row's group.
+    `value` has shape (n, s), and `group` (n,) is the index of each row's group, -1 for none.
     """
-    result = np.full((n_groups, value.shape[1]), np.nan)
-    for column in range(value.shape[1]):
-        result[:, column] = group_medians(value[:, column], group, n_groups)
+    n_columns = value.shape[1]
+    result = np.full((n_groups, n_columns), np.nan)
+    for groups, items in _batches(group, n_groups, value):
+        cell = (group[items] - groups.start)[:, None] * n_columns + np.arange(n_columns)
+        some = group_medians(value[items].ravel(), cell.ravel(), (groups.stop - groups.start) * n_columns)
+        result[groups] = some.reshape(-1, n_columns)
     return result
 
 

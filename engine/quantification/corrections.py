@@ -40,7 +40,7 @@ from proteoscope.engine.quantification.tables import (
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.reader import read_stored, stored_table
 
-__all__ = ["CORRECTED", "corrected_tables", "quantity_parts", "read_quantities"]
+__all__ = ["CORRECTED", "corrected_tables", "inconsistent_table", "quantity_parts", "read_quantities"]
 
 CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
 """Columns of an ion trace that a correction replaces: all values measured between the integration limits, except the width."""
@@ -71,9 +71,13 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     try:
         return corrected_tables(tables, corrections, parameters)
     except (KeyError, ValueError, IndexError):
-        raise InputError(
-            project.table(ION_TRACES.name, run_id, verify=False), "is not consistent with the other tables", remedy=_REMEDY
-        ) from None
+        raise inconsistent_table(project, run_id, ION_TRACES) from None
+
+
+def inconsistent_table(project: Project, run_id: str, table: Table) -> InputError:
+    """Return an error about a table of a run that refers to items which the other tables do not have."""
+    path = project.table(table.name, run_id, verify=False)
+    return InputError(path, "is not consistent with the other tables", remedy=_REMEDY)
 
 
 def quantity_parts(project: Project, run_id: str) -> dict[str, TableParts]:
@@ -188,7 +192,7 @@ def corrected_tables(
         peptides = [str(name) for name in _first_by_item(tables[PEPTIDOFORMS.name], "peptide", len(names))]
         sites = Sites.from_table(tables[SITE_PEPTIDOFORMS.name], peptides, parameters.minimum_site_probability)
         of_site = np.array([row_of[PROTEINS.name][accession] for accession in sites.table["accession"].to_pylist()], np.int64)
-        of_sites = site_quantities(sites, of_site, ions.scaled(result.factor), grouping, parameters)
+        of_sites = site_quantities(sites, of_site, ions, grouping, parameters, factor=result.factor)
         made[SITE_QUANTITIES.name] = _replace_columns(tables[SITE_QUANTITIES.name], site_columns(of_sites))
     made[MISSING.name] = _missing(made)
     return made

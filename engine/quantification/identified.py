@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import is_group_start, row_mask
+from proteoscope.engine.arrays import is_group_start, row_mask, segment_offsets
 from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.errors import InputError
@@ -209,6 +209,16 @@ class Matches:
     def __len__(self) -> int:
         return len(self.form)
 
+    @cached_property
+    def _by_file(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Indices of the spectra sorted by file, and the offset of each file in them."""
+        return np.argsort(self.file, kind="stable"), segment_offsets(np.bincount(self.file))
+
+    def rows_of_file(self, file: int) -> NDArray[np.int64]:
+        """Return the indices of the spectra of a file, ascending; all files together take time in proportion to the spectra."""
+        order, offsets = self._by_file
+        return order[offsets[file] : offsets[file + 1]] if file + 1 < len(offsets) else order[:0]
+
 
 @dataclass(frozen=True)
 class Proteins:
@@ -382,6 +392,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
         targets.add(of_targets, file_of_row)
         decoys.add(accepted.filter(accepted["is_decoy"]), file_of_row)
     collected, of_decoys = targets.finish(), decoys.finish()
+    pa.default_memory_pool().release_unused()  # Arrow otherwise retains the memory of the tables that were read
     if not len(collected.form):
         raise InputError(sources.runs[0].psms, "contains no match up to psm_fdr", remedy="Raise psm_fdr, or use another run")
     rated = _experiment_q_values(collected, of_decoys, len(sources.runs))

@@ -356,7 +356,7 @@ def _reporters(
     n_profiles, without = 0, 0
     for file in sorted({part.file for part in design.parts}):
         path = identified.files[file].path
-        rows = np.flatnonzero(matches.file == file)
+        rows = matches.rows_of_file(file)
         regions = read_reporter_regions(path, label.mz.min() - margin, label.mz.max() + margin, resources.progress)
         n_profiles += regions.n_profiles
         position = np.minimum(np.searchsorted(regions.index, matches.index[rows]), len(regions) - 1)
@@ -444,13 +444,13 @@ def _amounts_by_ion(
     keys, of_match = ion_keys(matches)
     value = np.full((len(keys), n_samples), np.nan)
     state = np.full((len(keys), n_samples), State.NOT_SEEN, np.int8)
-    files = [np.zeros(len(identified.files), np.bool_) for _ in design.samples]
+    files: list[list[int]] = [[] for _ in design.samples]
     channel = np.zeros(n_samples, np.int64)
     for part in design.parts:
-        files[part.sample][part.file] = True
+        files[part.sample].append(part.file)
         channel[part.sample] = part.channel
     for sample in range(n_samples):
-        rows = np.flatnonzero(files[sample][matches.file])
+        rows = np.unique(np.concatenate([matches.rows_of_file(file) for file in files[sample]]))
         intensities = reporters.corrected[rows, channel[sample]]
         of_spectrum = np.where(np.isnan(intensities), State.TOO_LOW, State.MEASURED)
         of_spectrum[reporters.refused[rows] > _NOTHING] = State.REFUSED

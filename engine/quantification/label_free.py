@@ -32,7 +32,7 @@ from proteoscope.engine.quantification.retention_times import aligned, has_devia
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.quantification.transfers import Donors, Transfers, transferred
 from proteoscope.engine.results.arrow import or_null, taken
-from proteoscope.engine.spectra.spooling import full_matrix, release_pages
+from proteoscope.engine.spectra.spooling import release_pages
 from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
 
 __all__ = ["STATE_OF_REASON", "measure_label_free"]
@@ -219,7 +219,7 @@ def _query(
 ) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64], NDArray[np.int64]]:
     """Return the ions that a file identified, the query of their traces, its ions without a time, and its ions at the voltage."""
     matches = identified.matches
-    of_file = np.flatnonzero(matches.file == file)
+    of_file = matches.rows_of_file(file)
     timed = of_file[np.isfinite(matches.retention_time[of_file])]
     order = timed[np.lexsort((matches.retention_time[timed], ions.of_match[timed]))]
     rows, count = np.unique(ions.of_match[order], return_counts=True)
@@ -256,22 +256,22 @@ def _amounts_by_sample(
     sample = np.array([sample_of_file[file] for file in files], np.int64)
     features, transfers = traces.features, traces.transfers
     shape = len(traces.ions), len(design.samples)
-    value, state = full_matrix(shape, np.nan, np.float64, spool), full_matrix(shape, State.NOT_SEEN, np.int8, spool)
+    result = RawQuantities.missing(shape, spool)
     for first, last in features.blocks():
         rows = traces.rows(first, last)
         area = np.where((rows.reason == 0), rows.values[:, AREA], np.nan)
         states = np.where(rows.is_transfer, State.TRANSFERRED, np.array(_STATES, np.int8)[rows.reason]).astype(np.int8)
         at, block = (rows.ion - first, sample[rows.file]), (last - first, shape[1])
-        total, has_any, least = np.zeros(block), np.zeros(block, np.bool_), state[first:last]
+        total, has_any, least = np.zeros(block), np.zeros(block, np.bool_), result.state[first:last]
         np.minimum.at(least, at, states)
         np.add.at(total, at, np.nan_to_num(area))
         np.logical_or.at(has_any, at, ~np.isnan(area))
-        value[first:last][has_any] = total[has_any]
-        release_pages(value)
-        release_pages(state)
+        result.value[first:last][has_any] = total[has_any]
+        release_pages(result.value)
+        release_pages(result.state)
     n_refused = int(((features.reason > 0) & (features.ion < features.n_ions)).sum())
     counts = {"ions": shape[0], "transferred": 0, "refused": n_refused, **({} if transfers is None else transfers.counts), **counts}
-    return MeasuredIons(RawQuantities(value, state), traces.ions.form, {ION_TRACES.name: traces}, counts, resources.used)
+    return MeasuredIons(result, traces.ions.form, {ION_TRACES.name: traces}, counts, resources.used)
 
 
 class _TraceRows(NamedTuple):

@@ -99,7 +99,7 @@ def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArr
     """
     n, n_contrasts = len(logs), len(contrasts)
     result = Fit(np.full((n, n_contrasts), np.nan), np.full((n, n_contrasts), np.nan), np.full(n, np.nan), np.zeros(n))
-    some = max(1, _VALUES_OF_CHUNK // max(1, matrix.shape[1] ** 2))
+    some = max(1, _VALUES_OF_CHUNK // max(1, len(matrix), matrix.shape[1] ** 2))
     for start in range(0, n, some):
         part = _fit_some(logs[start : start + some], matrix, contrasts)
         for column, values in zip(result, part, strict=True):

@@ -17,15 +17,15 @@ from proteoscope.engine.errors import ParameterError, shortened
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.corrections import quantity_parts, read_quantities
+from proteoscope.engine.quantification.corrections import inconsistent_table, quantity_parts
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.results import TableParts, chunks_of
+from proteoscope.engine.quantification.results import TableParts, chunks_of, whole_table
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, REPORTER_IONS, SAMPLES, SITE_PEPTIDOFORMS
 from proteoscope.engine.results.arrow import in_one, taken
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
-__all__ = ["export_msstats", "export_msstats_ptm", "msstats_rows"]
+__all__ = ["export_msstats", "export_msstats_ptm"]
 
 _LABEL_FREE = (
     "ProteinName",
@@ -69,18 +69,20 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
         If writing fails.
     """
     progress.stage("Exporting the input of MSstats")
-    rows, columns = msstats_rows(quantity_parts(project, request.run_id))
+    rows, columns = _rows(project, request.run_id, quantity_parts(project, request.run_id))
     write_separated(request.target, rows, columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return [request.target]
 
 
-def msstats_rows(tables: Mapping[str, TableParts]) -> tuple[Iterator[pa.Table], tuple[Column, ...]]:
+def _rows(project: Project, run_id: str, tables: Mapping[str, TableParts]) -> tuple[Iterator[pa.Table], tuple[Column, ...]]:
     """Return the ion traces of a run as input of MSstats, or its reporter ions as input of MSstatsTMT, in chunks, and the columns.
 
     Raises
     ------
     ParameterError
         If the run has neither traces nor reporter ions, or no conditions, or two files with the same name.
+    InputError
+        If a table has a file or a sample that the samples of the run do not have.
     """
     samples = [sample for part in chunks_of(tables[SAMPLES.name]) for sample in part.to_pylist()]
     if any(sample["condition"] is None for sample in samples):
@@ -93,10 +95,17 @@ def msstats_rows(tables: Mapping[str, TableParts]) -> tuple[Iterator[pa.Table], 
     for part in chunks_of(tables[PEPTIDOFORMS.name]):
         first = part.select(["peptide", "accession"]).take(np.arange(0, len(part), len(samples)))
         owner |= zip(first["peptide"].to_pylist(), first["accession"].to_pylist(), strict=True)
-    parts = tables[(REPORTER_IONS if is_labelled else ION_TRACES).name]
-    rows = ((_labelled if is_labelled else _label_free)(part, owner, samples).select(names) for part in chunks_of(parts))
+    table = REPORTER_IONS if is_labelled else ION_TRACES
+
+    def rows() -> Iterator[pa.Table]:
+        for part in chunks_of(tables[table.name]):
+            try:
+                yield (_labelled if is_labelled else _label_free)(part, owner, samples).select(names)
+            except KeyError:
+                raise inconsistent_table(project, run_id, table) from None
+
     columns = tuple(Column(name, saved=".8g", kind="number", saved_null="NA") if name == "Intensity" else Column(name) for name in names)
-    return rows, columns
+    return rows(), columns
 
 
 def _label_free(traces: pa.Table, owner: Mapping[str, str | None], samples: list[dict[str, Any]]) -> pa.Table:
@@ -173,11 +182,10 @@ def _sample_columns(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> di
 
 
 def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
-    """Return the FAIMS voltage of each trace, or NA, as text.
-
-    It is written to MSstats' column of fragments, which distinguishes the rows of an ion at several voltages.
-    """
-    return pa.array(["NA" if value is None else f"CV{value:g}" for value in voltage.to_pylist()], pa.string())
+    """Return the FAIMS voltage of each trace, or NA, for the column of fragments; ions have one row per voltage."""
+    value = in_one(voltage).dictionary_encode()
+    text = pa.array([f"CV{number:g}" for number in value.dictionary.to_pylist()], pa.string())
+    return pa.compute.fill_null(text.take(value.indices), "NA")
 
 
 def _proteins(owner: Mapping[str, str | None], peptide: pa.ChunkedArray) -> pa.Array:
@@ -202,7 +210,7 @@ def export_msstats_ptm(project: Project, request: ExportRequest, progress: Progr
         If writing fails.
     """
     progress.stage("Exporting the input of MSstatsPTM")
-    tables = read_quantities(project, request.run_id)
+    tables = quantity_parts(project, request.run_id)
     if SITE_PEPTIDOFORMS.name not in tables:
         raise ParameterError(
             "the quantified identification has no sites of modifications: search a variable modification, such as Phospho (STY), with"
@@ -210,22 +218,28 @@ def export_msstats_ptm(project: Project, request: ExportRequest, progress: Progr
         )
     record = next(run for run in project.runs() if run.id == request.run_id)
     minimum = float(record.parameters.get("minimum_site_probability", QuantificationParameters().minimum_site_probability))
-    parts, columns = msstats_rows(tables)
-    rows = pa.concat_tables(parts)
-    names = _names_of_sites(tables[SITE_PEPTIDOFORMS.name], minimum)
-    text = rows["PeptideSequence"].combine_chunks().dictionary_encode()
-    peptides = text.dictionary.to_pylist()
-    name = pa.array([names.get(peptide) for peptide in peptides], pa.string()).take(text.indices)
-    is_modified = pa.array([peptide in names for peptide in peptides], pa.bool_()).take(text.indices)
-    modified = rows.set_column(rows.schema.get_field_index("ProteinName"), "ProteinName", name).filter(pa.compute.is_valid(name))
-    written = (modified, rows.filter(pa.compute.invert(is_modified)))
+    names = _names_of_sites(whole_table(tables, SITE_PEPTIDOFORMS), minimum)
     paths = [request.target / file for file in _FILES]
-    for path, part in zip(paths, written, strict=True):
-        write_separated(path, part, columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
+    # The rows are read once for each file, so that the memory holds only a chunk of them.
+    for path, select in zip(paths, (_modified_rows, _unmodified_rows), strict=True):
+        rows, columns = _rows(project, request.run_id, tables)
+        parts = (select(part, names) for part in rows)
+        write_separated(path, parts, columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     n_uncertain = sum(site is None for site in names.values())
     if n_uncertain:
         progress.message(f"Peptidoforms omitted because a site has a probability below {minimum:g}: {n_uncertain:,}")
     return paths
+
+
+def _modified_rows(rows: pa.Table, names: Mapping[str, str | None]) -> pa.Table:
+    """Return the rows of peptidoforms whose sites are all certain, with the names of the sites as proteins."""
+    name = _proteins(names, rows["PeptideSequence"])
+    return rows.set_column(rows.schema.get_field_index("ProteinName"), "ProteinName", name).filter(name.is_valid())
+
+
+def _unmodified_rows(rows: pa.Table, names: Mapping[str, str | None]) -> pa.Table:
+    """Return the rows of peptidoforms without localised modifications."""
+    return rows.filter(pa.compute.invert(pa.compute.is_in(in_one(rows["PeptideSequence"]), pa.array(list(names), pa.string()))))
 
 
 def _names_of_sites(peptidoforms: pa.Table, minimum_probability: float) -> dict[str, str | None]:

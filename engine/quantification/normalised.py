@@ -34,6 +34,7 @@ from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.models import ComparisonModel
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.spectral_counts import abundance_factors, spectra_by_sample
+from proteoscope.engine.spectra.spooling import row_blocks
 
 __all__ = [
     "Centre",
@@ -239,7 +240,7 @@ def normalised_quantities(
     psms = tuple(spectra_by_sample(identified, design, item, n, spool) for item, n in zip(of_match, numbers, strict=True))
     nsaf = abundance_factors(psms[2], identified.proteins.length)
     if parameters.method == "counts":
-        sequences = measured.ions.summed(sequence, len(identified.sequences))
+        sequences = measured.ions.summed(sequence, len(identified.sequences), spool=spool)
         levels = Levels(measured.ions, sequences, RawQuantities.from_values(np.where(nsaf > 0, nsaf, np.nan)))
         return Quantities(design, identified, Normalised(levels, np.ones(len(design.samples))), nsaf, psms)
     grouping = Grouping(measured.form, sequence, protein, n_proteins)
@@ -314,19 +315,22 @@ def normalised_levels(
 
 
 def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str) -> RawQuantities:
-    """Return amounts in which each plex is scaled, row by row, such that its reference is equal in all plexes.
+    """Scale each plex, row by row, such that its reference is equal in all plexes; the amounts are changed in place and returned.
 
     The common value is the geometric mean, over plexes, of the mean of the reference channels (internal reference scaling; Plubell et al.
     2017, Mol. Cell. Proteomics 16:873). A row without a value in the reference of a plex has no values in the samples of the plex.
     """
     plexes, is_reference = design.plexes, np.array([sample.condition == reference for sample in design.samples])
-    pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)
-    for plex in range(pools.shape[1]):
-        pools[:, plex] = _means(amounts.value[:, is_reference & (plexes == plex)])
-    logs = logarithms(pools)
-    value = amounts.value * np.exp(_means(logs)[:, None] - logs)[:, plexes]
-    state = np.where(np.isnan(value) & ~np.isnan(amounts.value), State.REFUSED, amounts.state)
-    return RawQuantities(value, state.astype(np.int8))
+    for rows in row_blocks(amounts.value, amounts.state):
+        before = amounts.value[rows]
+        pools = np.full((len(before), int(plexes.max()) + 1), np.nan)
+        for plex in range(pools.shape[1]):
+            pools[:, plex] = _means(before[:, is_reference & (plexes == plex)])
+        logs = logarithms(pools)
+        value = before * np.exp(_means(logs)[:, None] - logs)[:, plexes]
+        amounts.state[rows][np.isnan(value) & ~np.isnan(before)] = State.REFUSED
+        amounts.value[rows] = value
+    return amounts
 
 
 def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
@@ -52,6 +52,7 @@ __all__ = [
     "sample_counts",
     "site_columns",
     "site_tables",
+    "whole_table",
     "write_quantities",
     "write_wide",
 ]
@@ -85,8 +86,11 @@ def missing_table(value: NDArray[np.float64], conditions: Sequence[str], protein
     missing = np.stack([np.isnan(value[:, members]).sum(axis=1) for members in is_member], axis=1)
     total, n_all = missing.sum(axis=1), int(n_samples.sum())
     p_value = np.full(missing.shape, np.nan)
-    for k in range(len(names) if len(names) > 1 else 0):
-        p_value[:, k] = exact_test(missing[:, k], total, int(n_samples[k]), n_all)
+    for n in np.unique(n_samples).tolist() if len(names) > 1 else []:
+        # Conditions with equal numbers of samples have the same distributions.
+        of_size = np.flatnonzero(n_samples == n)
+        tested = exact_test(missing[:, of_size].ravel(), np.repeat(total, len(of_size)), n, n_all)
+        p_value[:, of_size] = tested.reshape(-1, len(of_size))
     # Proteins that are in all samples, or in none, cannot depend on the condition.
     p_value[(total == 0) | (total == n_all)] = np.nan
     outcome = np.select([(total == n_all)[:, None], missing == n_samples, missing > 0], [3, 2, 1], 0)
@@ -186,9 +190,13 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
 
 
 def site_tables(
-    quantities: Quantities, measured: MeasuredIons, peptidoforms: pa.Table, parameters: QuantificationParameters
-) -> dict[str, pa.Table]:
-    """Return the tables of sites.
+    quantities: Quantities,
+    measured: MeasuredIons,
+    peptidoforms: pa.Table,
+    parameters: QuantificationParameters,
+    spool: Path | None = None,
+) -> tuple[dict[str, TableParts], tuple[int, int]]:
+    """Return the tables of sites, and the numbers of sites with a quantity, and with a quantity relative to the protein.
 
     Parameters
     ----------
@@ -200,6 +208,8 @@ def site_tables(
         Localised modifications of peptidoforms (`SITE_PEPTIDOFORMS`).
     parameters : QuantificationParameters
         Parameters of the quantification.
+    spool : Path or None
+        Folder of temporary files for large tables.
     """
     identified, design = quantities.identified, quantities.design
     sites = Sites.from_table(peptidoforms, identified.forms.peptide, parameters.minimum_site_probability)
@@ -207,11 +217,12 @@ def site_tables(
     protein = np.array([row_of[accession] for accession in sites.table["accession"].to_pylist()], np.int64)
     grouping = Grouping(measured.form, identified.forms.sequence, identified.protein, len(identified.proteins))
     scaling = plex_scaling(design, parameters)
-    amounts = site_quantities(sites, protein, measured.ions.scaled(quantities.normalised.factor), grouping, parameters, *scaling)
+    factor = quantities.normalised.factor
+    amounts = site_quantities(sites, protein, measured.ions, grouping, parameters, *scaling, factor=factor, spool=spool)
     keys = {name: in_one(sites.table[name]) for name in sites.table.column_names}
     by_sample = _TableBySample(SITE_QUANTITIES, keys, design, amounts.amounts, {"log2_relative": amounts.log2_relative})
-    table = pa.concat_tables([SITE_QUANTITIES.schema().empty_table(), *by_sample])
-    return {SITE_QUANTITIES.name: table, SITE_PEPTIDOFORMS.name: peptidoforms}
+    n_with_ratio = int(replace(amounts.amounts, value=amounts.log2_relative).has_any().sum())
+    return {SITE_QUANTITIES.name: by_sample, SITE_PEPTIDOFORMS.name: peptidoforms}, (int(amounts.amounts.has_any().sum()), n_with_ratio)
 
 
 def site_columns(quantities: SiteQuantities) -> dict[str, pa.Array]:
@@ -252,7 +263,7 @@ class _TableBySample:
 
         keys, samples = arrays(self.keys), arrays(_sample_columns(self.design))
         some = max(1, _ROWS_OF_CHUNK // n_samples)
-        for first in range(0, n, some):
+        for first in range(0, n or 1, some):
             part = slice(first, min(n, first + some))
             rows, sample = np.divmod(np.arange((part.stop - first) * n_samples), n_samples)
             repeated = {name: column.take(pa.array(first + rows)) for name, column in keys.items()}
@@ -355,6 +366,11 @@ def chunks_of(parts: TableParts) -> Iterable[pa.Table]:
     return (parts,) if isinstance(parts, pa.Table) else parts
 
 
+def whole_table(tables: Mapping[str, TableParts], table: Table) -> pa.Table:
+    """Return all rows of a small table; a table that the run does not have is empty."""
+    return pa.concat_tables([table.schema().empty_table(), *chunks_of(tables.get(table.name, ()))])
+
+
 def write_wide(folder: Path, tables: Mapping[str, TableParts], progress: Progress, *, spreadsheet_safe: bool = False) -> list[Path]:
     """Write the tables with one column of quantities per sample, as other programs expect them; return the paths.
 
@@ -384,5 +400,7 @@ def _widen(table: pa.Table, keys: Sequence[str], columns: Sequence[Column]) -> p
     n = len(columns)
     first = pa.array(np.arange(0, len(table), n))
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
-    arrays = [table[name].take(first) for name in keys] + [or_null(value[:, number]) for number in range(n)]
+    # One array of all samples, since there may be thousands.
+    by_sample = or_null(value.T)
+    arrays = [table[name].take(first) for name in keys] + [by_sample.slice(number * len(value), len(value)) for number in range(n)]
     return pa.table(arrays, names=[*keys, *(column.name for column in columns)])

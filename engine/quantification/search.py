@@ -10,7 +10,6 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import MeasuredIons
 from proteoscope.engine.quantification.changes import Changes, protein_changes
 from proteoscope.engine.quantification.design import Design, planned_design
@@ -26,7 +25,6 @@ from proteoscope.engine.quantification.results import quantity_tables, site_tabl
 from proteoscope.engine.quantification.sites import localised_peptidoforms
 from proteoscope.engine.quantification.spectral_counts import measure_counts
 from proteoscope.engine.quantification.summary import QuantificationSummary
-from proteoscope.engine.quantification.tables import SITE_QUANTITIES
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 
@@ -91,19 +89,20 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             warn_of_quantities(quantities, model, parameters, run.progress)
             tables = quantity_tables(quantities, changes, measured.tables)
             if (localised := localised_peptidoforms(result, matches)) is not None:
-                tables |= site_tables(quantities, measured, localised[0], parameters)
-                n_sites = _report_sites(tables[SITE_QUANTITIES.name], localised[1], len(design.samples), parameters, run.progress)
+                of_sites, n_with_quantity = site_tables(quantities, measured, localised[0], parameters, spec.spool)
+                tables |= of_sites
+                n_sites = _report_sites(n_with_quantity, localised[1], parameters, run.progress)
                 measured = replace(measured, counts={**measured.counts, "sites": n_sites})
             exports = write_quantities(stored, tables, request.out, run.progress)
         return _write_record(run, result, quantities, measured, model, changes, exports)
 
 
-def _report_sites(table: pa.Table, n_unplaced: int, n_samples: int, parameters: QuantificationParameters, progress: Progress) -> int:
-    """Report how many sites have a quantity, and how many localised modifications are in no quantified protein; return the former."""
-    has, has_ratio = (
-        int(pa.compute.is_valid(table[name]).to_numpy(zero_copy_only=False).reshape(-1, n_samples).any(axis=1).sum())
-        for name in ("quantity", "log2_relative")
-    )
+def _report_sites(n_sites: tuple[int, int], n_unplaced: int, parameters: QuantificationParameters, progress: Progress) -> int:
+    """Report how many sites have a quantity, and how many localised modifications are in no quantified protein; return the former.
+
+    `n_sites` are the numbers of sites with a quantity, and with a quantity relative to the protein.
+    """
+    has, has_ratio = n_sites
     progress.message(
         f"{counted(has, 'site')} with a probability of at least {parameters.minimum_site_probability:g} quantified,"
         f" {has_ratio:,} also relative to unmodified peptides of the protein"
@@ -136,7 +135,7 @@ def _measured(
     if parameters.method == "label-free":
         return measure_label_free(matches, design, parameters, resources, spool)
     if parameters.method == "counts":
-        return measure_counts(matches, design)
+        return measure_counts(matches, design, spool)
     path, kit = request.path("impurities"), label(parameters.label)
     impurities = None if path is None else read_impurities(path, kit)
     return measure_isobaric(matches, design, kit, impurities, parameters, resources, spool)
@@ -161,7 +160,7 @@ def _write_record(
     exports: Sequence[str],
 ) -> QuantificationSummary:
     """Write the record of the run, and return its summary."""
-    n_forms, n_sequences, n_proteins = (int((~np.isnan(level.value)).any(axis=1).sum()) for level in quantities.normalised.levels)
+    n_forms, n_sequences, n_proteins = (int(level.has_any().sum()) for level in quantities.normalised.levels)
     counts = {
         "samples": len(quantities.design.samples),
         "peptidoforms": n_forms,

@@ -19,18 +19,20 @@ from proteoscope.engine.arrays import is_group_start, ranges, row_mask, segment_
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS
 from proteoscope.engine.matches.site_columns import PSM_SITES
-from proteoscope.engine.quantification.amounts import Grouping, RawQuantities, level_amounts
+from proteoscope.engine.quantification.amounts import Grouping, RawQuantities, protein_amounts
 from proteoscope.engine.quantification.identified import Identified, Sources
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.tables import SITE_PEPTIDOFORMS
 from proteoscope.engine.results.arrow import in_one, or_null
 from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.spooling import full_matrix, row_blocks
 
 __all__ = ["SiteQuantities", "Sites", "localised_peptidoforms", "site_quantities"]
 
 _REMEDY = "Run the identification again"
 _COLUMNS = ("psm", "modification", "residue", "position", "site_probability", "localisation_q_value", "proteins", "protein_positions")
 _KEYS = ("accession", "position", "residue", "modification")
+_FEWEST_MERGED = 1 << 16  # rows of sites that are collected before those of the best matches are selected
 
 
 def localised_peptidoforms(sources: Sources, identified: Identified) -> tuple[pa.Table, int] | None:
@@ -49,16 +51,16 @@ def localised_peptidoforms(sources: Sources, identified: Identified) -> tuple[pa
         If a table is damaged.
     """
     number_of = {name: number for number, name in enumerate(identified.forms.peptide)}
-    parts = [
-        _read_sites(path, run.psms, number_of, number)
-        for number, (run, path) in enumerate(zip(sources.runs, sources.sites, strict=True))
-        if path is not None
-    ]
+    parts: list[pa.Table] = []
+    for number, (run, path) in enumerate(zip(sources.runs, sources.sites, strict=True)):
+        if path is None:
+            continue
+        parts.append(_read_sites(path, run.psms, number_of, number))
+        if sum(map(len, parts[1:])) > max(_FEWEST_MERGED, len(parts[0])):
+            parts = [_best_matches(parts)]
     if not parts:
         return None
-    table = pa.concat_tables(parts).combine_chunks()
-    table = table.filter(pa.compute.greater_equal(table["form"], 0))
-    table = table.take(pa.array(_best_rows(table)))
+    table = _best_matches(parts)
     place, is_placed = _positions(table, identified)
     columns = {
         "peptide": pa.array(identified.forms.peptide, pa.string()).take(table["form"].combine_chunks()),
@@ -77,14 +79,21 @@ def localised_peptidoforms(sources: Sources, identified: Identified) -> tuple[pa
 
 
 def _read_sites(path: Path, psms: Path, number_of: dict[str, int], run: int) -> pa.Table:
-    """Return the sites of the matches of a run, with the columns ``form``, index of the peptidoform or -1, and ``run``."""
+    """Return the sites of the matches of a run with the index of their peptidoform, without those of other peptidoforms."""
     with TableFile(psms, EXPORTED_PSMS, ("peptide",), remedy=_REMEDY) as source:
         peptides = source.read(("peptide",))["peptide"]
     with TableFile(path, PSM_SITES, _COLUMNS, n_rows_of={"psms": len(peptides)}, remedy=_REMEDY) as source:
         table = source.read(_COLUMNS)
     text = in_one(peptides.take(table["psm"])).dictionary_encode()
     form = pa.array([number_of.get(name, -1) for name in text.dictionary.to_pylist()], pa.int64()).take(text.indices)
-    return table.append_column("form", form).append_column("run", pa.array(np.full(len(table), run, np.int64)))
+    table = table.append_column("form", form).append_column("run", pa.array(np.full(len(table), run, np.int64)))
+    return table.filter(pa.compute.greater_equal(form, 0))
+
+
+def _best_matches(parts: Sequence[pa.Table]) -> pa.Table:
+    """Return the sites of the best match of each peptidoform and modification, from the sites of matches of consecutive runs."""
+    table = pa.concat_tables(parts).combine_chunks()
+    return table.take(pa.array(_best_rows(table)))
 
 
 def _best_rows(table: pa.Table) -> NDArray[np.int64]:
@@ -205,6 +214,9 @@ def site_quantities(
     parameters: QuantificationParameters,
     plexes: NDArray[np.int64] | None = None,
     scaled: Callable[[RawQuantities], RawQuantities] = lambda amounts: amounts,
+    *,
+    factor: NDArray[np.float64] | None = None,
+    spool: Path | None = None,
 ) -> SiteQuantities:
     """Return the amounts of sites, and their ratios to the proteins.
 
@@ -215,28 +227,31 @@ def site_quantities(
     protein : ndarray of int64, shape (sites,)
         Index of the protein of each site.
     ions : RawQuantities
-        Normalised amounts of ions; for spectral counts those of peptidoforms.
+        Amounts of ions; for spectral counts those of peptidoforms.
     grouping : Grouping
         Assignment of ions to peptidoforms, peptides and proteins.
     parameters : QuantificationParameters
         Parameters of the quantification.
     plexes, scaled
         Plex of each sample, and the function that scales plexes (see `proteoscope.engine.quantification.normalised.normalised_levels`).
+    factor, spool
+        Factor of the amounts in each sample, and folder of temporary files (see `proteoscope.engine.quantification.amounts.level_amounts`).
     """
 
-    def combined(values: RawQuantities, groups: Grouping) -> RawQuantities:
+    def combined(rows: NDArray[np.int64], groups: Grouping) -> RawQuantities:
         if parameters.method == "counts":
-            return values.summed(groups.protein[groups.sequence[groups.form]], groups.n_proteins)
-        return scaled(level_amounts(values, groups, parameters.protein_quantity, plexes).proteins)
-
-    def part(rows: NDArray[np.int64]) -> RawQuantities:
-        return RawQuantities(ions.value[rows], ions.state[rows])
+            return ions.summed(groups.protein[groups.sequence[groups.form]], groups.n_proteins, rows=rows, spool=spool)
+        by = parameters.protein_quantity
+        return scaled(protein_amounts(ions, None, groups, by, rows=rows, plexes=plexes, factor=factor, spool=spool))
 
     by_form = np.argsort(grouping.form, kind="stable")
     offsets = segment_offsets(np.bincount(grouping.form, minlength=len(grouping.sequence)))
     of_row, index = ranges(offsets[sites.form], offsets[sites.form + 1])
     row = np.repeat(np.arange(len(sites.form)), np.diff(of_row))
-    amounts = combined(part(by_form[index]), Grouping(row, np.arange(len(sites.form)), sites.site, len(sites)))
+    amounts = combined(by_form[index], Grouping(row, np.arange(len(sites.form)), sites.site, len(sites)))
     unmodified = np.flatnonzero(~sites.is_modified[grouping.form])
-    proteins = combined(part(unmodified), grouping._replace(form=grouping.form[unmodified]))
-    return SiteQuantities(amounts, amounts.log2 - proteins.log2[protein])
+    proteins = combined(unmodified, grouping._replace(form=grouping.form[unmodified])).log2
+    relative = full_matrix(amounts.value.shape, np.nan, np.float64, spool)
+    for rows in row_blocks(amounts.value, relative):
+        relative[rows] = amounts.log2_of(rows) - proteins[protein[rows]]
+    return SiteQuantities(amounts, relative)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import ranges, segment_offsets
-from proteoscope.engine.quantification.amounts import MeasuredIons, RawQuantities
+from proteoscope.engine.quantification.amounts import MeasuredIons, RawQuantities, State
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.spectra.spooling import full_matrix, row_blocks
@@ -35,10 +35,14 @@ def spectra_by_sample(
     return result
 
 
-def measure_counts(identified: Identified, design: Design) -> MeasuredIons:
-    """Return the spectral counts as amounts; a count of 0 is a missing amount."""
-    counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
-    return MeasuredIons(RawQuantities.from_values(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
+def measure_counts(identified: Identified, design: Design, spool: Path | None = None) -> MeasuredIons:
+    """Return the spectral counts as amounts; a count of 0 is a missing amount. `spool` is the folder of large temporary files."""
+    counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms), spool)
+    result = RawQuantities.missing((len(counts), counts.shape[1]), spool)
+    for rows in row_blocks(counts, result.value, result.state):
+        has = counts[rows] > 0
+        result.value[rows][has], result.state[rows][has] = counts[rows][has], State.MEASURED
+    return MeasuredIons(result, np.arange(len(counts)))
 
 
 def abundance_factors(counts: NDArray[np.integer], length: NDArray[np.int64]) -> NDArray[np.float64]:

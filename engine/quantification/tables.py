@@ -1,8 +1,10 @@
 """Columns of the tables of quantities."""
 
+import numpy as np
+
 from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.quantification.design import BLOCKS
-from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.columns import Column, Rule, Table
 
 __all__ = [
     "BY_SAMPLE",
@@ -445,6 +447,7 @@ SAMPLES = Table.from_columns(
     ),
     shown=_OF_SAMPLES,
     saved=_OF_SAMPLES,
+    rules=(Rule(("parts",), "contains a sample without files", lambda parts: bool(np.diff(parts.offsets.to_numpy()).all())),),
 )
 
 _OF_SITE = (

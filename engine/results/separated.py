@@ -8,9 +8,10 @@ empty; a text with a double quote is quoted with doubled quotes (RFC 4180); tabs
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,6 +89,7 @@ def printed(values: NDArray[np.floating], form: str) -> pa.Array:
 PartialResult = TypeVar("PartialResult", bound=Sized)
 """Type of a chunk of a table: its rows, or the indices of the rows."""
 _ROWS = 1 << 16  # number of rows of a chunk in memory
+_NUMBERS = 1 << 20  # maximum number of numbers of several columns that are converted together
 _FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
 """Regular expression for the beginning of cells that a spreadsheet may execute as formulas, also after blanks and invisible characters."""
 _CONTROLS = r"\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}"
@@ -274,11 +276,33 @@ def separated_lines(
     if not len(table):
         return b""
     n_escaped = [] if n_escaped is None else n_escaped
-    cells = [_cells(in_one(table[column.name]), column, dialect, n_escaped, is_safe=spreadsheet_safe) for column in columns]
+    cells = list(_cells_of_columns(table, columns, dialect, n_escaped, is_safe=spreadsheet_safe))
     lines = pa.compute.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
     lines = pa.compute.binary_join_element_wise(lines, "", "\n")
     assert isinstance(lines, pa.StringArray)
     return text_bytes(lines)
+
+
+def _cells_of_columns(
+    table: pa.Table, columns: Sequence[Column], dialect: Dialect, n_escaped: list[int], *, is_safe: bool
+) -> Iterator[pa.Array]:
+    """Yield the cells of each column.
+
+    Adjacent columns of numbers with one format are converted together, since tables with a column for each sample may have thousands.
+    """
+    n, schema = len(table), table.schema
+
+    def number_format(column: Column) -> object:
+        kind = schema.field(column.name).type
+        return (kind, column.saved, column.saved_null, column.is_own_text) if pa.types.is_floating(kind) else column.name
+
+    for _, adjacent in groupby(columns, number_format):
+        alike, some = list(adjacent), max(1, _NUMBERS // n)
+        for first in range(0, len(alike), some):
+            arrays = [in_one(table[column.name]) for column in alike[first : first + some]]
+            joined = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+            cells = _cells(joined, alike[first], dialect, n_escaped, is_safe=is_safe)
+            yield from (cells.slice(number * n, n) for number in range(len(arrays)))
 
 
 def _cells(column: pa.Array, described: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:

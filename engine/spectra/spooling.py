@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Scalar
 from proteoscope.engine.files import storage_errors
 
-__all__ = ["GrowingColumn", "full_matrix", "iterate_chunks", "release_pages", "row_blocks"]
+__all__ = ["MAXIMUM_BYTES_IN_MEMORY", "GrowingColumn", "full_matrix", "iterate_chunks", "release_pages", "row_blocks"]
 
-_MAXIMUM_BYTES = 1 << 27
+MAXIMUM_BYTES_IN_MEMORY = 1 << 27
 """Maximum size in bytes of a column in memory if a folder is given, which is the size for about 80,000 spectra."""
 _CHUNK_VALUES = 1 << 24
 _BLOCK_VALUES = 1 << 20
@@ -29,8 +29,9 @@ _MAXIMUM_LISTED_BYTES = 1 << 25
 class GrowingColumn(Generic[Scalar]):
     """One-dimensional array that grows at its end.
 
-    A small column is a list of arrays in memory. A larger column is one block that grows without being copied, if the system supports this.
-    With a `folder`, columns larger than `_MAXIMUM_BYTES` continue in a temporary file without a name, which disappears with the process.
+    A small column is a list of arrays in memory. A larger one grows in place if the system can move pages, so that little is stored twice.
+    With a `folder`, columns larger than `MAXIMUM_BYTES_IN_MEMORY` continue in a temporary file without a name, which disappears with the
+    process.
 
     Parameters
     ----------
@@ -57,13 +58,13 @@ class GrowingColumn(Generic[Scalar]):
         added = np.ascontiguousarray(values, self._values.dtype)
         stop = self._length + len(added)
         if self._listed is not None:
-            if stop * self._values.itemsize <= min(_MAXIMUM_LISTED_BYTES, _MAXIMUM_BYTES):
+            if stop * self._values.itemsize <= min(_MAXIMUM_LISTED_BYTES, MAXIMUM_BYTES_IN_MEMORY):
                 # A view would retain the whole underlying array in memory.
                 self._listed.append(added if added.base is None else added.copy())
                 self._length = stop
                 return
             self._join()
-        if self._file is None and self._folder is not None and stop * self._values.itemsize > _MAXIMUM_BYTES:
+        if self._file is None and self._folder is not None and stop * self._values.itemsize > MAXIMUM_BYTES_IN_MEMORY:
             with storage_errors(self._folder):
                 self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - it stays open until `finish`
                 self._file.write(self._values[: self._length].data)
@@ -108,7 +109,7 @@ def full_matrix(shape: tuple[int, int], value: float, dtype: type[Scalar], folde
     """
     n_rows, n_columns = shape
     n_bytes = n_rows * n_columns * np.dtype(dtype).itemsize
-    if folder is None or n_bytes <= _MAXIMUM_BYTES:
+    if folder is None or n_bytes <= MAXIMUM_BYTES_IN_MEMORY:
         return np.full(shape, value, dtype)
     with storage_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
         # All bytes are written, because a full disk would otherwise end the program when a page is first used.

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from proteoscope.engine.formats.protein_names import GENE, ORGANISM
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification.corrections import quantity_parts
+from proteoscope.engine.quantification.results import TableParts, chunks_of, whole_table
 from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, SITE_QUANTITIES
-from proteoscope.engine.results.arrow import or_null
+from proteoscope.engine.results.arrow import in_one, or_null
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.sequences.protein_labels import protein_label
 from proteoscope.engine.views.conditions import Condition, any_of, compares, contains_in, given
@@ -404,24 +405,25 @@ def with_tables_by_sample(run: FinishedRun, comparison: str | None = None) -> Qu
     InputError
         If a table is damaged.
     """
-    tables = read_quantities(run.project, run.run.id)
-    result = {}
+    tables = quantity_parts(run.project, run.run.id)
+    result, wide = {}, {}
     for name, table in _LONG.items():
-        result[name] = _samples(table, tables)
-        run.tables.put(name, table.name, _wide(tables[table.name], result[name], name))
+        result[name], wide[name] = _samples(table, tables, name)
+        run.tables.put(name, table.name, wide[name])
     are_corrected = bool(run.project.row_corrections(run.run.id, ION_TRACES.name))
     for table in (CHANGES, ION_TRACES, SAMPLES):
         if are_corrected or table.name in run.tables.made:
-            run.tables.put(table.name, table.name, tables[table.name])
-    changes = tables[CHANGES.name]
-    sites, comparisons = _sites(tables), changes["comparison"].to_pylist()
+            run.tables.put(table.name, table.name, whole_table(tables, table))
+    changes = whole_table(tables, CHANGES)
+    sites, comparisons = _sites(tables, wide[PROTEINS_BY_SAMPLE.name]), changes["comparison"].to_pylist()
     put_sites(run, sites, comparison or next(iter(comparisons), None))
     names = zip(comparisons, changes["accession"].to_pylist(), strict=True)
     rows = {key: row for row, key in enumerate(names)}
     forms: dict[str, dict[str, None]] = {}
-    long = tables[PEPTIDOFORMS.name]
-    for sequence, peptide in zip(long["sequence"].to_pylist(), long["peptide"].to_pylist(), strict=True):
-        forms.setdefault(sequence, {})[peptide] = None
+    for long in chunks_of(tables[PEPTIDOFORMS.name]):
+        first = long.select(["sequence", "peptide"]).take(np.arange(0, len(long), len(result[PEPTIDES_BY_SAMPLE.name].samples)))
+        for sequence, peptide in zip(first["sequence"].to_pylist(), first["peptide"].to_pylist(), strict=True):
+            forms.setdefault(sequence, {})[peptide] = None
     of_sequence = {sequence: tuple(form) for sequence, form in forms.items()}
     proteins, peptides = (result[name] for name in _LONG)
     components, correlations, heat_map = principal_components(proteins), sample_correlations(proteins), cluster_quantities(proteins.log2)
@@ -436,36 +438,38 @@ def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple
     InputError
         If a table is damaged.
     """
-    tables = read_quantities(project, run)
-    return _samples(PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))
+    tables = quantity_parts(project, run)
+    comparisons = whole_table(tables, CHANGES)["comparison"].to_pylist()
+    return _samples(PEPTIDES, tables, PEPTIDES_BY_SAMPLE.name)[0], tuple(dict.fromkeys(comparisons))
 
 
-def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
-    """Return the quantities in a table of proteins or peptides, by sample."""
-    long, samples = tables[table.name], tables[SAMPLES.name]
-    names = samples["sample"].to_pylist()
+def _samples(table: Table, tables: Mapping[str, TableParts], name: str) -> tuple[Samples, pa.Table]:
+    """Return the quantities in a table of proteins or peptides, by sample, and the table `name` by sample that the window shows."""
+    samples = whole_table(tables, SAMPLES)
+    names, conditions = samples["sample"].to_pylist(), tuple(sample or "" for sample in samples["condition"].to_pylist())
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
-    first = np.arange(0, len(long), n)
-    logs = _logs(long["log2_quantity"], n)
-    codes = {text: number for number, text in enumerate(STATES)}
-    state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)
-    keys = long[key].take(first).to_pylist()
-    conditions = tuple(sample or "" for sample in samples["condition"].to_pylist())
-    label = keys
-    if table is PROTEINS:
-        label = list(map(protein_label, keys, long["description"].take(first).to_pylist()))
-    return Samples(tuple(names), conditions, tuple(keys), tuple(long["accession"].take(first).to_pylist()), logs, state, tuple(label))
+    keys, owner, label = list[str](), list[str | None](), list[str]()
+    logs, states, wide = [np.zeros((0, n))], [np.zeros((0, n), np.int8)], list[pa.Table]()
+    for long in (table.schema().empty_table(), *chunks_of(tables[table.name])):
+        first = np.arange(0, len(long), n)
+        keys += long[key].take(first).to_pylist()
+        owner += long["accession"].take(first).to_pylist()
+        if table is PROTEINS:
+            label += map(protein_label, keys[len(label) :], long["description"].take(first).to_pylist())
+        logs.append(_logs(long["log2_quantity"], n))
+        state = pa.compute.index_in(in_one(long["state"]), value_set=pa.array(STATES))
+        states.append(state.to_numpy(zero_copy_only=False).astype(np.int8).reshape(-1, n))
+        wide.append(_wide(long, logs[-1], name))
+    joined = np.concatenate(logs), np.concatenate(states)
+    return Samples(tuple(names), conditions, tuple(keys), tuple(owner), *joined, tuple(label or keys)), pa.concat_tables(wide)
 
 
-def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
-    """Return the table `name` (`PEPTIDES_BY_SAMPLE` or `PROTEINS_BY_SAMPLE`), with one row per peptide or protein.
-
-    The column ``by_sample`` is a list of the quantities in all samples. `long` has a row for each peptide or protein and sample.
-    """
-    n_samples = samples.log2.shape[1]
+def _wide(long: pa.Table, logs: NDArray[np.float64], name: str) -> pa.Table:
+    """Return rows of the table by sample that the window shows."""
+    n_samples = logs.shape[1]
     first = np.arange(0, len(long), n_samples)
     columns: dict[str, Any] = {
-        **_summaries(samples.log2),
+        **_summaries(logs),
         "n_psms": long["n_psms"].to_numpy().reshape(-1, n_samples).sum(axis=1),
         "accession": long["accession"].take(first),
     }
@@ -510,22 +514,25 @@ def _means(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.i
     return np.divide(np.nansum(logs, axis=1), count, out=np.full(len(logs), np.nan), where=count > 0), count
 
 
-def _sites(tables: Mapping[str, pa.Table]) -> Sites:
-    long, samples = tables.get(SITE_QUANTITIES.name, SITE_QUANTITIES.schema().empty_table()), tables[SAMPLES.name]
-    conditions = tuple(condition or "" for condition in samples["condition"].to_pylist())
-    first = np.arange(0, len(long), len(conditions))
-    relative = _logs(long["log2_relative"], len(conditions))
-    proteins = tables[PROTEINS.name]
+def _sites(tables: Mapping[str, TableParts], proteins: pa.Table) -> Sites:
+    """Return the sites of localised modifications; `proteins` is the table `PROTEINS_BY_SAMPLE`."""
+    conditions = tuple(condition or "" for condition in whole_table(tables, SAMPLES)["condition"].to_pylist())
+    proteins = proteins.combine_chunks()
     row_of = {accession: row for row, accession in enumerate(proteins["accession"].to_pylist())}
-    protein = pa.array([row_of.get(accession) for accession in long["accession"].take(first).to_pylist()], pa.int64())
-    names = ("accession", "site_probability", "localisation_q_value", "n_peptidoforms", *_OF_SITE)
-    columns: dict[str, Any] = {
-        **_summaries(_logs(long["log2_quantity"], len(conditions))),
-        **{name: long[name].take(first) for name in names},
-        **{name: proteins[name].take(protein) for name in (GENE.name, "description")},
-        "relative": _heat(relative),
-    }
-    return Sites(columns, relative, conditions)
+    names, ratios, parts = ("accession", "site_probability", "localisation_q_value", "n_peptidoforms", *_OF_SITE), list[Any](), list[Any]()
+    for long in (SITE_QUANTITIES.schema().empty_table(), *chunks_of(tables.get(SITE_QUANTITIES.name, ()))):
+        first = np.arange(0, len(long), len(conditions))
+        ratios.append(_logs(long["log2_relative"], len(conditions)))
+        protein = pa.array([row_of.get(accession) for accession in long["accession"].take(first).to_pylist()], pa.int64())
+        columns: dict[str, Any] = {
+            **_summaries(_logs(long["log2_quantity"], len(conditions))),
+            **{name: long[name].take(first) for name in names},
+            **{name: proteins[name].take(protein) for name in (GENE.name, "description")},
+            "relative": _heat(ratios[-1]),
+        }
+        parts.append(pa.table(columns))
+    every = pa.concat_tables(parts)
+    return Sites({name: in_one(every[name]) for name in every.column_names}, np.concatenate(ratios), conditions)
 
 
 def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,10 @@ from numpy.typing import NDArray
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.page_sizes import laid_out_size
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification.corrections import quantity_parts
+from proteoscope.engine.quantification.results import TableParts, chunks_of
 from proteoscope.engine.quantification.tables import CHANGES, PROTEINS, SAMPLES
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.counts import counted
@@ -242,7 +243,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     progress.stage("Writing pages", 1)
-    tables = read_quantities(project, run_id)  # with manual corrections
+    tables = quantity_parts(project, run_id)  # with manual corrections
     with open_run(project, run_id) as run:
         account = run_account(project, run.run, search_of_kind(run.run.kind))
         parts = [
@@ -257,9 +258,11 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     return [folder / _PAGE]
 
 
-def _rows(rows: pa.Table, table: Table) -> str:
+def _rows(parts: TableParts, table: Table) -> str:
     """Return the first rows of a table as HTML, or '' without rows."""
-    columns = [column for column in table.columns if column.is_shown and column.name in rows.column_names]
-    if not len(rows):
-        return ""
-    return result_rows(columns, rows.select([column.name for column in columns]).slice(0, _MAXIMUM_ROWS).to_pylist(), len(rows))
+    n, rows = 0, list[dict[str, Any]]()
+    for part in chunks_of(parts):
+        columns = [column for column in table.columns if column.is_shown and column.name in part.column_names]
+        rows += part.select([column.name for column in columns]).slice(0, _MAXIMUM_ROWS - len(rows)).to_pylist()
+        n += len(part)
+    return result_rows(columns, rows, n) if n else ""

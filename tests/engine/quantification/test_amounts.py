@@ -148,17 +148,19 @@ def test_pairwise_amounts_of_a_long_chain_equal_its_ratios():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_amounts_are_equal_in_memory_and_on_disk(missing, tmp_path, monkeypatch):
+@pytest.mark.parametrize("by", ["maxlfq", "top-3", "sum", "median"])
+@pytest.mark.parametrize("plexes", [None, np.array([0, 1, 0, 0, 1, 1, 0])], ids=["one plex", "two plexes"])
+def test_amounts_are_equal_in_memory_and_on_disk(plexes, by, missing, tmp_path, monkeypatch):
     ions, factor = random_amounts(4, 40, 7, missing), np.arange(1, 8) / 4
-    grouping = Grouping(np.arange(40) // 2, np.arange(20) // 2, np.arange(10) // 3, 4)
-    expected = level_amounts(RawQuantities.from_values(ions * factor), grouping, "maxlfq")
-    for name, value in (("_MAXIMUM_BYTES", 0), ("_BLOCK_VALUES", 20)):
+    grouping = Grouping(np.arange(40) // 2, np.arange(20) // 2, np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, -1]), 4)
+    expected = level_amounts(RawQuantities.from_values(ions * factor), grouping, by, plexes)
+    for name, value in (("MAXIMUM_BYTES_IN_MEMORY", 0), ("_BLOCK_VALUES", 20)):
         monkeypatch.setattr(spooling, name, value)
     monkeypatch.setattr(amounts, "_VALUES_OF_BATCH", 30)
     spooled = spooling.full_matrix(ions.shape, np.nan, np.float64, tmp_path)
     spooled[:] = ions
     spooling.release_pages(spooled)
-    levels = level_amounts(RawQuantities.from_values(spooled), grouping, "maxlfq", factor=factor, spool=tmp_path)
+    levels = level_amounts(RawQuantities.from_values(spooled), grouping, by, plexes, factor=factor, spool=tmp_path)
     for level, other in zip(levels, expected, strict=True):
         np.testing.assert_array_equal(level.value, other.value)
         np.testing.assert_array_equal(level.state, other.state)
@@ -201,8 +203,8 @@ def test_summed_quantities_retain_the_reason_of_missing_values():
     sums = RawQuantities(value, state).summed(np.array([1, 0, 1]), 3)
     np.testing.assert_array_equal(sums.value, [[np.nan] * 2, [3.0, np.nan], [np.nan] * 2])
     assert sums.state.tolist() == [[State.NOT_SEEN] * 2, [State.MEASURED, State.TOO_LOW], [State.NOT_SEEN] * 2]
-    by_sample = RawQuantities(value, state).sum_by_sample(np.array([0, 0]), 1)
-    np.testing.assert_array_equal(by_sample.value.ravel(), [1.0, np.nan, 2.0])
+    twice = RawQuantities(value, state).summed(np.array([0, 1, -1]), 2, rows=np.array([2, 2, 0]))
+    np.testing.assert_array_equal(twice.value, [[2.0, np.nan]] * 2)
 
 
 def test_median_normalisation_removes_dilution_factors():

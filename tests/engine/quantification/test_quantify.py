@@ -80,7 +80,7 @@ def test_quantify_writes_the_same_tables_in_little_memory(planted, monkeypatch):
         run = quantify(project, match_between_runs=True).run_id
         results = [result for result in Project.open(project).results(run) if result.rows is not None]
         written.append({result.name: pq.read_table(result.path) for result in results})
-        for module, name, value in ((spooling, "_MAXIMUM_BYTES", 64), (spooling, "_BLOCK_VALUES", 50), (features, "_CELLS", 7)):
+        for module, name, value in ((spooling, "MAXIMUM_BYTES_IN_MEMORY", 64), (spooling, "_BLOCK_VALUES", 50), (features, "_CELLS", 7)):
             monkeypatch.setattr(module, name, value)
     assert len(written[0]["ion_traces"]) > 100 and written[0] == written[1]
 

@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from proteoscope.engine.entry import ExportRequest
@@ -16,7 +17,8 @@ from proteoscope.engine.quantification.amounts import Grouping, RawQuantities
 from proteoscope.engine.quantification.corrections import CORRECTED, corrected_tables, read_quantities
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.sites import Sites, site_quantities
-from proteoscope.engine.quantification.tables import ION_TRACES, SITE_PEPTIDOFORMS, SITE_QUANTITIES
+from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDES, PEPTIDOFORMS, SITE_PEPTIDOFORMS, SITE_QUANTITIES
+from proteoscope.engine.results import reader, separated
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.quantities import with_tables_by_sample
@@ -158,6 +160,28 @@ def test_msstats_ptm_has_modified_and_unmodified_peptides(planted, quantified, t
     for row in ptm:
         assert float(row["Intensity"]) == pytest.approx(area[row["PeptideSequence"], row["Run"]])
     assert any("below 0.75: 1" in message for message in progress.messages)
+
+
+def test_exports_in_small_parts_have_the_same_bytes(planted, quantified, tmp_path, monkeypatch):
+    """Each format reads a few rows after the other, and never a whole table of traces, peptides or sites."""
+    project, search, read = Project.open(planted[0]), search_of_kind("quantify"), reader.TableFile.read
+
+    def written(folder: Path) -> dict[str, bytes]:
+        names = {"msstats": "rows.tsv", "mztab": "q.mzTab"}
+        targets = {export.name: folder / names.get(export.name, export.name) for export in search.exports}
+        requests = [ExportRequest(quantified.run_id, name, target) for name, target in targets.items()]
+        paths = [path for request in requests for path in search.export(project, request, Progress())]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+    def read_small(self: reader.TableFile, names: list[str] | None = None) -> pa.Table:
+        assert self.table not in (ION_TRACES, PEPTIDES, PEPTIDOFORMS, SITE_QUANTITIES)
+        return read(self, names)
+
+    whole = written(tmp_path / "whole")
+    for module, name, value in ((reader, "CHECKED_ROWS", 5), (separated, "_ROWS", 3), (separated, "_NUMBERS", 4)):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(reader.TableFile, "read", read_small)
+    assert len(whole) > 15 and written(tmp_path / "parts") == whole
 
 
 def test_runs_without_localisation_have_no_site_quantity_tables(planted):

@@ -42,7 +42,7 @@ def reads_of(genome, path: Path, n: int, seed: int = 7) -> Path:
 def small(monkeypatch):
     """Make the blocks of reads and of written lines small."""
     monkeypatch.setattr(fastq, "BLOCK_BYTES", 1 << 16)
-    monkeypatch.setattr(spooling, "_MAXIMUM_BYTES", 1 << 12)
+    monkeypatch.setattr(spooling, "MAXIMUM_BYTES_IN_MEMORY", 1 << 12)
     monkeypatch.setattr(spooling, "_CHUNK_VALUES", 1 << 12)
     monkeypatch.setattr(mapping, "_READS_OF_ROUND", 1 << 8)
     monkeypatch.setattr(records, "_ROWS", 1 << 7)

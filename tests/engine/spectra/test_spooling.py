@@ -20,14 +20,14 @@ SAMPLE = Path(__file__).resolve().parents[3] / "resources" / "samples" / "Ecoli_
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spooling, "_MAXIMUM_BYTES", 64)
+    monkeypatch.setattr(spooling, "MAXIMUM_BYTES_IN_MEMORY", 64)
 
 
 @given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), max_size=12))
 def test_spooled_column_has_added_values_in_memory_and_on_disk(parts: list[list[int]]) -> None:
     expected = np.array([value for part in parts for value in part], np.int32)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(spooling, "_MAXIMUM_BYTES", 64)
+        patched.setattr(spooling, "MAXIMUM_BYTES_IN_MEMORY", 64)
         for folder in (None, Path.cwd()):
             column = GrowingColumn(np.int32, folder)
             for part in parts:
