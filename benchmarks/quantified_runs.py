@@ -1,13 +1,15 @@
 """Memory and CPU time of the report and of the quantification of an experiment with very many runs, without spectra and searches.
 
-    python -m benchmarks.quantified_runs --out FOLDER [--runs 1000] [--peptides 5000] [--proteins 10000] [--false 30]
+    python -m benchmarks.quantified_runs --out FOLDER [--runs 1000] [--peptides 5000] [--proteins 10000] [--false 30] [--sites 5]
     python -m benchmarks.quantified_runs --out FOLDER --measure report quantify [--first 100] [--set match_between_runs=true]
+    python -m benchmarks.quantified_runs --out FOLDER --measure tsv matrix msstats msstats-ptm figures mztab
 
 The first command creates a project whose runs have tables of PSMs, spectra and proteins, as a search writes them. Each run identifies
 some of six peptides of each protein, abundant ones more often, and false peptides that no other run has; a few decoys are accepted as well.
 The second measures commands on the experiment or on its first runs. Ion traces are not measured in spectra: their values are drawn from the
-m/z of the ion and the number of the file, so that the remaining work is that of tables. `peak_mb` is the peak memory of the process, and
-`steps` are CPU seconds of all calls, and peak and final memory of the last call. One JSON line for each command.
+m/z of the ion and the number of the file, so that the remaining work is that of tables. With ``--sites N``, every Nth peptide has a
+localised modification. The third measures exports of the newest quantification. `peak_mb` is the peak memory of the process, and `steps`
+are CPU seconds of all calls, and peak and final memory of the last call. One JSON line for each command.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from proteoscope.engine.experiments import report
 from proteoscope.engine.experiments.table import ExperimentRow, read_experiment, write_experiment
 from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.matches.columns import PROTEINS, PSMS
+from proteoscope.engine.matches.site_columns import PSM_SITES
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.records import RunInput
 from proteoscope.engine.quantification import amounts, label_free, normalised, search, transfers
@@ -117,6 +120,21 @@ def _write_run(project: Project, number: int, given: argparse.Namespace) -> None
         run.write_table("psms", _table(columns, schemas[0]))
         run.write_table("proteins", _table(groups, schemas[1]))
         run.write_table("spectra", pa.table({"spectrum_file": [spectra.name] * n}))
+        if given.sites:
+            run.write_table("psm_sites", _sites(columns, np.flatnonzero((every % given.sites == 0) & ~is_decoy)))
+
+
+def _sites(psms: dict[str, Any], rows: NDArray[np.int64]) -> pa.Table:
+    """Return the table of a site at the second of two possible residues of each of the matches `rows`."""
+    n, lists = len(rows), np.arange(len(rows) + 1, dtype=np.int32)
+    columns: dict[str, Any] = {name: pa.array(psms[name]).take(pa.array(rows)) for name in ("peptide", "charge", "proteins")}
+    columns |= {"psm": rows, "modification": ["Phospho"] * n, "residue": ["S"] * n, "position": np.full(n, 3)}
+    columns |= {"site_probability": np.full(n, 0.9), "site_score": np.ones(n), "localisation_q_value": np.full(n, 0.01)}
+    columns |= {"has_alternative": np.ones(n, np.bool_), "protein_positions": pa.ListArray.from_arrays(lists, pa.array(rows % 400 + 1))}
+    pairs = pa.array(2 * lists)
+    columns["possible_positions"] = pa.ListArray.from_arrays(pairs, pa.array(np.tile([2, 3], n)))
+    columns["probabilities"] = pa.ListArray.from_arrays(pairs, pa.array(np.tile([0.1, 0.9], n)))
+    return PSM_SITES.arrow(columns)
 
 
 def _row(number: int, out: Path) -> ExperimentRow:
@@ -179,14 +197,18 @@ def _watch(steps: dict[str, list[float]], module: ModuleType, name: str) -> None
 def _run(command: str, project: str, settings: Sequence[str], results: Connection) -> None:
     """Run a command in this process, and send its figures."""
     steps: dict[str, list[float]] = {}
+    watched: tuple[tuple[ModuleType, str], ...] = ()
     if command == "report":
-        watched: tuple[tuple[ModuleType, str], ...] = ((report, "common_search"), (report, "report_experiment"))
+        watched = (report, "common_search"), (report, "report_experiment")
         arguments = ["experiment", "report", project]
+    elif command != "quantify":
+        name = {"msstats": "msstats.tsv", "mztab": "quantities.mzTab"}.get(command, command)
+        arguments = ["export", project, "--format", command, "--out", str(Path(project).parent / "exports" / name)]
     else:
         arguments = ["quantify", project, "--experiment", "--device", "cpu", *(word for pair in settings for word in ("--set", pair))]
         watched = (
             *((search, name) for name in ("sources", "identified", "measure_label_free", "normalised_quantities", "protein_changes")),
-            *((search, name) for name in ("quantity_tables", "write_quantities")),
+            *((search, name) for name in ("quantity_tables", "localised_peptidoforms", "site_tables", "write_quantities")),
             *((amounts, name) for name in ("ratio_amounts", "pairwise_amounts")),
             (normalised, "level_amounts"),
             (results_module, "write_wide"),
@@ -235,9 +257,10 @@ def main() -> None:
     """Create an experiment, or measure commands on it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    for name, default in (("runs", 1000), ("peptides", 5000), ("proteins", 10_000), ("false", 30), ("first", 0)):
+    for name, default in (("runs", 1000), ("peptides", 5000), ("proteins", 10_000), ("false", 30), ("sites", 0), ("first", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--measure", nargs="*", choices=("report", "quantify"), default=[])
+    formats = (export.name for export in search_of_kind("quantify").exports)
+    parser.add_argument("--measure", nargs="*", choices=("report", "quantify", *formats), default=[])
     parser.add_argument("--set", nargs="*", default=[])
     given = parser.parse_args()
     (measure if given.measure else create)(given)
