@@ -33,7 +33,7 @@ _LEAST_HEIGHT, _MOST_HEIGHT = 0.75, 1.25
 
 
 class PageSize(NamedTuple):
-    """Width setting of figures in `millimetres`; None for the default width of each figure."""
+    """Setting of the figure width: `millimetres`, or None for the default width of each figure."""
 
     name: str
     title: str
@@ -76,9 +76,10 @@ def page_size(name: str) -> PageSize:
 
 
 def laid_out_size(page: tuple[float, float], width: float | None) -> tuple[float, float]:
-    """Return the width and height in points of a figure laid out for a width in points, or for its default width if None.
+    """Return the width and height of a figure in points; None as `width` selects its default width.
 
-    `page` is the default width and height in points. The height changes with the width, within limits.
+    `page` is the default width and height in points. The height is proportional to the width, but at least 0.75 and at most 1.25 times the
+    default height.
 
     >>> laid_out_size((400.0, 320.0), 200.0), laid_out_size((400.0, 320.0), None)
     ((200.0, 240.0), (400.0, 320.0))

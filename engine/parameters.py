@@ -198,7 +198,7 @@ class SearchParameters(BaseModel):
         Raises
         ------
         pydantic.ValidationError
-            If values are invalid; it lists the errors by parameter.
+            If values are invalid; the exception lists the errors by parameter.
         """
         parameters = cls.__new__(cls)
         cls.__pydantic_validator__.validate_python(dict(values), self_instance=parameters)
@@ -206,7 +206,7 @@ class SearchParameters(BaseModel):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values of other parameters that `changes` implies but does not contain; for example, a matrix implies gap costs."""
+        """Return the values of parameters that are not in `changes`, but follow from it; for example, a matrix implies gap costs."""
         return {}
 
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
@@ -235,7 +235,7 @@ class SearchParameters(BaseModel):
 
 
 def split_list(text: str) -> list[str]:
-    """Return the non-empty items of a list that a text contains, without surrounding blanks; commas or semicolons separate items.
+    """Return the items of a list in a text, which commas or semicolons separate, without surrounding blanks and without empty items.
 
     An item that contains commas is enclosed in double quotes, and quotes in it are doubled (RFC 4180): ``"2,4-D", control``. A quote that
     is not closed, or is closed before the end of the item, is an ordinary character.
@@ -255,7 +255,7 @@ def _quoted(text: str) -> str:
 
 
 def _require_text(name: str, value: Any) -> None:
-    """Raise an error if a text, or a text in a list, contains control characters or surrogates, such as bytes of another encoding.
+    """Raise an error if `value` is a text, or a list with a text, that contains control characters or surrogates (invalid bytes).
 
     Raises
     ------

@@ -143,7 +143,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_crux(source: ByteSource, progress: Progress) -> Identifications:
-    """Read Crux's PSM table from Percolator, ``percolator.target.psms.txt``; older versions number the files instead of naming them."""
+    """Read Crux's PSM table from Percolator, ``percolator.target.psms.txt``. Older versions of Crux give numbers instead of file names."""
     cells = read_cells(source, progress)
     charge = cells.whole("charge", missing=0)
     side = pa.compute.utf8_lower(cells.text("target/decoy"))
@@ -323,7 +323,7 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
-    """Read DIA-NN's main report as text; a row is a precursor in a run, whose spectrum is identified by number."""
+    """Read DIA-NN's main report as text. Each row is a precursor in a run; its spectrum is identified by scan number."""
     return _dia_nn("DIA-NN report", read_cells(source, progress))
 
 
@@ -455,7 +455,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _select_first(lists: pa.StringArray) -> pa.StringArray:
-    """Return the first items of lists separated by bars, such as references and retention times of merged spectra in mzTab."""
+    """Return the first item of each text, a list separated by bars. mzTab contains such lists for merged spectra."""
     return pa.compute.replace_substring_regex(lists, r"\|.*$", "")
 
 
@@ -464,7 +464,7 @@ _Q_VALUE_NAMES = {"q-value", "psm-level q-value", "percolator:q value", "ms-gf:q
 
 
 def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple[str, str]]]:
-    """Return files of runs by number, and accessions and names of PSM scores by number."""
+    """Return two dictionaries by number: the file of each run, and the accession and name of each PSM score."""
     runs: dict[int, str] = {}
     scores: dict[int, tuple[str, str]] = {}
     for line in source.peek(8 << 20).decode("utf-8", "replace").splitlines():
@@ -480,7 +480,10 @@ def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple
 
 
 def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """Return the proteins of each PSM as offsets and indices, at the first row of the PSM; `key` identifies the PSM of each row."""
+    """Return the proteins of each PSM, combined from all rows of the PSM and assigned to its first row.
+
+    The result contains offsets (CSR by row), indices of proteins, and accessions. Rows with the same `key` are one PSM.
+    """
     offsets, codes, items = cells.lists(";", "accession")
     coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, first, inverse = np.unique(coded, return_index=True, return_inverse=True)
@@ -506,7 +509,7 @@ def _parse_mztab(text: str) -> NotedPeptide:
 
 
 def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    """Return the matches of `pattern` in a list of modifications.
+    """Return the matches of `pattern` in `text`, a list of modifications.
 
     Raises
     ------
@@ -526,7 +529,7 @@ def _identifications(
     values: Values,
     is_included: NDArray[np.bool_] | None = None,
 ) -> Identifications:
-    """Return the columns of a table as identifications, without rows that lack a peptide or are excluded by `is_included`."""
+    """Return the rows of a table as identifications, except rows without a valid peptide and rows for which `is_included` is False."""
     n = len(cells)
     peptide, peptides, reason = cells.peptides(parse, texts)
     is_wanted = is_included if is_included is not None else np.ones(n, np.bool_)
@@ -617,7 +620,7 @@ def _read_numbers(matched: pa.StructArray, name: str, missing: int = -1) -> NDAr
 
 
 def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
-    """Return the charge of each row from columns such as ``Charge2``, or from one column; 0 if unknown, (n,) int64."""
+    """Return the charge of each row, (n,) int64: from flags in columns such as ``Charge2``, or from the column ``charge``; 0 if unknown."""
     charge = cells.whole("charge", missing=0)
     for name in cells.names:
         if result := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
@@ -646,14 +649,14 @@ def _check_peptide(sequence: str, placed: list[NotedModification]) -> NotedPepti
 
 
 def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progress) -> Cells:
-    """Return those of the columns in `table` that a Parquet file contains, as texts.
+    """Return the columns that both `table` and a Parquet file contain, as texts.
 
     Parameters
     ----------
     source : ByteSource
         Source of the file, which is opened again by path, since Parquet is read from its end.
     table : Table
-        Names and types of the columns; those that are not optional are required.
+        Names and types of the columns. The file must contain all columns that are not optional.
     remedy : str
         Sentence about what the user can do if the table is invalid.
     progress : Progress
@@ -662,8 +665,8 @@ def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progr
     Raises
     ------
     InputError
-        If the file is compressed with gzip, not such a table, damaged, has a nested column or too many rows, or expands to far more than
-        its size.
+        If the file is compressed with gzip, is damaged or is not such a table, has a nested column or too many rows, or contains far
+        more data than its size suggests.
     Cancelled
         If the user cancelled.
     """

@@ -1,4 +1,4 @@
-"""Result tables of an import: the tables of an identification, with the scores of the engine."""
+"""Result tables of an import: the tables of an identification, with the scores of the other search engine."""
 
 from proteoscope.engine.matches.columns import IMPORTED_PSMS, PEPTIDES, PROTEINS
 from proteoscope.engine.matches.site_columns import SITE_TABLES

@@ -20,9 +20,9 @@ CHECKED_EVERY = 2000
 
 
 class SourceBytes:
-    """File object with the bytes of a source, for lxml and Pyteomics, with progress.
+    """File object from which lxml and Pyteomics read the bytes of a source; reading advances the progress.
 
-    Detected files declare no document type: `proteoscope.engine.formats.recognition` checked the section with the root element.
+    The file has no document type declaration: `proteoscope.engine.formats.recognition` checked this when it detected the format.
 
     Pyteomics reads only pepXML (`proteoscope.engine.imported.pepxml`). Its X!Tandem reader fails on real files (``KeyError: 'Xdata'``). Its
     mzIdentML reader had not resolved the references of 2,000 matches in 100 s. Its idXML reader finds proteins only in uncompressed files,
@@ -73,8 +73,9 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, wh
     Yields
     ------
     str
-        Name.
+        Name of the element.
     lxml element
+        The element.
 
     Raises
     ------
@@ -147,7 +148,7 @@ class UnreadableValueError(ValueError):
 
 
 class NumberReader:
-    """Reader of the numbers in one file, which uses one decimal sign.
+    """Reader of the numbers in a file in which all numbers have the same decimal sign.
 
     Parameters
     ----------
@@ -177,7 +178,7 @@ class NumberReader:
         return number
 
     def number(self, element: Any, name: str, default: float = math.nan) -> float:
-        """Return an attribute of an element, or an item of a mapping, as a number; `default` if it is missing.
+        """Return an attribute of an element, or an item of a mapping, as a number; `default` if it is missing or NaN.
 
         Raises
         ------
@@ -208,7 +209,7 @@ Read = Callable[[ByteSource, NumberReader, Progress], Identifications]
 
 
 def read_with_decimal_sign(source: ByteSource, progress: Progress, read: Read) -> Identifications:
-    """Read a file with decimal points, and again with decimal commas if its numbers contain these and no points.
+    """Read a file with decimal points; if its numbers contain decimal commas but no points, warn and read the file again with commas.
 
     Parameters
     ----------

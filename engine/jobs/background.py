@@ -20,9 +20,10 @@ Result = TypeVar("Result")
 
 
 class Background:
-    """Background tasks, which end with the `with` block; with only one thread, a task runs when its result is requested.
+    """Background tasks. The end of the `with` block waits for all tasks.
 
-    If the block raises, running tasks are cancelled and their errors dropped, since they would belong to a later step.
+    With only one thread, a task runs when its result is requested. If the block raises, running tasks are cancelled and the errors of
+    tasks are dropped, since these tasks belong to later steps.
     """
 
     def __init__(self, progress: Progress, threads: int) -> None:
@@ -63,7 +64,10 @@ class Background:
 
 
 class _HiddenProgress(Progress):
-    """Progress that stores its reports until they are shown on another progress; it can be cancelled alone or with that progress."""
+    """Progress that stores its reports until `show` is called, which shows them on the main progress.
+
+    It is cancelled if it is cancelled itself or if the main progress is cancelled.
+    """
 
     def __init__(self, progress: Progress) -> None:
         super().__init__()
@@ -72,16 +76,16 @@ class _HiddenProgress(Progress):
 
     @property
     def is_cancelled(self) -> bool:
-        """True if the user cancelled this progress or the other one."""
+        """True if this progress or the main progress was cancelled."""
         return super().is_cancelled or self._shown_on.is_cancelled
 
     def check(self) -> None:
-        """Raise `Cancelled` if the user cancelled this progress or the other one."""
+        """Raise `Cancelled` if this progress or the main progress was cancelled."""
         self._shown_on.check()
         super().check()
 
     def show(self) -> None:
-        """Show all stored reports on the other progress, and from then on each report at once."""
+        """Show all stored reports on the main progress; later reports are then shown there immediately."""
         with self._turn:
             self._is_shown = True
             for report in self._reports:

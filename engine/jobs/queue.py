@@ -118,7 +118,7 @@ class JobQueue:
 
     @property
     def running(self) -> Job | None:
-        """Running job, or None if no job is running; if a job is running in each lane, the search."""
+        """Running job, or None; if both lanes run a job, the job of the lane ``searches``."""
         return next(iter(self.all_running), None)
 
     @property

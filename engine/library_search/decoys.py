@@ -1,8 +1,8 @@
 """Decoys for a spectral library: spectra of shuffled peptides.
 
 The residues of a peptide are shuffled, and the peaks explained by its fragments are moved to the fragments of the shuffled peptide (Lam,
-Deutsch & Aebersold 2010, J Proteome Res 9:605). Decoys in the library itself take precedence. Small molecules have no other decoys: no
-method of creating them was shown to count false matches correctly here, and without decoys no error rate is estimated.
+Deutsch & Aebersold 2010, J Proteome Res 9:605). If the library contains decoys, these are used instead. No decoys are created for small
+molecules, since no tested method counted their false matches correctly; without decoys, they have no error rate.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ _MOST_IN_ALL = 1_000_000  # so that an index of many spectra of few peptides sta
 def decoys_per_peptide(n_peptides: int, n_entries: int) -> int:
     """Return the number of decoys to create for each peptide of a library.
 
-    With d decoys per peptide, a list of n distinct peptides reaches a false discovery rate of 1 / (d n), so that 1 % needs 100 / d
-    peptides: a fifth of a library of up to 50 peptides, ten peptides of a library of up to 2,000. More decoys are not created, since they
-    would count rarer events: an unrelated peptide that resembles the spectrum although no shuffled one does beats 40 decoys nearly as often
-    as 4. Libraries of 20,000 peptides or more, or of more than 500,000 entries, have one decoy per peptide.
+    With d decoys per peptide, the lowest false discovery rate of n accepted peptides is 1 / (d n), so 1 % needs n = 100 / d peptides. The
+    returned d makes this n at most a fifth of a library of 13 to 50 peptides, and ten for a library of 50 to 2,000 peptides. Libraries of
+    20,000 peptides or more, or of more than 500,000 entries, have one decoy per peptide.
+
+    At most 40 decoys are created, since further decoys detect few additional false matches: if an unrelated peptide resembles a spectrum,
+    it scores higher than all of 40 shuffled peptides nearly as often as it scores higher than 4.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ def library_peptides(texts: pa.StringArray) -> LibraryPeptides:
 def shuffled_references(
     library: SpectralLibrary, rows: NDArray[np.int64], peptides: LibraryPeptides, seed: int, tolerance: Tolerance, resources: Resources
 ) -> Iterator[tuple[NDArray[np.int64], Spectra]]:
-    """Yield the spectra of shuffled peptides in batches, with the entries of the library whose peptides were shuffled.
+    """Yield batches of spectra of shuffled peptides, each with the library entries whose peptides were shuffled.
 
     Parameters
     ----------

@@ -1,14 +1,15 @@
 """Error rates of library matches, separately for matches of the same mass and of another mass, each estimated from its own decoys.
 
-A spectrum without a correct reference resembles a decoy as often as any other reference of its mass. References of other masses are a
-thousand times more numerous; they have separate rates, and spectra accepted at the same mass are not compared with them (a cascade:
-Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Nothing is trained.
+A spectrum without a correct reference is as likely to match a decoy as a false target of the same mass. References of other masses are a
+thousand times more numerous. Matches with them therefore have separate rates, and spectra accepted at the same mass are not compared with
+references of other masses (a cascade: Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Nothing is trained.
 
-Rates are estimated both by spectra and by distinct peptides or compounds, and the larger one is used: replicates of a spectrum find the
-same false reference repeatedly. Each peptide, with all its charges and modified forms, competes with the decoys that were created from it
-(`proteoscope.engine.statistics.multiple_competition`). Decoys in the library itself belong to no particular peptide; each reference is then
-a separate hypothesis, with the ratio of decoys to targets as number of decoys. By spectra, each decoy counts for 1 / d false targets.
-Entries without decoys, such as small molecules among peptides, get no rate.
+Two rates are estimated, one from spectra and one from distinct peptides or compounds. The larger rate is used, since replicates of a
+spectrum match the same false reference repeatedly. In the rate from spectra, each decoy counts for 1 / d false targets, with d decoys per
+target. In the rate from peptides, each peptide, with all its charges and modified forms, competes with the decoys that were created from it
+(`proteoscope.engine.statistics.multiple_competition`). Decoys contained in the library belong to no particular peptide: targets and decoys
+are then separate hypotheses, and d is the ratio of decoys to targets in the library. Entries without decoys, such as small molecules in a
+library of peptides, get no rate.
 """
 
 from dataclasses import dataclass
@@ -64,17 +65,18 @@ def estimate_error_rates(matches: Matches, references: References, parameters: L
 
 
 def accepted_spectra(matches: RatedMatches, parameters: LibrarySearchParameters) -> NDArray[np.int64]:
-    """Return the spectra with an accepted match, which need not be compared with other masses, (s,) int64.
+    """Return the rows of the spectra with an accepted match, (s,) int64.
 
-    Matches below the minimum similarity, which are not reported, are not accepted.
+    Matches below the minimum similarity are not reported, and therefore not accepted. The returned spectra are not compared with references
+    of other masses.
     """
     return matches.spectrum[(matches.q_value <= parameters.fdr) & (matches.similarity >= parameters.minimum_similarity)]
 
 
 def cascade(same: RatedMatches, others: RatedMatches) -> RatedMatches:
-    """Return one match per spectrum: the match of another mass if there is one, otherwise the match of the same mass.
+    """Return one match per spectrum: the match in `others` (another mass) if there is one, otherwise the match in `same` (same mass).
 
-    Of matches without rates, the more similar one is returned.
+    If the match in `same` has no q-value, the more similar of the two is returned.
     """
     best = np.zeros(int(max(same.spectrum.max(initial=-1), others.spectrum.max(initial=-1))) + 1)
     is_unrated = np.isnan(same.q_value)
@@ -84,7 +86,10 @@ def cascade(same: RatedMatches, others: RatedMatches) -> RatedMatches:
 
 
 def _hypotheses(references: References, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the hypothesis (peptide or compound) of each reference in `rows`, and the number of decoys that compete with its target."""
+    """Return two arrays for the references in `rows`: number of the hypothesis (peptide or compound), and number of its decoys.
+
+    If the library contains decoys, targets and decoys are separate hypotheses, and the second array is the ratio of decoys to targets.
+    """
     compound, is_decoy = _compounds(references, rows), references.is_decoy
     if references.decoys == "existing":
         return 2 * compound + is_decoy[rows], np.full(len(rows), references.decoy_ratio)

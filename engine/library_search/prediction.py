@@ -104,7 +104,7 @@ class PredictedLibrary:
                     yield self._entries(some, form[retained], charge[retained])
 
     def _ranges(self, most: int) -> Iterator[tuple[float, float]]:
-        """Yield mass ranges (Da) with about `most` peptidoforms each, or more if one mass bucket has more; the ranges cover all masses."""
+        """Yield consecutive mass ranges (Da) that cover all masses, with at most `most` peptidoforms each, or one mass bucket with more."""
         before, low = np.cumsum(self._counts), 0
         while low < len(before):
             done = int(before[low - 1]) if low else 0

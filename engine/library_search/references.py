@@ -55,7 +55,7 @@ HIGHEST_MZ = 20_000.0
 
 
 def width_in_units(tolerance: Tolerance) -> tuple[int, int]:
-    """Return a tolerance in the form that kernels expect: m/z units, and thousandths of a ppm; one of the two is 0."""
+    """Return a tolerance as integers for kernels: (m/z units, 0) for a tolerance in Th, or (0, thousandths of a ppm)."""
     return (0, round(tolerance.value * 1000)) if tolerance.unit == "ppm" else (round(tolerance.value * UNITS), 0)
 
 
@@ -174,7 +174,8 @@ class References:
     is_decoy : ndarray of bool, shape (m,)
         True for decoys.
     has_decoys : ndarray of bool, shape (m,)
-        True if the entry can be rated by decoys: decoys shuffled from it, or any decoys of peptides (or compounds) in the library itself.
+        True if matches of the entry can have an error rate. If decoys were created, at least one was shuffled from the entry. If the
+        library contains decoys, they include decoys of the same type as the entry (peptides, or other compounds).
     charge : ndarray of int64, shape (m,)
         Charge of each reference, negative for negative ions, 0 if unknown.
     mz : ndarray of float64, shape (m,)
@@ -184,7 +185,8 @@ class References:
     peaks : PeakLists
         Peaks of the references.
     starts : ndarray of int64, shape (66,)
-        First reference of each slot: a charge, 0, or `UNKNOWN_CHARGE` with the sign of the polarity if only the polarity is known.
+        First reference of each slot. The slot of a reference is its charge; if only the polarity is known, it is `UNKNOWN_CHARGE` with
+        the sign of the polarity; 0 if neither is known.
     n_left_out : int
         Number of entries that cannot be searched.
     decoys : str
@@ -319,7 +321,7 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
 
 
 class _Lists(NamedTuple):
-    """Peak lists of n spectra, with their entries (n,) int64, and True for decoys (n,)."""
+    """Peak lists of n spectra. `entry` (n,) is the library entry of each spectrum, and `is_decoy` (n,) is True for decoys."""
 
     entry: NDArray[np.int64]
     is_decoy: NDArray[np.bool_]
@@ -403,7 +405,7 @@ def _distinct_rows(lists: _Lists) -> NDArray[np.int64]:
 
 
 def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray[Any]]:
-    """Return a text column as characters, offsets and flags of non-null values."""
+    """Return three arrays by name, which store the text column `name`: its characters, its offsets, and flags of non-null values."""
     texts_of_all = Texts.from_arrow(texts.fill_null(""))
     is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
     offsets = texts_of_all.offsets - texts_of_all.offsets[0]

@@ -89,14 +89,16 @@ def name_differences(
     parameters: ListParameters,
     progress: Progress,
 ) -> NamedShifts:
-    """Return names of mass shifts, each at the residue with which most fragment ions match (the first of equal ones).
+    """Return the names and positions of mass shifts.
+
+    The position of a shift is the residue at which most fragment ions match; if several residues are equal, the first.
 
     Parameters
     ----------
     peptides : ListedPeptides
         Peptides of the library.
     peptide : ndarray of int64, shape (n,)
-        Index of the peptide in `peptides`; -1 without a peptide, so that the mass is the name.
+        Index of the peptide in `peptides`; -1 for a match without a peptide, whose shift has its mass as name.
     shift : ndarray of float64, shape (n,)
         Mass difference in dalton.
     mass : ndarray of float64, shape (n,)
@@ -157,9 +159,10 @@ def _residue_scores(
     parameters: ListParameters,
     progress: Progress,
 ) -> NDArray[np.float32]:
-    """Return scores of the shift at each residue, (n, 64); -inf beyond the last residue.
+    """Return the score of each match with the shift at each residue, (n, 64); -inf after the last residue.
 
-    A score is the number of matched ions times `_PER_ION`, so that naming accepts no residue with fewer ions.
+    A score is the number of matched ions times `_PER_ION`. This factor makes a difference of one ion so large that the shift is never
+    placed at a residue with fewer matched ions.
     """
     lengths = np.diff(peptides.residue_offsets)[peptide]
     row = np.repeat(np.arange(len(peptide)), lengths)  # one candidate per residue with the shift
@@ -185,7 +188,7 @@ def _residue_scores(
 
 
 def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedPeptide:
-    """Return a peptide with an additional modification at `site` (0 to length + 1), with this name and mass (Da)."""
+    """Return a copy of `peptide` with an additional modification; `site` is 0 to length + 1, `mass` in Da."""
     more = NotedModification(site, "" if name[:1] in "+-" else name, mass)
     return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda modification: modification.position)))
 
@@ -204,9 +207,9 @@ class LibraryReport:
     Attributes
     ----------
     counts : dict of str to int
-        Numbers of accepted ``matches`` and accepted rows of the PSM tables; without error rates, all rows are counted.
+        Numbers of accepted library matches (key ``matches``), PSMs, peptides and protein groups; without error rates, of all of them.
     certainty : dict
-        Certainty of these numbers, by the same names.
+        Certainty of each number in `counts`, by the same keys.
     n_shifted : int
         Number of accepted matches with another mass.
     n_compounds : int
@@ -293,7 +296,7 @@ def _matched_spectra(references: References, entries: NDArray[np.int64], librari
 def _named_shifts(
     matches: RatedMatches, peptides: LibraryPeptides, spectra: Spectra, parameters: LibrarySearchParameters, progress: Progress
 ) -> NamedShifts:
-    """Return the names of mass differences, for those matches whose mass differs from that of the library entry."""
+    """Return the names of the mass differences of all matches with an entry of another mass."""
     rows = np.flatnonzero(matches.is_shifted)
     spectrum, count = matches.spectrum[rows], np.maximum(np.abs(matches.charge[rows]), 1)
     return name_differences(
@@ -317,7 +320,7 @@ def _texts(references: References, name: str, entry: NDArray[np.int64]) -> pa.St
 def _match_table(
     matches: RatedMatches, references: References, spectra: Spectra, libraries: list[Path], shifts: NamedShifts
 ) -> tuple[NDArray[np.int64], pa.Table]:
-    """Return the matched entries, and the table of matches, most certain first."""
+    """Return the distinct matched entries, ascending, and the table of target matches, most certain first."""
     is_unrated = np.isnan(matches.q_value)
     order = np.lexsort((matches.spectrum, -matches.similarity, np.where(is_unrated, 0.0, matches.q_value), is_unrated))
     order = order[~matches.is_decoy[order]]
@@ -392,9 +395,9 @@ def _as_list(
     database: Proteins | None,
     progress: Progress,
 ) -> Identifications:
-    """Return matches as identifications: mass differences become modifications, and proteins are taken from the library.
+    """Return the matches `rows` as identifications, with mass differences as modifications.
 
-    If the database contains the peptide, the proteins in the database replace the proteins in the library.
+    Proteins come from the library. Targets whose peptide is in the database have no proteins, since these are found in the database later.
     """
     n, some = len(rows), matches.take(rows)
     at_shift = np.where(matches.is_shifted, np.cumsum(matches.is_shifted) - 1, -1)[rows]
@@ -443,7 +446,7 @@ def _proteins(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
     """Return the proteins of each match as offsets and indices, and their accessions.
 
-    Proteins are taken from the library. Targets whose peptide is in the database have none, since the database gives their proteins.
+    Proteins come from the library. Targets whose peptide is in the database have no proteins, since these are found in the database later.
     """
     texts = _texts(references, "proteins", references.entry[matches.reference]).to_pylist()
     is_placed = np.zeros(len(matches), np.bool_)

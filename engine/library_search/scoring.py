@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Queries:
-    """Spectra with each possible charge, q queries.
+    """Queries: a query is a spectrum with one of its possible charges.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ def plan_other_masses(queries: Queries, references: References, parameters: Libr
 
 
 def _pools(queries: Queries, references: References, centre: NDArray[np.float64], width: NDArray[np.float64]) -> Pools:
-    """Return the ranges of references whose m/z is within `width` of `centre`, both (q, k) in thomson."""
+    """Return ranges of references, (q, k): references in the slot of the query whose m/z is within `width` of `centre`, both (q, k), Th."""
     low, high = centre - width, centre + width
     pools = Pools(np.zeros(centre.shape, np.int64), np.zeros(centre.shape, np.int64))
     for slot in np.unique(queries.slot).tolist():
@@ -165,7 +165,11 @@ def _pools(queries: Queries, references: References, centre: NDArray[np.float64]
 
 
 def _matching(parameters: LibrarySearchParameters, largest_mass: float | None) -> Matching:
-    """Return the rules of a comparison; `largest_mass` is the maximum query mass (Da), or None for references of the same mass."""
+    """Return the rules for comparing queries with references.
+
+    To compare references of other masses, `largest_mass` is the maximum query mass (Da), from which the minimum mass difference of a shift
+    is calculated. To compare only references of the same mass, it must be None.
+    """
     is_shifted = largest_mass is not None
     # A mass difference within the tolerance at the largest mass is not a modification.
     nearest = 0 if largest_mass is None else round(float(parameters.nearest_tolerance.width(largest_mass)) * UNITS)
@@ -279,7 +283,10 @@ class SpectraAgainstReferences(PredictableWorkloadType):
         return search_costs(Pools(**workload.sources["pools"]))
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the estimated number of compared reference peaks over all pairs (see `PredictableWorkloadType`)."""
+        """Return the estimated number of reference peaks compared, summed over all pairs of a query and a reference.
+
+        See `PredictableWorkloadType`.
+        """
         references = workload.sources["references"]
         each = len(references["mz"]) / max(1, len(references["mass"]))
         return float(self.costs(workload, state).sum()) * each * (2.0 if workload.settings["is_shifted"] else 1.0)

@@ -45,7 +45,7 @@ class ClassCounts(NamedTuple):
     method : str
         Method by which its error rate is estimated (`ClassRate`).
     targets_of_any_score : int
-        Number of targets that are the best match of a spectrum.
+        Number of target PSMs in the class, whether accepted or not.
     certainty : mapping of str to float
         Accepted targets and decoys, and the confidence interval of the false fraction (see
         `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`); empty for a class without an error rate.
@@ -81,7 +81,10 @@ class ClassCounts(NamedTuple):
 
 
 def class_texts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the name and the text of each class with matches in a run's record, which may be untrusted; invalid entries are left out."""
+    """Return the name and the text of each class that has targets, from a run's record.
+
+    The record may come from an untrusted file; invalid entries are left out.
+    """
     methods: dict[str, ClassRate] = {method: method for method in get_args(ClassRate)}
     classes, parameters = record.get("classes"), record.get("parameters")
     fdr = parameters.get("fdr") if isinstance(parameters, Mapping) else None

@@ -1,29 +1,28 @@
 """Error rates of classes of matches, estimated for each class separately and not for the whole list.
 
 Classes (such as semi-specific peptides, or mass shifts) differ in their fraction of false matches. If 1 % of all matches are false, the
-matches of a rare class may nevertheless be mostly false. Classes are therefore fixed before the matches are rated. The number of targets of
-a class, at any score, determines how it is rated, so that the method does not depend on the accepted matches:
+matches of a rare class may nevertheless be mostly false. Classes are therefore fixed before the matches are rated. The method of a class
+depends on its number of targets at any score, and thus not on the accepted matches:
 
 group-walk
-    From 100 targets: at least the rate from group-walk (`proteoscope.engine.statistics.group_walk`), which controls the joint error rate of
-    all such classes although each class has its own threshold.
+    Classes with 100 targets or more, if there are at least two of them. The rate is that of group-walk
+    (`proteoscope.engine.statistics.group_walk`), or the rate from the decoys of the class itself if this is larger. Group-walk controls the
+    joint error rate of these classes, although each class has its own threshold.
 transferred
-    From 20 to 99 targets: at least the transferred subgroup FDR (`proteoscope.engine.statistics.transferred_fdr`), which is estimated from
-    the decoys of all classes.
+    Classes with 20 to 99 targets. The rate is the transferred subgroup FDR (`proteoscope.engine.statistics.transferred_fdr`), which is
+    estimated from the decoys of all classes, or the rate from the decoys of the class itself if this is larger.
 none
-    Below 20 targets: no rate can be estimated, and nothing is accepted.
+    Classes with fewer than 20 targets. They have no rate, and no match is accepted.
 own decoys
-    The main class (number 0, the ordinary matches of the search) at any size, a class that is the whole list, or the only class with 100
-    targets.
+    The rate is estimated from the decoys of the class itself. This method is used for a class that contains all matches, for the only class
+    with 100 targets or more, and for the main class (number 0, the ordinary matches of the search) with fewer than 100 targets.
 
-No rate is lower than the rate estimated from the decoys of the class itself. In a modification search (which passes `advantages` to
-`class_rates`), all classes with at least 20 targets are rated by their own decoys only.
+In a modification search (which passes `advantages` to `class_rates`), every class with at least 20 targets is rated by its own decoys only.
 
-The observed decoys are increased by up to one expected decoy, which is estimated from the tail of the decoy score distribution
-(`proteoscope.engine.statistics.target_decoy`). Classes with too few decoys to fit a tail use the tail of all classes, scaled so that it
-starts at the number of decoys in the class plus one. Some classes have higher scores than others because they give the scoring more
-freedom, as mass shifts do; candidates at lower ranks show this. The start of the tail is raised by this score advantage
-(`class_advantages`).
+To the observed number of decoys, up to one decoy is added: the number that is expected from the tail of the decoy score distribution
+(`proteoscope.engine.statistics.target_decoy`). For a class with too few decoys to fit a tail, the tail of all classes is used, scaled to
+the number of decoys in the class plus one. Some classes have higher scores than others because they give the scoring more freedom, as mass
+shifts do. This score advantage is measured with candidates at lower ranks, and the start of the tail is raised by it (`class_advantages`).
 
 Replicate spectra of a peptide that is not in the database match the same false peptide repeatedly. False matches are then not independent,
 and the first decoy reveals little about the targets that score higher. Except for the main class of an identification, error rates are
@@ -80,7 +79,7 @@ def class_advantages(
 
 
 def class_methods(is_decoy: NDArray[np.bool_], match_class: NDArray[np.int64]) -> dict[int, ClassRate]:
-    """Return the method that estimates the error rate of each class, by class in ascending order.
+    """Return the method that estimates the error rate of each class, as a dictionary with the classes in ascending order.
 
     Parameters
     ----------
@@ -131,10 +130,10 @@ def class_rates(
     scale : ScoreScale or None
         Prior parameters of the score's decoy tail, used if all classes have few decoys; None for a trained score.
     peptide : ndarray of int64, shape (n,), optional
-        Number shared by all peptidoforms of a peptide and its decoy partner; None if the rows are independent. If it is given, the decoy
-        tails are fitted to the best score of each decoy peptide, and multiplied by the mean number of rows per decoy peptide (per peptide
-        if there are no decoys). The error rate of every class except the main class is then the larger of two: the rate of all matches,
-        and the rate of the best match of each peptide in its class.
+        Number shared by all peptidoforms of a peptide and its decoy partner; None if the rows are independent. If given, decoy tails are
+        fitted to the best score of each decoy peptide. They are then multiplied by the mean number of rows per decoy peptide, or, without
+        decoys, per peptide. In every class except the main class, the larger of two error rates is used: the rate of all matches, and the
+        rate of the best matches of the peptides.
     advantages : ndarray of float64, shape (classes,), optional
         Score advantage of each class (see `class_advantages`). If given, each class is rated by its own decoys, and the main class also by
         distinct peptides; requires `peptide`.
@@ -195,7 +194,11 @@ class _Level(NamedTuple):
         return expected, events
 
     def _decoys(self, rows: NDArray[np.bool_], unit: NDArray[np.int64] | None) -> tuple[NDArray[np.float64], float]:
-        """Return the scores of the decoys in the given rows (the best score of each peptide), and the mean number of rows per peptide."""
+        """Return decoy scores, and the mean number of rows per decoy peptide, for the matches selected by the mask `rows`.
+
+        With `unit` (peptide of each match), the scores are the best score of each decoy peptide; without decoys, the mean is over all
+        peptides. Without `unit`, all decoy scores are returned, and the mean is 1.
+        """
         decoys = np.flatnonzero(rows & self.is_decoy)
         if unit is None or not rows.any():
             return self.score[decoys], 1.0
@@ -238,9 +241,9 @@ class _Level(NamedTuple):
 
 
 def _by_peptide(level: _Level, unit: NDArray[np.int64], scale: ScoreScale | None, advantages: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the q-value of each match by distinct peptides.
+    """Return the q-value of each match, estimated from the best match of each peptide in each class.
 
-    This is the q-value of the lowest-scoring peptide of the class that scores at least as high as the match.
+    The q-value of a match is the q-value of a peptide of its class: the lowest-scoring peptide that scores at least as high as the match.
     """
     in_class = unit * (int(level.match_class.max(initial=0)) + 1) + level.match_class
     best = best_by_group(in_class, level.score)
@@ -277,7 +280,10 @@ def _posterior_errors(
     methods: dict[int, ClassRate],
     decoy_ratio: float,
 ) -> NDArray[np.float64]:
-    """Return the posterior error probability of each match in its class; in small classes, it is at least as high as in the whole list."""
+    """Return the posterior error probability of each match, estimated from the matches of its class; NaN for method ``none``.
+
+    For classes with method ``transferred``, the probability estimated from all classes is used if it is larger.
+    """
     result = np.full(len(score), np.nan)
     for number, method in methods.items():
         rows = match_class == number

@@ -41,7 +41,7 @@ _MAXIMUM_CHARGE = 127
 
 
 def _score_columns(*, is_main: bool) -> list[Column]:
-    """Return the columns of the scores that text tables show first (if `is_main`), or the columns of the remaining scores."""
+    """Return the columns of the main scores, which come first in text tables, or of all other scores if `is_main` is False."""
     return [
         Column(
             kind.column,
@@ -357,7 +357,7 @@ PROTEIN_COLUMNS = (
 
 
 def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> tuple[Column, ...]:
-    """Return copies of the given columns; `others` maps column names to attributes that are replaced.
+    """Return the columns with changed attributes; `others` contains the new values of attributes by column name.
 
     Examples
     --------
@@ -380,7 +380,7 @@ def _is_placed(position: Any, sequences: Any) -> bool:
 
 
 def _is_among(position: Any, positions: Any) -> bool:
-    """Return True if every localised mass shift is at the position of a modification of its peptide."""
+    """Return True if every value of `position` (the position of a mass shift, or null) is among the modification `positions` of its row."""
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
@@ -400,7 +400,7 @@ def _have_some(lists: Any) -> bool:
 
 
 def _are_whole_codons(first: Any, last: Any) -> bool:
-    """Return True if every range of nucleotide positions consists of whole codons."""
+    """Return True if the length of every range of nucleotides, `first` to `last` inclusive, is a positive multiple of 3."""
     length = pa.compute.add(pa.compute.subtract(last, first), 1).to_numpy(zero_copy_only=False)
     return bool((length > 0).all() and (length % 3 == 0).all())
 

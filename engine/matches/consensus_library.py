@@ -1,9 +1,9 @@
 """Spectral library of the identified spectra of a run: one entry per peptidoform, charge and set of ion series.
 
-An entry contains the peaks of its best spectrum (smallest q-value, then highest score), or of the mean of all its spectra. Peaks of the
-mean that are in less than half of the spectra are omitted (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the
-peptide; the retention time is the median, and the q-value the minimum, over the spectra. Peaks are annotated with the y, b, z and c ions
-of the series that were searched. Spectra searched with different series have separate entries.
+An entry contains the peaks of its best spectrum (smallest q-value, then highest score), or the mean of all its spectra. The mean has no
+peaks that occur in less than half of the spectra (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the peptide.
+The retention time is the median, and the q-value the minimum, over the spectra. Peaks are annotated with ions of those of the series y, b,
+z and c that were searched. Spectra searched with different series have separate entries.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _USUAL_FDR = 0.01
 
 @dataclass(frozen=True)
 class Members:
-    """Identified spectra with the information for the library entries.
+    """Identified spectra, with the information that their library entries contain.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
 
 
 def _modifications(forms: pa.Table) -> EntryModifications:
-    """Return the modifications of peptidoforms, given one table row per peptidoform."""
+    """Return the modifications of peptidoforms, in order of position; `forms` has one row per peptidoform."""
     count = pa.compute.list_value_length(forms["modification_positions"]).to_numpy().astype(np.int64)
     position = pa.compute.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
     mass = pa.compute.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)

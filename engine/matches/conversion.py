@@ -26,7 +26,7 @@ __all__ = ["Conversion", "ConversionRequest", "IdentifiedIn", "check_conversion"
 
 
 class IdentifiedIn(NamedTuple):
-    """Condition that a run of a project identified a spectrum, or did not identify it.
+    """Selection of the spectra that a run of a project identified, or of the spectra that it did not identify.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ class EngineScore(NamedTuple):
     title, meaning : str
         Column title and description in the window.
     called : tuple of str
-        Names in files, in lower case, and PSI-MS accessions of the score.
+        Names of the score in files, and its PSI-MS accessions, in lower case.
     sense : int
         1 if higher is better, -1 if lower is better, 0 if the score does not rank matches.
     is_logarithmic : bool

@@ -47,9 +47,10 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
 def on_all_residues(
     sequences: Sequence[str], lengths: NDArray[np.int64], position: NDArray[np.int64], names: Sequence[str]
 ) -> FixedModifications:
-    """Return the sample-preparation modifications (as classified by Unimod) that are on every residue of their type in the given peptides.
+    """Return the sample-preparation modifications that every residue of a type (or every peptide terminus) in the given peptides carries.
 
-    Biological modifications, which may also be on all observed residues (such as every tyrosine of enriched peptides), are not returned.
+    Unimod classifies modifications. Biological modifications are not returned, even if all residues carry them, as every tyrosine of
+    enriched peptides may do.
 
     Parameters
     ----------

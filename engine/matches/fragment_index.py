@@ -153,7 +153,10 @@ class FragmentIndexSearch:
         )
 
     def _search(self, low: int, high: int, results: dict[str, NDArray[Any]], width: float, part: str) -> dict[str, NDArray[Any]]:
-        """Return the results `results`, updated with the peptidoforms in the mass buckets `low:high`."""
+        """Search the peptidoforms in the mass buckets `low:high`, and return `results` updated with their matches.
+
+        `width` is the bin width of the score histograms; `part` is appended to the titles of stages.
+        """
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list_forms(low, high, f"Indexing fragments{part}")
         workload = create_workload(
@@ -255,7 +258,7 @@ class FragmentIndexSearch:
         return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
 
     def _list_forms(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return masses (Da) and numbers (identifiers) of the peptidoforms in the buckets of `low:high` that precursor windows overlap."""
+        """Return masses (Da) and identifying numbers of peptidoforms in the mass buckets `low:high`, except buckets outside all windows."""
         counted = self._count_forms()
         self._progress.stage(title)
 

@@ -8,8 +8,8 @@ Instruments and collision energies favour certain ion types, or small fragments.
 therefore fitted to the run for each ion type, using the best spectrum of each peptide and charge among confident matches (ridge regression
 towards the shipped values). Peptides are divided into folds, and a match is compared with the model fitted without the fold of its
 peptide; the fold includes all peptidoforms of the peptide and its decoy partner. Targets and decoys are thus treated equally, and no match
-is evaluated by a model fitted to it. More flexible models (a last layer per run, boosted trees) improved the fit to correct and to wrong
-matches by the same amount, and thus did not separate them better.
+is evaluated by a model fitted to it. More flexible models (a complete last layer fitted to the run, boosted trees) fitted both correct and
+wrong matches better, by the same amount, and thus did not separate correct from wrong matches better.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ def unsupported_label_reason(modifications: Sequence[SearchModification]) -> str
 def predicted_bonds(
     residues: NDArray[np.uint8], offsets: Integers, charge: Integers, resources: Resources
 ) -> tuple[NDArray[np.float32], Integers]:
-    """Return the shipped network's predictions for n peptides: log2 of `FLOOR` plus the fraction of the total intensity, for each ion.
+    """Return the shipped network's predictions for n peptides.
+
+    The prediction for an ion is log2(`FLOOR` + f), where f is the fraction of the total intensity.
 
     Parameters
     ----------
@@ -191,8 +193,8 @@ class MatchColumns(NamedTuple):
 class IntensityModel:
     """Predictor of the fragment intensities of a run.
 
-    If `is_corrected`, the network has one last layer per fold of peptides, fitted to the run without the peptides of the fold; otherwise it
-    is the shipped network.
+    If `is_corrected`, the network has several last layers, one per fold of peptides, each fitted to the run without the peptides of its
+    fold. Otherwise the network is the shipped network.
     """
 
     network: Network
@@ -253,7 +255,7 @@ def learn_intensities(
     Returns
     -------
     IntensityModel or None
-        The shipped model if there are too few peptides; None if, in addition, the run is from an ion trap.
+        The fitted model. With too few peptides, the shipped model, or None if the tolerance indicates an ion trap.
     str
         A sentence on the outcome, for the user.
     """
@@ -274,7 +276,7 @@ def learn_intensities(
 
 
 def _select_training_matches(matches: MatchColumns) -> Integers:
-    """Return the rows of at most 4,000 confident matches, ascending: the best match of each peptide and charge."""
+    """Return the rows of the best confident match of each peptide and charge, ascending; at most 4,000 rows."""
     rows = np.flatnonzero(matches.is_confident)
     rows = rows[np.lexsort((rows, -matches.score[rows]))]
     pairs = np.stack((matches.peptide[rows], matches.charge[rows]), axis=1)
@@ -283,9 +285,9 @@ def _select_training_matches(matches: MatchColumns) -> Integers:
 
 
 def _fit_last_layers(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
-    """Return last layers of the network, (folds, 41, IONS), fitted to the run.
+    """Return last layers of the network, (folds, 41, IONS), one per fold.
 
-    Scale and offset of each ion type are fitted to the `chosen` matches outside the fold.
+    In each layer, the scale and offset of each ion type are fitted to the matches `chosen`, without the matches in the fold.
     """
     starts, rows = ranges(bonds.offsets[chosen], bonds.offsets[chosen + 1] - 1)
     lengths = np.diff(starts)

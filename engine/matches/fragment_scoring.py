@@ -110,14 +110,14 @@ class SpectraAgainstFragments(PredictableWorkloadType):
         return np.asarray(state["cost"], np.float64)
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the estimated nanoseconds on one thread for building and searching the index (see `PredictableWorkloadType`)."""
+        """Return the estimated time for building and searching the index on one thread, ns (see `PredictableWorkloadType`)."""
         lengths, forms = workload.sources["peptides"]["length"], len(workload.sources["forms"]["mass"])
         ions = 2.0 * (float(lengths.mean()) - 1.0) if len(lengths) else 0.0
         return float(self.costs(workload, state).sum()) + fragment_index_building(0.0, forms, forms * ions)
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Prepare the input of the index; a GPU builds an index of the peptidoforms in the precursor windows of its queries."""
+        """Yield the computation on `device`; it builds indexes later, of the peptidoforms in the precursor windows of its queries."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
@@ -151,7 +151,7 @@ class _Computation:
         self._state = state
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Search the queries `first:last` among all peptidoforms; yield partial results."""
+        """Search all peptidoforms with the queries `first:last`; yield partial results."""
         rows = {name: column[first:last].copy() for name, column in self._state.items() if name != "cost"}
         windows = precursor_windows(self._mass, self._queries, self._settings, first, last)
         filled = windows[windows[..., 0] < windows[..., 1]]
@@ -183,7 +183,7 @@ class _Computation:
                             done = begun + scored
 
     def _cuts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of the queries `first:last` whose m/z segments fit a memory limit."""
+        """Divide the queries `first:last` into consecutive ranges whose m/z segments fit a memory limit, and yield the ranges."""
         queries, settings = self._queries, self._settings
         peaks = np.diff(self._spectra.offsets)[queries.spectrum[first:last]]
         charges = np.maximum(1, np.minimum(settings.maximum_fragment_charge, queries.charge[first:last] - 1))

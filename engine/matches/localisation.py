@@ -1,16 +1,18 @@
 """Localisation of variable modifications: probability of each possible site, and false localisation rates.
 
 The probabilities are defined in `proteoscope.kernels.cpu.localisation`. The fraction of falsely localised sites is estimated from decoy
-residues (Ramsbottom 2022, J Proteome Res 21:1603), which cannot carry the modification: alanine and leucine. Both residues were fixed
-beforehand, and their estimates check each other. The number of decoy sites is multiplied by the ratio of target to decoy residues in the
-identified peptides. Peptides without an alternative site are neither counted nor rated. Sites are collapsed to peptidoform sites before the
-estimate (Camacho 2023, J Proteome Res 22:1828): a site that many spectra show counts once, with its best score.
+residues (Ramsbottom 2022, J Proteome Res 21:1603), which cannot carry the modification: alanine and leucine. The estimates from alanine and
+from leucine can be compared as a check. The number of decoy sites is multiplied by the ratio of target to decoy residues in the identified
+peptides. Peptides without an alternative site are neither counted nor rated. Sites are collapsed to peptidoform sites before the estimate
+(Camacho 2023, J Proteome Res 22:1828): a site that many spectra show counts once, with its best score.
 
-Unlike a search that allows decoy residues, the localisation compares each decoy site with the target sites only, so that decoys do not take
-the place of targets and do not lower their scores. In a peptide with t target sites, a wrong target site must beat the other t - 1 target
-sites, and a decoy site must beat all t. Among sites without evidence, this happens in 1 of t cases for a target and in 1 of t + 1 cases for
-a decoy. On the other hand, a peptide with one modification has t - 1 wrong target sites, but all t target sites are counted in the ratio.
-The estimate is thus t^2 / (t^2 - 1) times the expectation, which is somewhat too high.
+A search that allows modifications of decoy residues would report some decoy sites instead of target sites, and lower the scores of targets.
+Here each decoy site is compared with the target sites only, which are not affected.
+
+The estimate is somewhat too high, by a factor of t^2 / (t^2 - 1) for a peptide with t target sites and one modification. Without evidence,
+a wrong target site has the highest score among t target sites in 1 of t cases, and a decoy site has a higher score than all t target sites
+in 1 of t + 1 cases. This makes the estimate too low by a factor of t / (t + 1). On the other hand, only t - 1 of the target sites are
+wrong, but all t sites are counted in the ratio of target to decoy residues. This makes the estimate too high by a factor of t / (t - 1).
 """
 
 from __future__ import annotations
@@ -115,7 +117,7 @@ class LocalisedSpectra:
 
 
 class LocalisedPass(NamedTuple):
-    """Modifications and spectra of a search pass; spectra with the same set of ion series are in one `LocalisedSpectra`."""
+    """Modifications and spectra of a search pass, with one `LocalisedSpectra` for each set of ion series."""
 
     variable: tuple[SearchModification, ...]
     fixed: tuple[SearchModification, ...]
@@ -142,8 +144,8 @@ class ModificationSites:
     is_decoy : ndarray of bool, shape (n,)
         True for decoy sites.
     is_reported : ndarray of bool, shape (n,)
-        True for the most likely target sites (one per modification of the match), and for decoy sites that are more likely than any of
-        these.
+        True for the most likely target sites of each modification (as many as the match has occurrences of the modification), and for
+        decoy sites that are more likely than a most likely target site.
     has_alternative : ndarray of bool, shape (n,)
         True if the match has more possible sites than modifications, not counting decoy sites.
     mixed_with : ndarray of int16, shape (n,)
@@ -179,12 +181,12 @@ _COLUMNS = tuple(field.name for field in fields(ModificationSites) if field.name
 
 
 class SiteRates(NamedTuple):
-    """Error rates of s collapsed sites; a collapsed site combines the rows of one site, such as rows of several spectra.
+    """Error rates of s collapsed sites. A collapsed site combines all rows of the same site, such as rows from several spectra.
 
     Attributes
     ----------
     best : ndarray of int64, shape (s,)
-        Row of `ModificationSites` with the best score of each collapsed site.
+        Row of `ModificationSites` with the best score among the rows of each collapsed site.
     group : ndarray of int64, shape (n,)
         Collapsed site of each row.
     q_value : ndarray of float64, shape (s,)
@@ -200,7 +202,10 @@ class SiteRates(NamedTuple):
 
 
 class _Type(NamedTuple):
-    """Variable modifications (`members` are their indices) with the same name and mass, which share their sites."""
+    """Group of variable modifications with the same name and mass; each of them may move to the sites of all.
+
+    `members` are their indices, and `loss` is the largest neutral loss, Da.
+    """
 
     members: list[int]
     name: str
@@ -221,9 +226,10 @@ def is_localised(modification: SearchModification, choice: Literal["automatic", 
 
 
 def usual_sites(modification: SearchModification, observed: Collection[str] = ()) -> list[SearchModification]:
-    """Return a modification at the residues that Unimod lists by default and at the `observed` residues, followed by the listed termini.
+    """Return copies of a modification that together cover its usual sites.
 
-    The list is empty without such residues, or if the modification is not in Unimod.
+    The first copy is for the residues that Unimod lists by default and the residues `observed`. One copy for each terminus that Unimod
+    lists by default follows. The list is empty if there are no residues, or if the modification is not in Unimod.
     """
     sites = () if modification.unimod_id is None else unimod().by_id(modification.unimod_id).sites
     usual = [site for site in sites if not site.is_hidden and site.classification != _SUBSTITUTION]
@@ -279,9 +285,9 @@ def localise_matches(
 
 
 class _Localisation:
-    """Localisation of the modifications `chosen` in the matches of one pass and one set of ion series.
+    """Localisation of modifications in the matches of one pass and one set of ion series.
 
-    Results contain modifications as indices in `names`.
+    `chosen` are the names of the modifications to localise. Results contain modifications as indices in `names`.
     """
 
     def __init__(
@@ -308,7 +314,7 @@ class _Localisation:
 
     @property
     def _localised(self) -> tuple[int, ...]:
-        """Localised modifications, as indices in the modifications of all matches."""
+        """Localised modifications, as indices of `Psms.modifications`."""
         return tuple(self._first_number + number for t in self._types if t.is_localised for number in t.members)
 
     def sites(self, rows: NDArray[np.int64], counted: NDArray[np.int64]) -> ModificationSites:
@@ -344,7 +350,7 @@ class _Localisation:
         run_on_threads(work, parts, threads, self._resources.progress, steps=lambda _: 0, stop=stop)
 
     def _evidence(self, rows: NDArray[np.int64]) -> IonEvidence:
-        """Count the matched and missing ions of the given matches, and return the evidence of ions (see `ion_evidence`)."""
+        """Count the matched and missing ions of the matches `rows`, and return the evidence of ions (see `ion_evidence`)."""
         matches = self._movable(rows)
         spectra, settings, stop = self._spectra.index.arrays, self._spectra.settings, stop_flag()
         counted = list[IonCounts]()
@@ -423,7 +429,7 @@ class _Localisation:
     def _allowed(
         self, rows: NDArray[np.int64], residues: NDArray[np.uint8], offsets: NDArray[np.int64], first: NDArray[np.int64]
     ) -> NDArray[np.uint64]:
-        """Return the bits of the modification types that each site may carry (`MovableSites.allowed`)."""
+        """Return the modification types that each site may carry, as bits (see `MovableSites.allowed`)."""
         allowed = np.zeros(len(residues) + 2 * len(rows), np.uint64)
         inner = np.arange(len(residues)) + np.repeat(first - offsets[:-1] + 1, np.diff(offsets))
         symbol = residues.astype(np.int64) - _ASCII_A
@@ -455,7 +461,10 @@ class _Localisation:
         return allowed
 
     def _is_at_end(self, rows: NDArray[np.int64], place: int) -> NDArray[np.bool_]:
-        """Return True for matches whose peptide is at a terminus: 1 and 2 mean termini of peptides (always True), 3 and 4 of proteins."""
+        """Return True for each match in `rows` whose peptide has the terminus `place`.
+
+        Places 1 and 2 are the termini of the peptide (always True), 3 the N-terminus and 4 the C-terminus of the protein.
+        """
         if place < 3:
             return np.ones(len(rows), bool)
         psms, proteins = self._psms, self._proteins.proteins
@@ -544,9 +553,10 @@ def _most_likely(matches: MovableSites, probability: NDArray[np.float32]) -> NDA
 def _movable_types(
     variable: Sequence[SearchModification], choice: Literal["automatic", "all", "none"], names: Sequence[str]
 ) -> list[_Type]:
-    """Group the modifications by name and mass. A modification may move to the sites of every modification of its group.
+    """Return groups of modifications with the same name and mass, groups to localise first.
 
-    The kernels support a maximum number of groups; modifications of further groups do not move. Groups to localise come first.
+    A modification may move to the sites of all modifications of its group. The kernels support a maximum number of groups; further groups
+    are omitted, and their modifications do not move.
     """
     groups = dict[tuple[str, int], list[int]]()
     for number, modification in enumerate(variable):
@@ -559,7 +569,7 @@ def _movable_types(
 
 
 def _loss(modifications: Sequence[SearchModification]) -> float:
-    """Return the largest neutral loss of fragments with a modification, Da; 0 if Unimod lists none."""
+    """Return the largest neutral loss of the given modifications, Da; 0 if Unimod lists no loss."""
     losses = [0.0]
     for modification in modifications:
         if modification.unimod_id is not None:
@@ -570,10 +580,10 @@ def _loss(modifications: Sequence[SearchModification]) -> float:
 
 
 def ion_evidence(counts: IonCounts) -> IonEvidence:
-    """Return the evidence of ions from counts; frequencies estimated from few ions are shrunk towards more general frequencies.
+    """Return the evidence of ions, calculated from frequencies in `counts`.
 
-    Frequencies by series, charge and predicted intensity are shrunk towards frequencies by series and charge. These are shrunk towards the
-    frequencies of all ions, and the frequencies of all ions towards usual values.
+    Frequencies estimated from few ions are unreliable, and are therefore shrunk towards more general frequencies: those by series, charge
+    and predicted intensity towards those by series and charge, these towards those of all ions, and those of all ions towards usual values.
     """
     present = counts.present.astype(np.float64)
     overall = _shrunk(present.sum(axis=(0, 1)), _USUAL)
@@ -596,18 +606,20 @@ def _shrunk(counts: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[
 def rate_sites(
     sites: ModificationSites, key: NDArray[np.int64], residue: NDArray[np.uint8], residues: NDArray[np.float64], *, plus_one: bool = False
 ) -> SiteRates:
-    """Combine rows of the same site, and estimate the false localisation rates of each modification from decoy residues.
+    """Collapse rows of the same site, and estimate the false localisation rates of each modification from decoy residues.
 
     Parameters
     ----------
     sites : ModificationSites
         Sites, n rows.
     key : ndarray of int64, shape (n,)
-        Number of the combined site of each row; rows with the same number have the same modification and are all targets or all decoys.
+        Number of the collapsed site of each row. Rows with the same number must have the same modification, and be either all targets or
+        all decoys.
     residue : ndarray of uint8, shape (n,)
         Residue at each site, as ASCII.
     residues : ndarray of float64, shape (names, 1 + decoy residues)
-        Numbers of target residues and of each decoy residue in the identified peptides with an alternative site; one row per modification.
+        Number of target residues, and number of each decoy residue, in the identified peptides with an alternative site; a row for each
+        modification.
     plus_one : bool
         True to count one decoy more than observed.
     """

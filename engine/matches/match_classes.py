@@ -1,7 +1,7 @@
 """Classes of the matches of an identification, which have separate error rates (`proteoscope.engine.matches.class_rates`).
 
-A match belongs to one class: the last class in the list that applies. The order is fixed. Later classes have more candidates for each
-spectrum, or are less likely a priori. A decoy has the class that its target would have.
+A match belongs to one class: the last class in `CLASSES` that applies. In the order of the list, classes have more candidates for each
+spectrum, or are less likely a priori. The rules are the same for targets and decoys.
 """
 
 import numpy as np
@@ -70,7 +70,7 @@ def classify_matches(
 
 
 def classify_second_pass(first: NDArray[np.int64], n_second: int) -> NDArray[np.int64]:
-    """Return the classes of the matches of two passes; the second has `n_second` matches."""
+    """Return the classes of all matches: `first`, followed by the class of the second pass for each of its `n_second` matches."""
     return np.concatenate((first, np.full(n_second, SECOND_PASS, np.int64)))
 
 
@@ -82,7 +82,11 @@ def _specific_ends(
     enzyme: Enzyme,
     clip_methionine: bool,
 ) -> NDArray[np.int64]:
-    """Return the number of ends of each peptide occurrence, 0 to 2, that are protein termini or sites of the enzyme."""
+    """Return the number of specific ends of each peptide occurrence, 0 to 2.
+
+    Specific ends are sites of the enzyme, protein termini, stop codons, and, with `clip_methionine`, the second residue after an initial
+    methionine.
+    """
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
     boundaries, stop, cuts = with_stops(offsets, proteins.stops), start + length, enzyme.cleavage_table()
 
@@ -103,12 +107,12 @@ def _specific_ends(
 
 
 def _variants(proteins: ProteinIndex) -> NDArray[np.bool_] | None:
-    """Return True for entries that are variants, (proteins,); None without variants."""
+    """Return a mask of the proteins that are variants, (proteins,); None if there are no variants."""
     return None if proteins.replaced is None else proteins.are_variants()
 
 
 def _contaminants(proteins: ProteinIndex) -> NDArray[np.bool_] | None:
-    """Return True for contaminants and their decoys, (proteins,); None without contaminants."""
+    """Return a mask of contaminants and their decoys, (proteins,); None if there are no contaminants."""
     if not proteins.n_contaminants:
         return None
     result = np.zeros(len(proteins), np.bool_)

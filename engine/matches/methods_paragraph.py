@@ -75,7 +75,7 @@ def localisation_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
 
 
 def ion_series_text(facts: RunFacts) -> str:
-    """Return the names of the ion series; if there are several sets, with their activation methods and numbers of spectra."""
+    """Return a phrase with the ion series, such as "the series b, y"; several sets have activation methods and numbers of spectra."""
     result = next((search_pass.ion_series for search_pass in _passes(facts)), ())
     if len(result) > 1:
         whose = "of the activation of each spectrum " if facts.text("ion_series") == BY_ACTIVATION else ""

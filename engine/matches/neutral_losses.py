@@ -32,7 +32,7 @@ def precursor_losses(
     is_tyrosine: NDArray[np.bool_],
     settings: ScoringSettings,
 ) -> NDArray[np.int64]:
-    """Return which neutral loss has the more intense peak in each spectrum: phosphoric acid or sulfur trioxide.
+    """Return which of two neutral losses of the precursor is more intense in each spectrum: phosphoric acid or sulfur trioxide.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def precursor_losses(
     Returns
     -------
     ndarray of int64, shape (n,)
-        `NO_LOSS`, `LOSS_OF_PHOSPHATE` or `LOSS_OF_SULFATE`; `NO_LOSS` if the peak is below a tenth of the base peak.
+        `NO_LOSS`, `LOSS_OF_PHOSPHATE` or `LOSS_OF_SULFATE`; `NO_LOSS` if the more intense peak is below a tenth of the base peak.
     """
     phosphate, sulfate = (
         _heights(index, spectrum, (mass - lost) / charge + PROTON_MASS, settings) for lost in (_PHOSPHORIC_ACID, _SULFUR_TRIOXIDE)

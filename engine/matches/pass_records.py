@@ -117,8 +117,8 @@ class PassRecord:
     mass_shift : tuple of float or None
         Minimum and maximum difference of precursor and peptide mass, Da.
     groups : tuple of tuple of str
-        Groups of matches whose error rates are estimated separately, each as values of the group columns; empty if all matches are one
-        list.
+        Groups of matches whose error rates are estimated separately. A group is a tuple of values, one for each group column of the
+        tables. Empty if all matches are rated together.
     databases : tuple of str
         FASTA files, including contaminants.
     proteins : str
@@ -177,7 +177,7 @@ class PassRecord:
 
     @property
     def precursor_range(self) -> tuple[Tolerance, Tolerance]:
-        """Maximum tolerances of precursor masses below and above the peptide mass."""
+        """Maximum differences of precursor masses below and above the peptide mass: the tolerance, widened by the corrections of files."""
         (low, high), half = self.precursor_medians, self.precursor_tolerance
         lighter, heavier = (Tolerance(round(max(half.value + median_error, 0.0), 6), half.unit) for median_error in (-low, high))
         return lighter, heavier
@@ -228,7 +228,7 @@ def _series_text(counts: tuple[SeriesCount, ...]) -> str:
 
 
 def requested_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
-    """Return the passes that the parameters of a search request; used for tables without recorded passes.
+    """Return the passes that a search with these parameters requests; used for tables without recorded passes.
 
     Returns
     -------

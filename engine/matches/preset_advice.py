@@ -59,7 +59,7 @@ class _Settings(NamedTuple):
     fixed, labels : tuple of LabelEvidence
         Labels among the fixed modifications, and labels among all modifications.
     searches_labels : bool
-        False for imports, whose result files contain the labels.
+        True if the search finds only labels that are in its parameters; False for imports, since result files contain the labels.
     series : str
         Value of the ion series parameter.
     """

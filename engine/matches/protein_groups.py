@@ -8,8 +8,8 @@ no group.
 A group has the score of its best razor peptide (see `ProteinGroups.razor_group`). Savitski 2015 (Mol Cell Proteomics 14:2394) and
 The 2016 (J Am Soc Mass Spectrom 27:1719) find that the best peptide gives valid protein-level target-decoy estimates, while sums over
 peptides favour long proteins, which collect false peptides. Decoy peptides are explained by decoy proteins in the same way, and all groups
-are ranked together. If target-decoy pairs are known, only the better of the two groups of a pair competes ("picked", Savitski 2015), which
-removes decoys of proteins that are in the sample.
+are ranked together. If the decoy of each target is known, only the better of a target group and its decoy group competes ("picked",
+Savitski 2015). This removes decoys of proteins that are in the sample.
 """
 
 from collections.abc import Callable
@@ -41,8 +41,8 @@ class ProteinGroups:
     q_value : ndarray of float64, shape (g,)
         q-value of each group.
     is_beaten : ndarray of bool, shape (g,)
-        True if a group with the decoy (or target) of one of the members has a higher score: the group does not compete, and its q-value is
-        1. All False if the pairs of targets and decoys are unknown.
+        True if a group that contains the decoy (or target) of a member has a higher score, or, for a target group, the same score. The
+        group then does not compete, and has a q-value of 1. All False if the pairs of targets and decoys are unknown.
     is_decoy : ndarray of bool, shape (g,)
         True for groups of decoys.
     n_peptides : ndarray of int64, shape (g,)
@@ -233,10 +233,10 @@ def _edges(
 
 
 def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_proteins: int) -> Integers:
-    """Return a number for each protein that is equal for proteins with the same peptides; -1 without peptides.
+    """Return a number for each protein; proteins with the same peptides have the same number, proteins without peptides -1.
 
-    Numbers count from 0 in the order of the proteins. Sets of peptides are compared by two sums of 64-bit random numbers of the peptides:
-    among 10^6 sets, the probability that two different sets agree is below 10^-26.
+    Numbers start at 0 and follow the order of the proteins. Sets of peptides are compared by two sums of random 64-bit numbers, one number
+    per peptide: among 10^6 sets, the probability that two different sets have the same sums is below 10^-26.
     """
     signature = np.random.default_rng(0).integers(0, 2**64, (2, n_peptides), np.uint64)
     present, begin = np.unique(protein, return_index=True)
@@ -252,13 +252,17 @@ def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_
 
 
 def _first_indices(number: Integers) -> Integers:
-    """Return the first index at which each integer from 0 to the maximum of `number` occurs."""
+    """Return the index of the first occurrence in `number` of each non-negative value, in ascending order of the values."""
     values, first = np.unique(number, return_index=True)
     return first[values >= 0]
 
 
 def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_candidates: int) -> NDArray[np.bool_]:
-    """Return True for candidates selected such that each peptide is in at least one selected candidate; lower indices are preferred."""
+    """Return True for the selected candidates; as few as possible are selected such that each peptide is in at least one of them.
+
+    The selection is greedy. Candidates with more peptides that are not yet explained are preferred, then candidates with more peptides,
+    then candidates with lower indices.
+    """
     chosen = np.zeros(n_candidates, bool)
     size = np.bincount(candidate, minlength=n_candidates)
     chosen[candidate[np.bincount(peptide, minlength=n_peptides)[peptide] == 1]] = True
@@ -290,7 +294,10 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
 def _are_first_for_all(
     peptide: Integers, candidate: Integers, keys: tuple[Integers, ...], n_peptides: int, n_candidates: int
 ) -> NDArray[np.bool_]:
-    """Return True for candidates that are first among the candidates of each of their peptides, sorted by `keys`, then by index."""
+    """Return True for each candidate that is the first candidate of all its peptides.
+
+    The candidates of a peptide are sorted by `keys`, then by index.
+    """
     best = _best_values(peptide, (*(key[candidate] for key in keys), candidate), candidate, n_peptides)
     first = row_mask(n_candidates, candidate)
     first[candidate[best[peptide] != candidate]] = False
@@ -298,7 +305,7 @@ def _are_first_for_all(
 
 
 def _best_values(group: Integers, keys: tuple[Integers, ...], value: Integers, n_groups: int) -> Integers:
-    """Return, for each of `n_groups` groups, the value of the row that is first when sorted by `keys`; -1 for a group without rows."""
+    """Return `value` of the first row of each of `n_groups` groups, with rows sorted by `keys`; -1 for a group without rows."""
     order = np.lexsort((*reversed(keys), group))
     best = np.full(n_groups, -1, np.int64)
     best[group[order][::-1]] = value[order][::-1]
@@ -308,7 +315,7 @@ def _best_values(group: Integers, keys: tuple[Integers, ...], value: Integers, n
 def _have_better_partner(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group_of_protein: Integers, decoy_partner: Integers | None
 ) -> NDArray[np.bool_]:
-    """Return True for groups with a member whose decoy (or target) is in a group with a higher score."""
+    """Return True for groups with a member whose decoy (or target) is in a group with a higher score, or, for targets, the same score."""
     best_rival = np.full(len(score), -np.inf)
     if decoy_partner is not None:
         partner = np.asarray(decoy_partner, np.int64)

@@ -1,4 +1,4 @@
-"""Peptide-spectrum matches as columns that are valid without the peptide index, and features for rescoring."""
+"""Peptide-spectrum matches as columns that can be used without the peptide index, and features for rescoring."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Psms:
     occurrence_offsets : ndarray of int64, shape (n + 1,)
         Start of each match in `occurrences`, followed by the length of `occurrences`.
     occurrences : ndarray of int64
-        Positions of all occurrences of the peptide; for a target match, only occurrences in targets.
+        Positions of the first residue at all occurrences of the peptide; for a target match, only occurrences in targets.
     modification_offsets : ndarray of int64, shape (n + 1,)
         Start of each match's modifications, followed by m.
     modification_site : ndarray of int64, shape (m,)
@@ -213,10 +213,10 @@ def occupied_sites(
     n_variable: int,
     length: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the sites at which other modifications replace fixed modifications, encoded as row * 256 + site.
+    """Return the sites of fixed modifications that variable or known modifications replace, encoded as row * 256 + site.
 
-    A known modification of a terminal residue also replaces the fixed modification of the terminus; a variable terminal modification
-    replaces only the fixed modification of the terminus.
+    A modification of a residue replaces the fixed modification of the residue. A variable modification of a terminus replaces only the
+    fixed modification of the terminus. A known modification of a terminus replaces both.
 
     Parameters
     ----------
@@ -252,10 +252,10 @@ def occupied_sites(
 
 
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:
-    """Return a number for each peptide that depends only on its residues and is equal for its decoy partner.
+    """Return a number for each peptide that is the same for the peptide and its decoy partner.
 
-    A decoy by reversal or shuffling has the residues of its target in another order, except for residues at which the enzyme cuts: reversal
-    moves these to the neighbouring peptide. The number is therefore a hash of the remaining residues that does not depend on their order.
+    A reversed or shuffled decoy has the residues of its target in another order. Residues at which the enzyme cuts are an exception, since
+    reversal moves them to the neighbouring peptide. The number is therefore a hash of all other residues that ignores their order.
     Different peptides with the same composition have the same number, which only makes the folds slightly less even.
 
     Parameters
@@ -316,11 +316,11 @@ above the median score, which was -0.2 to 1.6.
 def search_score(psms: Psms) -> NDArray[np.float64]:
     """Return the ranking score of matches before training, (n,) float64, on the scale of -log10 of a probability.
 
-    The score is comparable between spectra. It is a sum of two logarithms with different weaknesses: first, the number of candidates
-    expected to reach this score by chance, fitted to the candidates of the spectrum (uncertain for few candidates); second, the binomial
-    probability of matching at least this number of ions by chance, times the number of candidates (ignores intensities). The second term
-    assumes independent ions, spreads about twice as far on spectra without a correct answer, and therefore has half the weight. The result
-    is a score, not an expected count; `Psms.expectation` is the count.
+    The score is comparable between spectra. It is a weighted mean of two logarithms with different weaknesses. The first is the logarithm
+    of the number of candidates expected to reach this score by chance (`Psms.expectation`). It is fitted to the candidates of the spectrum,
+    and uncertain if these are few. The second is the logarithm of the binomial probability of matching at least this number of ions by
+    chance, times the number of candidates. It ignores intensities and assumes independent ions. For spectra without a correct candidate, it
+    varies about twice as much as the first logarithm, and therefore has half the weight.
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
     scores: NDArray[np.float64] = -(2.0 * psms.expectation + by_counts) / 3.0

@@ -2,9 +2,9 @@
 
 The method follows Percolator (Käll 2007, Nature Methods 4:923): repeatedly, a linear model is trained on the decoys and on the targets
 accepted at 1 % by the current score, and gives the next score. A match is scored only by models trained without the matches of its peptide.
-Replicates, fractions and neighbouring scans repeat the spectrum of a peptide, and a model trained on one of these spectra would know the
-label of the others. With folds by spectrum (as in Granholm 2012, BMC Bioinformatics 13(S16):S3), 3 % of the matches accepted at 1 % in five
-copies of a run were false. All peptidoforms of a peptide and its decoy partner are therefore in one fold.
+Replicates, fractions and neighbouring scans repeat the spectrum of a peptide. A model trained on one of these spectra would know the label
+of the other spectra. If spectra instead of peptides were assigned to folds (as in Granholm 2012, BMC Bioinformatics 13(S16):S3), 3 % of the
+matches accepted at 1 % in five copies of a run were false. All peptidoforms of a peptide and its decoy partner are therefore in one fold.
 
 A single division into folds changes the number of accepted matches of a small run by several percent. The score is therefore the mean over
 several divisions.
@@ -14,12 +14,13 @@ The model is a ridge-penalised logistic regression, fitted by Newton's method. I
 log-likelihood grows with the number of matches; for a small run, weights are thus nearly proportional to how well each single feature
 separates targets from decoys. The initial score is one of the features.
 
-Matches are rescored whenever there are enough peptides for training. Choosing the score that accepts more matches would favour chance.
+Matches are rescored whenever there are enough peptides for training, even if the initial score accepts more matches: choosing the score
+that accepts more matches would favour chance.
 
 The scores of different models are made comparable by standardisation over all spectra, which uses no label. The common alternative,
 aligning each fold at its own 1 % threshold, lets the labels of scored spectra change their scores: in a test with 73 true matches and real
-decoys with random labels, 3 false targets were accepted instead of 1. The combined score is scaled to 0 at the 1 % threshold and -1 at the
-median decoy.
+decoys with random labels, 3 false targets were accepted instead of 1. The mean score is then scaled linearly, so that the 1 % threshold is
+0 and the median score of decoys is -1.
 """
 
 from collections.abc import Mapping
@@ -64,7 +65,7 @@ class RescoringModels:
     centre, width : ndarray of float64, shape (divisions, folds)
         Mean and standard deviation of each model's scores of training matches.
     threshold, median : float
-        Mean scores over all divisions that are mapped to 0 (`threshold`) and -1 (`median`).
+        Values of the mean score over all divisions that are scaled to 0 (`threshold`) and to -1 (`median`).
     seed : int
         Random seed of the assignment to folds.
     """
@@ -128,9 +129,9 @@ class RescoringSettings(NamedTuple):
     iterations : int
         Number of iterations of selecting positives and training.
     minimum_peptides : int
-        Minimum number of distinct peptides of targets accepted at 1 % by the initial score.
+        Minimum number of distinct peptides among the targets accepted at 1 % by the initial score; with fewer, no model is trained.
     minimum_decoys : int
-        Minimum number of distinct peptides of decoys, two per fold; with fewer, the separation is mostly due to chance.
+        Minimum number of distinct decoy peptides; with fewer, no model is trained, since the separation would mostly be due to chance.
     ridge : float
         Penalty on the squared weights of standardised features, relative to a sum of log-likelihoods.
     seed : int
@@ -246,7 +247,7 @@ def _table(features: Features, initial_score: Floats, rows: slice = slice(None))
 
 
 def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floats:
-    """Return the weight of each column, trained by alternating selection of positives and regression.
+    """Return the weight of each column, trained by repeatedly selecting the targets that the current score accepts and fitting a model.
 
     The second last column of the table is the initial score, the last column is constant.
     """

@@ -77,7 +77,7 @@ class RunTables:
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
-        """Numbers of accepted ``psms``, ``peptides`` and ``proteins`` with confidence intervals (see `AcceptanceCounts.certainty`)."""
+        """Accepted numbers with confidence intervals (see `AcceptanceCounts.certainty`) by table: ``psms``, ``peptides``, ``proteins``."""
         return {name: count.certainty() for name, count in self._tables.counted.items()}
 
     @property

@@ -108,8 +108,8 @@ def joined_matches(parts: Sequence[Matches]) -> Matches:
 class ScoringPass:
     """A planned scoring pass of spectra against peptides, created by `plan_scoring`.
 
-    The pass uses the GPUs of the resources, and also the CPU if the resources are `with_processor`. Only the CPU computes what GPUs do not
-    support; it computes everything if there is no GPU.
+    The pass uses the GPUs of the resources, and also the CPU if the resources are `with_processor`. The CPU alone is used if there is no
+    GPU, or if GPUs do not support the computation.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class ScoringPass:
         return hits
 
     def score_one_by_one(self) -> HitArrays:
-        """Return the best candidates of each query after scoring every candidate, even if a fragment index would be faster."""
+        """Score every candidate of each query without a fragment index, and return the best candidates."""
         with self._open() as session:
             return self._scored_one_by_one(session)
 
@@ -190,7 +190,7 @@ class ScoringPass:
         return view_hits(rows, self.workload.settings["histogram_width"])
 
     def run(self, *, with_bonds: bool = False) -> Matches:
-        """Return the best candidates of each spectrum with all scores.
+        """Score the spectra, and return the best candidates of each spectrum.
 
         `with_bonds` adds the intensities of matched b and y ions at each bond.
         """
@@ -240,7 +240,7 @@ def plan_scoring(
     index, peptides, modifications, parameters, resources, compile_index
         See `ScoringPass`.
     stays_open : bool
-        True keeps the candidates on the devices until the pass is scored; until then, no other pass may be planned.
+        True keeps the candidates on the devices until the pass is scored. In the meantime, no other pass may be planned.
 
     Returns
     -------
@@ -282,7 +282,7 @@ class ScoringBySeries:
     n_candidates: NDArray[np.int64]
 
     def run(self, *, with_bonds: bool = False) -> Matches:
-        """Return the best candidates of each spectrum with all scores, ordered by spectrum and rank.
+        """Score the spectra, and return the best candidates of each spectrum, ordered by spectrum and rank.
 
         Parameters
         ----------
@@ -344,9 +344,9 @@ def plan_by_series(
 def _best_rows(
     index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings, resources: Resources
 ) -> dict[str, NDArray[Any]]:
-    """Return the best candidates of each spectrum over all charges, best first, at most `hits_per_spectrum`, with delta scores.
+    """Return columns of the best candidates of each spectrum, best first, at most `hits_per_spectrum`, with delta scores.
 
-    Among candidates with equal scores, candidates with a smaller isotope error are first.
+    The candidates of all charges are ranked together. Candidates with equal scores are ordered by isotope error, the smallest first.
     """
     queries = index.queries
     kind = score_kind(parameters.score)[1]
@@ -397,12 +397,12 @@ def _expectation(
     exponent: float,
     resources: Resources,
 ) -> NDArray[np.float64]:
-    """Return log10 of the number of the query's candidates that are expected to reach `score` by chance.
+    """Return log10 of the number of candidates expected to reach `score` by chance, for each row; `query` is the query of the row.
 
-    The logarithm of the number of candidates that reach a score decreases linearly for high scores (Fenyö & Beavis 2003) or, for a
-    long-tailed score, linearly in the score to the power of `exponent`. The line is fitted to the third of the query's candidates with the
-    highest scores, without the best candidate. With few candidates, its slope is shrunk towards the common slope, which is fitted to one
-    query per spectrum (the rows with `is_first`).
+    For high scores, the logarithm of the number of candidates that reach a score is a falling line (Fenyö & Beavis 2003), as a function of
+    the score to the power of `exponent` (1 except for long-tailed scores). The line is fitted to the best third of the query's candidates,
+    without the best candidate. If these are few, the slope is shrunk towards a common slope, which is fitted to one query per spectrum (the
+    rows with `is_first`).
     """
     n_bins = hits.histogram.shape[1]
     x = (np.arange(n_bins) * hits.histogram_width) ** exponent

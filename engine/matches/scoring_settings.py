@@ -28,7 +28,7 @@ _MOST_MODIFICATIONS = 255  # values of a byte, except the value for no modificat
 
 
 class IonSettings(Protocol):
-    """Settings, other than the ion series, that determine which ions match; named as in the parameters of every search."""
+    """Settings, other than the ion series, that determine which ions match; attributes are named like the parameters of searches."""
 
     precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]
@@ -41,7 +41,7 @@ class IonSettings(Protocol):
 
 
 class FormSettings(Protocol):
-    """Settings that determine the peptidoforms of peptides, named as in the parameters of every search."""
+    """Settings that limit the number of peptidoforms of a peptide; attributes are named like the parameters of searches."""
 
     maximum_modifications: int
     maximum_forms: int
@@ -65,7 +65,7 @@ def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) 
     series : str
         Symbols of the ion series.
     maximum_mz : float
-        Maximum m/z of peaks or of ions, whichever is smaller, Th.
+        Maximum m/z of peaks, or maximum m/z of ions if this is smaller, Th.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def ion_settings(parameters: IonSettings, symbols: str, maximum_mz: float, score
 
 
 def _isotope_minimum_mass(error: int) -> float:
-    """Return the peptide mass (Da) above which the isotope peak `error` is intense enough to be mistaken for the monoisotopic peak.
+    """Return the minimum peptide mass (Da) at which isotope peak number `error` may be mistaken for the monoisotopic peak.
 
     A peptide of mass m contains m / 1800 heavy isotopes on average (averagine, Senko 1995). Relative to the monoisotopic peak, the peak
     with k heavy isotopes has an intensity of (m / 1800)^k / k! (Poisson).
@@ -118,7 +118,7 @@ def _isotope_minimum_mass(error: int) -> float:
 def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
     """Return an upper limit of the masses (Da) of all fragments of these peptides, which also limits their m/z.
 
-    A fragment is heavier than its peptide if the remaining residues have a negative mass, due to modifications.
+    A fragment is heavier than its peptide if modifications make the mass of the other residues negative.
     """
     n_variable = len(modifications.residue_mask)
     added = modifications.combination_count @ np.maximum(modifications.mass[:n_variable], 0.0)
@@ -129,7 +129,7 @@ def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> 
 def modification_arrays(
     modifications: Sequence[SearchModification], parameters: FormSettings, sites: KnownSites | None = None
 ) -> ModificationArrays:
-    """Return variable modifications with the combinations that a peptide may carry, and the known modifications of residues.
+    """Return the variable modifications, the combinations of them that a peptide may carry, and the known modifications of residues.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class ShiftPositions(NamedTuple):
     residues : ndarray of uint8
         Residues of all proteins as ASCII capitals.
     shortest : int
-        Minimum length of a peptide whose shift may be explained by another terminus, residues.
+        Minimum number of residues of a peptide from which a shift by another terminus removes residues.
     """
 
     shift: NDArray[np.float64]
@@ -147,8 +147,8 @@ class NamedShifts:
     modifications : tuple of SearchModification
         Names in use, with masses; other termini and pairs have no Unimod identifier.
     possible : list of str, length n
-        All matching names with masses, in order of preference: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins names that are as
-        plausible as the first name and that the tolerance does not distinguish from it.
+        All matching names with masses, in order of preference: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins the names that
+        are as plausible as the first name; the tolerance does not distinguish them.
     """
 
     modification: NDArray[np.int64]
@@ -171,7 +171,7 @@ class _Entry(NamedTuple):
 
 @cache
 def _catalogue() -> tuple[_Entry, ...]:
-    """Return the Unimod modifications by site, and the amino-acid substitutions, without regard to fixed modifications."""
+    """Return the names of all Unimod modifications, one per site, and of all amino-acid substitutions; fixed modifications are ignored."""
     entries, exchanges, ids = list[_Entry](), set[str](), dict[str, int]()
     for entry in unimod():
         ids[entry.title] = entry.id
@@ -192,7 +192,7 @@ def _catalogue() -> tuple[_Entry, ...]:
 
 
 def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
-    """Return all names sorted by mass, with masses adjusted for residues and termini that carry fixed modifications."""
+    """Return all names sorted by mass. Names at residues with fixed modifications have the mass difference from the fixed modification."""
     held = {
         ord(symbol) - 65: modification for modification in fixed if modification.position == "anywhere" for symbol in modification.residues
     }
@@ -218,12 +218,12 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
 
 
 def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
-    """Return the distinct masses of common modifications, ascending, Da, (m,) float64."""
+    """Return the distinct masses of the modifications that Unimod shows by default, ascending, Da, (m,) float64."""
     return np.unique([entry.mass for entry in _entries(fixed) if entry.tier == USUAL_TIER])
 
 
 def tiers_of_shifts(shifts: ShiftPositions, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the tier of the best name for each mass shift, and the distance of the shift from the nearest name in this tier.
+    """Return the best tier of names that match each mass shift, and the difference between the shift and the nearest name in this tier.
 
     Returns
     -------
@@ -250,10 +250,9 @@ def tiers_of_shifts(shifts: ShiftPositions, fixed: tuple[SearchModification, ...
 
 
 class _Fit(NamedTuple):
-    """Name that matches the shift of a row.
+    """Name that matches the mass shift of a row.
 
-    The preferred name of a row has the smallest `preference`. Among names of equal preference, it has the smallest `error` (Da), and among
-    names of equal error the smallest `age`.
+    Names of a row are ordered by `preference`, then by `error` (Da), then by `age`; the first name is preferred.
     """
 
     row: int
@@ -309,7 +308,7 @@ def name_shifts(
 def _fits_of_entries(
     shifts: ShiftPositions, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64], loss: NDArray[np.int64]
 ) -> Iterator[_Fit]:
-    """Yield the modifications and substitutions that match; names supported by the precursor's neutral loss are preferred."""
+    """Yield the modifications and substitutions that match the shifts; names that the precursor's neutral loss supports are preferred."""
     rows, which, positions = _fitting(shifts, entries, allowed, residue_bits)
     error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
     lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
@@ -327,7 +326,7 @@ def _fits_of_entries(
 
 
 def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> NamedShifts:
-    """Return the preferred name and all names of each row; rows without a name get the best position, `first`."""
+    """Return the preferred name of each row with its site, and the text of all names; a row without a name has the site `first`."""
     n = len(first)
     site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n
     numbers: dict[tuple[str, float], int] = {}
@@ -349,13 +348,13 @@ def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> NamedShifts:
 
 
 def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return each row of booleans as a bit mask, (n,) uint64; bit p is column p."""
+    """Return bit masks of n rows of booleans, (n,) uint64; bit p is column p."""
     masks: NDArray[np.uint64] = (truths.astype(np.uint64) << np.arange(truths.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
     return masks
 
 
 def _residue_bits(shifts: ShiftPositions) -> NDArray[np.uint64]:
-    """Return bit masks of the positions of each residue type, and of all residues, (n, 27) uint64."""
+    """Return bit masks of positions in each peptide, (n, 27) uint64: positions of each residue type, A to Z, and of all residues."""
     offsets, index = ranges(shifts.position, shifts.position + shifts.length)
     row = np.repeat(np.arange(len(shifts.shift)), shifts.length)
     bit = np.uint64(1) << (np.arange(offsets[-1]) - offsets[row]).astype(np.uint64)
@@ -368,7 +367,7 @@ def _residue_bits(shifts: ShiftPositions) -> NDArray[np.uint64]:
 def _fitting(
     shifts: ShiftPositions, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of a row and a matching name, and for each pair the best-scoring suitable residue (from 0)."""
+    """Return pairs of a row and a matching name (index in `entries`), and the suitable residue with the best score of each pair, from 0."""
     mass = np.array([entry.mass for entry in entries])
     low = np.searchsorted(mass, shifts.shift - shifts.tolerance)
     high = np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right")
@@ -388,14 +387,17 @@ def _fitting(
 
 
 def _site(entry: _Entry, position: int, shifts: ShiftPositions, row: int) -> int:
-    """Return the site of a named shift at the residue with index `position`: the residue number from 1, or a terminus."""
+    """Return the site of the name `entry` at residue `position` (from 0): residue number from 1, or 0 or length + 1 for a terminus."""
     if entry.residue == _ANY and entry.position.endswith("N-term"):
         return 0
     return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.position.endswith("C-term") else position + 1
 
 
 class _End(NamedTuple):
-    """Rows whose shift equals the mass of `k` residues that are added (`sign` 1) or removed (-1) at a terminus, and these masses, Da."""
+    """Rows whose shift equals the mass of `k` residues that are added (`sign` 1) or removed (`sign` -1) at a terminus.
+
+    `mass` is the mass of these residues times `sign`, Da; `is_start` is True for the N-terminus.
+    """
 
     rows: NDArray[np.int64]
     mass: NDArray[np.float64]
@@ -431,7 +433,7 @@ def _ends(shifts: ShiftPositions, allowed: NDArray[np.uint64]) -> Iterator[_End]
 
 
 def _other_ends(shifts: ShiftPositions, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
-    """Return the rows whose shift is explained by another terminus, with name, mass (Da) and site (0 or length + 1) of the change."""
+    """Return the rows whose shift another terminus explains, each with its name, mass (Da) and site (0 or length + 1)."""
     cuts = enzyme.cleavage_table()
     return [
         _described(shifts, cuts, row, end.k, end.sign, mass, is_start=end.is_start)
@@ -443,7 +445,7 @@ def _other_ends(shifts: ShiftPositions, allowed: NDArray[np.uint64], enzyme: Enz
 def _described(
     shifts: ShiftPositions, cuts: NDArray[np.bool_], row: int, k: int, sign: int, mass: float, *, is_start: bool
 ) -> tuple[int, str, float, int]:
-    """Return row, name, mass (Da) and site of a terminus changed by `k` residues; a name is ``missed cleavage +AGK (C-terminus)``."""
+    """Return row, name, mass (Da) and site of a terminus changed by `k` residues, with names like ``missed cleavage +AGK (C-terminus)``."""
     position, stop = int(shifts.position[row]), int(shifts.position[row] + shifts.length[row])
     first = (position - k if sign > 0 else position) if is_start else (stop if sign > 0 else stop - k)
     text = shifts.residues[first : first + k].tobytes().decode("ascii")
@@ -457,7 +459,10 @@ def _described(
 
 
 def _pairs(shifts: ShiftPositions, entries: list[_Entry], residue_bits: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
-    """Return the rows whose shift equals two common modifications of residues in the peptide, with name and mass (Da) of the pair."""
+    """Return the rows whose shift equals the sum of two common modifications, with the name and mass (Da) of the pair.
+
+    The peptide must contain suitable residues for both modifications.
+    """
     usual: dict[tuple[str, float], list[_Entry]] = {}
     for entry in entries:
         if entry.tier == USUAL_TIER:
@@ -480,7 +485,7 @@ def _pairs(shifts: ShiftPositions, entries: list[_Entry], residue_bits: NDArray[
 
 
 def _find_sites(entries: list[_Entry], shifts: ShiftPositions, residue_bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return bit masks of the residues that may carry a modification, (n,) uint64, regardless of the scores of positions."""
+    """Return bit masks of the residues of each peptide that may carry the modification in `entries`, (n,) uint64; scores are ignored."""
     at_end = np.uint64(1) << (shifts.length - 1).astype(np.uint64)
     bits = np.zeros(len(shifts.shift), np.uint64)
     for entry in entries:

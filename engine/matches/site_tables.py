@@ -37,7 +37,7 @@ _LISTED = 5  # number of modifications whose sites are logged; the record has al
 
 @dataclass(frozen=True)
 class SiteTables:
-    """Tables of sites by name, and the entry of each modification in the record of the run."""
+    """Tables of sites by name, and the records of the modifications for ``run.json``."""
 
     tables: Mapping[str, pa.Table]
     record: list[dict[str, Any]]
@@ -137,7 +137,10 @@ def _residue_texts(codes: NDArray[np.uint8]) -> list[str]:
 
 
 def _count_residues(sites: ModificationSites, peptidoform: NDArray[np.int64], residue: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return numbers of target residues and of each decoy residue in distinct peptidoforms with alternative sites, by modification."""
+    """Return the numbers of residues in distinct peptidoforms with alternative sites, (modifications, 1 + decoy residues).
+
+    The first column contains the number of target residues, each further column the number of a decoy residue.
+    """
     _, first = np.unique(_numbers(peptidoform, sites.name, sites.site), return_index=True)
     first = first[sites.has_alternative[first]]
     result = np.zeros((len(sites.names), 1 + len(DECOY_RESIDUES)))
@@ -166,7 +169,10 @@ def _write_peptides(sites: ModificationSites, psms: Psms, rows: NDArray[np.int64
 
 @dataclass(frozen=True)
 class _Positions:
-    """Positions of the peptides of matches in proteins (CSR): accession, index of the protein, and first residue from 0."""
+    """Positions of the peptides of matches in proteins; `offsets` (CSR) delimit the positions of a match.
+
+    `protein` and `accession` identify the protein, `start` is the first residue from 0, and `occurrence` the position in all residues.
+    """
 
     offsets: NDArray[np.int64]
     protein: NDArray[np.int64]
@@ -185,7 +191,10 @@ class _Positions:
         return cls(offsets, protein, start, occurrence, accession)
 
     def columns(self, row: NDArray[np.int64], site: NDArray[np.int64], length: NDArray[np.int64]) -> dict[str, pa.Array]:
-        """Return the proteins of sites, and the positions in them; a site at a terminus has the position of the terminal residue."""
+        """Return columns with the proteins of sites and the positions of the sites in them, from 1.
+
+        A site at a terminus has the position of the terminal residue.
+        """
         offsets, index = ranges(self.offsets[row], self.offsets[row + 1])
         at = np.repeat(np.clip(site, 1, length), np.diff(offsets))
         lists = pa.array(offsets, pa.int32())
@@ -275,7 +284,7 @@ def _peptidoform_table(
 
 
 def _best_reported(sites: ModificationSites, rates: SiteRates, reported: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return for each collapsed site the reported row with the best score, or -1."""
+    """Return, for each collapsed site, the row with the best score among the rows `reported`, or -1."""
     rows = np.flatnonzero(reported)
     order = rows[np.lexsort((-sites.score[rows], rates.group[rows]))]
     result = np.full(len(rates.best), -1)
@@ -341,7 +350,7 @@ def _count_distinct(group: NDArray[np.int64], value: NDArray[np.int64], n: int) 
 
 
 def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Return for each modification the numbers of matches and sites, the residues, and the sites accepted at several rates."""
+    """Return a record of each modification: numbers of matches and sites, residue counts, and sites accepted at several rates."""
     result = []
     best = rates.best
     name, is_decoy, rated = sites.name[best], sites.is_decoy[best], sites.is_reported[best] & sites.has_alternative[best]
@@ -370,7 +379,7 @@ def _record(sites: ModificationSites, rates: SiteRates, residues: NDArray[np.flo
 
 
 def _sentence(entry: Mapping[str, Any]) -> str:
-    """Return how many sites of a modification are accepted, and the rates by each decoy residue.
+    """Return a sentence with the number of accepted sites of a modification, and the rates estimated from each decoy residue.
 
     >>> levels = [{"false_localisation_rate": 0.01, "sites": 174, "by_alanine": 0.0161, "by_leucine": None}]
     >>> _sentence({"modification": "Phospho", "psms_without_alternative": 1, "accepted": levels})

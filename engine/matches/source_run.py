@@ -1,4 +1,4 @@
-"""Finished identification that is the input of another search, and the run that explains its unidentified spectra."""
+"""Finished identification that is the input of another search, or whose unidentified spectra another run explained."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def identified_run_of(project: Project, records: Sequence[RunRecord], run: str, 
 
 
 def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
-    """Return the identifier of the identification that `run` explains, and the table of explained spectra.
+    """Return the identifier of the identification that the run `run` explains, and the table of explained spectra.
 
-    If `run` is not such a run, it is returned unchanged, with None.
+    If `run` is not an explanation of unidentified spectra, return `run` and None.
 
     Raises
     ------

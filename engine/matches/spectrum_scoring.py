@@ -38,8 +38,8 @@ def create_workload(
 ) -> Workload:
     """Return a workload that scores queries against peptides.
 
-    A first round with the state ``{"phase": "count"}`` counts candidates. A second round with ``"search"`` and the ``cost`` of each query
-    scores the candidates.
+    A first round with the state ``{"phase": "count"}`` counts candidates. A second round scores the candidates; its state contains the
+    phase ``search`` and the ``cost`` of each query.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def view_hits(rows: Rows, histogram_width: float) -> HitArrays:
 
 
 class SpectraAgainstPeptides(PredictableWorkloadType):
-    """Workload type whose items are queries; result rows are candidate counts, or best candidates."""
+    """Workload type whose items are queries; the result row of a query is its candidate count, or its best candidates."""
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of approximately the given size."""

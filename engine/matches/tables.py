@@ -101,8 +101,8 @@ class ScoredMatches:
     class_names : tuple of str
         Name of each class; empty if the tables name the classes in a separate column.
     advantages : ndarray of float64, shape (classes,), or None
-        Score advantage of each class (see `proteoscope.engine.matches.class_rates.class_advantages`); None if error rates are estimated
-        from matches only, not also from distinct peptides.
+        Score advantage of each class in a modification search (see `proteoscope.engine.matches.class_rates.class_advantages`); None in
+        other searches.
     scale : ScoreScale or None
         Prior parameters of the score's decoy tail (see `ScoreScale`); None for a trained score.
     learnt : TrainedScorer or None
@@ -151,7 +151,10 @@ class ScoredMatches:
 
 
 class AcceptanceCounts(NamedTuple):
-    """Numbers of targets and decoys accepted at the false discovery rate, decoys per target candidate, and targets accepted at 5 %."""
+    """Numbers of targets and decoys accepted at the false discovery rate of a search.
+
+    `decoy_ratio` is the number of decoy candidates per target candidate; `targets_at_5_percent` are targets accepted at 5 %.
+    """
 
     targets: int
     decoys: int
@@ -212,7 +215,10 @@ class TrainedScorer(NamedTuple):
     usual: Mapping[str, float] = {}
 
     def features(self, psms: Psms, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], TrainedScorer]:
-        """Return features of matches by name, each (n,) float64, and this scorer, to which `usual` is added if it is empty."""
+        """Return the features of n matches by name, each (n,) float64, and this scorer.
+
+        If `usual` is empty, the returned scorer is a copy with means of the features from predicted intensities.
+        """
         features, learnt = rescoring_features(psms, self.systematic), self
         if self.intensities is not None and psms.bonds is not None:
             result, is_known = self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources), psms.bonds.is_known
@@ -232,7 +238,7 @@ def score_statistics(
     resources: Resources,
     series: Sequence[str] = ("by",),
 ) -> ScoredMatches:
-    """Rescore the matches if there are enough for training, and estimate error rates from decoys among the best match of each spectrum.
+    """Rescore the matches if there are enough for training, and estimate error rates from the best match of each spectrum.
 
     Parameters
     ----------
@@ -280,8 +286,9 @@ def score_statistics(
 def with_second_pass(first: ScoredMatches, second: Psms, settings: StatisticsSettings, resources: Resources) -> ScoredMatches:
     """Return the matches of both passes with scores and error rates.
 
-    Models of the first pass score the matches of the second. Each spectrum retains the matches of the pass whose best match is better. The
-    matches of the second pass are a class with a separate error rate, because few of the remaining spectra can be identified.
+    Models of the first pass score the matches of the second pass. Each spectrum retains the matches of the pass whose best match is better.
+    The matches of the second pass are a class with a separate error rate, because few spectra without a match in the first pass can be
+    identified.
     """
     score, features = search_score(second), dict[str, NDArray[np.float64]]()
     if first.learnt is not None:
@@ -304,7 +311,7 @@ def with_second_pass(first: ScoredMatches, second: Psms, settings: StatisticsSet
 
 
 def _compact(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
-    """Return the features as float32, the precision of result files; use after training."""
+    """Return the features as float32, the precision of result files. Call this after training, which needs float64."""
     return {name: column.astype(np.float32) for name, column in features.items()}
 
 
@@ -337,7 +344,7 @@ def error_rates(
     match_class: NDArray[np.int64] | None = None,
     advantages: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return q-values and posterior error probabilities of rows that compete in their classes, or in one list.
+    """Return q-values and posterior error probabilities of n rows, estimated for each class separately or for all rows together.
 
     Parameters
     ----------
@@ -350,7 +357,7 @@ def error_rates(
     decoy_ratio, scale, peptide, advantages
         See `proteoscope.engine.matches.class_rates.class_rates`.
     match_class : ndarray of int64, shape (n,), optional
-        Class of each row; None for one list.
+        Class of each row; None to rate all rows together.
 
     Returns
     -------
@@ -364,7 +371,7 @@ def error_rates(
 
 
 def count_classes(scored: ScoredMatches, settings: ReportSettings) -> tuple[ClassCounts, ...]:
-    """Return the numbers of best matches of spectra in each class; empty without decoys, or if all matches are in one class."""
+    """Return the counts of rank 1 matches in each class; empty without decoys, or if all matches are in one class."""
     if scored.match_class is None or not scored.class_names:
         return ()
     first = scored.psms.rank == 1
@@ -384,7 +391,10 @@ def count_classes(scored: ScoredMatches, settings: ReportSettings) -> tuple[Clas
 def _intensities(
     psms: Psms, matches: MatchColumns, settings: StatisticsSettings, series: Sequence[str], resources: Resources
 ) -> tuple[IntensityModel | None, str]:
-    """Return the intensity model, and a sentence on the fit; without predictions, None and the reason ('' if not requested)."""
+    """Return the intensity model, and a sentence about the fit.
+
+    Without predictions, return None, and a sentence with the reason, or '' if predictions are not requested.
+    """
     if not settings.predicted_intensities:
         return None, ""
     why = unpredicted_reason(settings, series, psms.modifications)
@@ -398,10 +408,11 @@ def _intensities(
 
 
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:
-    """Return the rows of each spectrum's better pass; the first `n_first` rows are the first pass.
+    """Return the rows of the better pass of each spectrum; the first `n_first` rows are matches of the first pass.
 
-    The second pass is better if its best match has both a higher ranking score and a higher search score (`Psms.score`). Its smaller number
-    of candidates raises the ranking score even of a match that explains the same peaks by more modifications.
+    The second pass is better if its best match has both a higher ranking score and a higher search score (`Psms.score`). A higher ranking
+    score is not enough: since the second pass has fewer candidates, its ranking score can be higher for a match that explains the same
+    peaks with more modifications.
     """
     best = np.full((2, 2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
     is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)
@@ -473,7 +484,7 @@ class PeptidePositions(NamedTuple):
 
     @property
     def stop(self) -> NDArray[np.int64]:
-        """Position after the last residue, (m,) int64; invalid where `start` is unknown."""
+        """Index of the residue after the peptide in the protein, (m,) int64; invalid if `start` is -1."""
         return self.start + np.repeat(self.length, np.diff(self.offsets))
 
     def columns(self, accession: pa.Array, proteins: Proteins | None, row: NDArray[np.int64], first: NDArray[np.int64]) -> dict[str, Any]:
@@ -486,9 +497,10 @@ class PeptidePositions(NamedTuple):
         proteins : Proteins or None
             Sequences.
         row : ndarray of int64, shape (m,)
-            Index in `proteins` of each entry of `protein`; arbitrary where `start` is unknown.
+            Index in `proteins` of each entry of `protein`; any value if `start` is -1.
         first : ndarray of int64, shape (m,)
-            Index, in the complete protein, of the first residue of each sequence, from 0 (variants are sections of proteins).
+            Index of the first residue of each sequence in `proteins` within its complete protein, from 0. It is not 0 for variants, whose
+            sequences are sections of proteins.
 
         Returns
         -------
@@ -606,7 +618,7 @@ class PeptideRows:
         def expected_at(at: NDArray[np.float64]) -> NDArray[np.float64]:
             """Return the number of decoy peptides expected at or above each score.
 
-            This is an upper limit of the number of protein groups based on one peptide.
+            This number is an upper limit of the expected number of decoy groups, since each group needs at least one peptide.
             """
             return expected_decoys(self.score[self.competes], self.is_decoy[self.competes], at, scale)
 
@@ -690,8 +702,8 @@ def modification_columns(
 def _peptides(scored: ScoredMatches, sequences: list[str], peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> PeptideRows:
     """Return the distinct peptidoforms of matches with scores and error rates.
 
-    A peptidoform with matches in several classes is rated in each class by its best match there, and represented by the lowest q-value. It
-    is therefore not lost if its best match is in a class without an error rate.
+    A peptidoform with matches in several classes is rated once per class, with its best match in the class. Of these q-values, the lowest
+    is used, so that the peptidoform is not lost if its best match is in a class without an error rate.
     """
     psms, n_psms_of = scored.psms, peptide_of_row[scored.q_value <= settings.fdr]
     match_class = np.zeros(len(psms), np.int64) if scored.match_class is None else scored.match_class
@@ -722,7 +734,10 @@ def _peptides(scored: ScoredMatches, sequences: list[str], peptide_of_row: NDArr
 
 
 def numbered(texts: list[str], is_decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return an index for each distinct text, different for targets and decoys, in the order of first occurrence, (n,) int64."""
+    """Return a number for each text, (n,) int64, from 0 in the order of first occurrence.
+
+    Equal texts have the same number if both are targets or both are decoys.
+    """
     numbers: dict[tuple[str, bool], int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in zip(texts, is_decoy.tolist(), strict=True)], np.int64)
 
@@ -790,9 +805,9 @@ def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
 def _protein_table(
     scored: ScoredMatches, peptides: PeptideRows, positions: PeptidePositions, proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
-    """Return the protein groups and their table, from the best peptidoform of each accepted sequence.
+    """Return the protein groups and their table, inferred from the accepted sequences, each with its best peptidoform.
 
-    Without decoys, every sequence is used.
+    Without decoys, all sequences are used.
     """
     is_decoy, ratio = np.arange(len(proteins)) >= proteins.n_targets, scored.psms.decoy_ratio
     groups, evidence = peptides.group_proteins(positions, is_decoy, proteins.partners(), settings, ratio, scored.scale)
@@ -816,9 +831,9 @@ def _protein_table(
 
 
 def _database_modifications(psms: Psms, proteins: ProteinIndex, modifications_of_database: KnownModifications) -> pa.ListArray:
-    """Return the modifications of each match that the database lists at the modified residue, as texts such as ``accession:S15 Phospho``.
+    """Return the modifications of each match that the database annotates at the same residue, as texts such as ``accession:S15 Phospho``.
 
-    The modifications may have been searched as variable or as known modifications. Residues of a sequence variant have the numbers of the
+    The modifications may have been searched as variable or as known modifications. In a sequence variant, residues are numbered as in the
     complete changed protein.
     """
     sites = modifications_of_database.position.astype(np.int64) << 8 | modifications_of_database.modification
@@ -854,6 +869,6 @@ def _database_modifications(psms: Psms, proteins: ProteinIndex, modifications_of
 
 
 def _is_same(first: SearchModification, second: SearchModification) -> bool:
-    """Return True for modifications of equal mass that are both at the same terminus, or both at residues."""
+    """Return True if two modifications have the same mass, and are at the same terminus or both at residues."""
     ends = [modification.position[-6:] for modification in (first, second)]
     return abs(first.mass - second.mass) < _SAME_MASS and ends[0] == ends[1]

@@ -36,7 +36,7 @@ _QUERIES_AT_ONCE = 1024  # number of queries whose mass lists are in memory at t
 
 
 class ListSettings(NamedTuple):
-    """Settings for converting masses to whole mass units.
+    """Settings for converting masses to integers, in mass units.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ListSettings(NamedTuple):
     low, high : float
         Range of mass shifts in dalton.
     is_widened : bool
-        False if each peak matches only its own mass unit.
+        True if a peak matches all mass units in its mass range, False if it matches only the mass unit of its mass.
     """
 
     per_dalton: float
@@ -109,7 +109,7 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
 
 
 def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings) -> MassLists:
-    """Return the mass lists of queries: each peak as an N-terminal and as a C-terminal fragment, extended by the tolerances."""
+    """Return the mass lists of queries: mass ranges, as wide as the tolerances, of each peak as an N-terminal and a C-terminal fragment."""
     n, counts = len(queries.mass), np.zeros(len(queries.mass), np.int64)
     if not lists.is_widened:
         settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
@@ -178,7 +178,7 @@ def find_candidates(
 
 
 def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
-    """Return the peptide indices at which peptides are divided into parts that fit the memory, including 0 and the end."""
+    """Return the bounds of consecutive parts of the peptides that fit the memory: peptide indices, from 0 to the number of peptides."""
     units = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)
     size = np.cumsum(peptides.length * float(_BYTES_OF_MASS) + _BYTES_OF_CANDIDATE + units)
     n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
@@ -210,7 +210,7 @@ class SpectraAgainstMassLists(PredictableWorkloadType):
         return costs
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the estimated number of masses that queries and candidates share by chance, plus the number of listed masses."""
+        """Return the estimated number of masses that queries and candidates share by chance, plus the number of candidates' masses."""
         candidates, spectra = workload.sources["candidates"], workload.sources["spectra"]
         n, n_queries = max(1, len(candidates["precursors"])), max(1, len(workload.sources["queries"]["mass"]))
         units = max(1.0, float(np.max(candidates["precursors"], initial=1)))

@@ -1,16 +1,16 @@
 """Names of mass shifts, and error rates of matches in groups by the type of their shift.
 
-The best forms of each spectrum are ranked again, considering what their shifts may mean. By chance, one in a hundred shifts is a common
-modification at its residue, one in a hundred is an alternative peptide terminus, and one in five is some Unimod modification or
-substitution. E, the number of candidates expected to score as well by chance, is therefore multiplied by the fraction of candidates that
-are a priori as likely, either by mass proximity or by the meaning of the shift (`proteoscope.engine.matches.shift_names`). The candidates
-of the spectrum are ranked by the result.
+The best forms of each spectrum (candidates with or without a mass shift) are ranked again, considering what their shifts may mean. By
+chance, one in a hundred shifts is a common modification at its residue, one in a hundred is another peptide terminus, and one in five is
+some Unimod modification or substitution. E, the number of candidates expected to score as well by chance, is therefore multiplied by the
+fraction of candidates that are at least as likely before the spectrum is considered, either by mass proximity or by the meaning of the
+shift (`proteoscope.engine.matches.shift_names`), whichever is smaller. This fraction is estimated from chance matches, each peptide counted
+once. The candidates of the spectrum are ranked by the result.
 
-Groups of matches differ in their fraction of false matches and have separate error rates, estimated from their own decoys: without a shift,
-with a common shift (named), with an alternative peptide terminus, and all others, including rare names. Shifts of decoys are named by the
-same rules, so that a false match is equally likely to be a target or a decoy within a group. A common rate would reduce the accepted
-matches of a clean group because of errors in the others (`proteoscope.engine.matches.class_rates`). The frequency of names among chance
-matches is counted by distinct peptides.
+Matches are divided into four groups: without a shift, with a common modification (named), with another peptide terminus, and all others,
+including rare names. The groups differ in their fraction of false matches, and have separate error rates, each estimated from the decoys of
+the group (`proteoscope.engine.matches.class_rates`). With a common rate, errors in one group would reduce the accepted matches of the other
+groups. Shifts of decoys are named by the same rules, so that within a group, a false match is equally likely to be a target or a decoy.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class MassShifts:
     Attributes
     ----------
     mass : ndarray of float64, shape (n,)
-        Recalibrated shift in dalton; without a shift, the precursor mass error.
+        Shift in dalton, corrected for the systematic mass error; for matches without a shift, the corrected precursor mass error.
     carried : ndarray of float64, shape (n,)
-        Mass that the shift adds to the calculated mass in dalton.
+        Mass in dalton by which the shift increases the calculated mass.
     group : ndarray of int64, shape (n,)
         `PLAIN`, `NAMED`, `END` or `UNNAMED`.
     name, possible : ndarray of object (str), shape (n,)
@@ -81,9 +81,9 @@ class MassShifts:
 
 @dataclass(frozen=True)
 class RankedMatches:
-    """Matches with error rates and shifts; masses are recalibrated by `mass_error_ppm`.
+    """Matches with error rates and shifts. Masses of shifts are corrected for the systematic error `mass_error_ppm`.
 
-    The modifications of the matches are the fixed modifications, followed by the shifts from index `first_shift`.
+    The modifications of the matches are the fixed modifications, followed by the shifts, which begin at index `first_shift`.
     """
 
     scored: ScoredMatches
@@ -151,9 +151,9 @@ def estimate_error_rates(
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the rank of each match of a spectrum by a score, (n,) int64; equal scores retain their previous order.
+    """Return the rank of each match among the matches of its spectrum by `score`, (n,) int64; matches with equal scores retain their order.
 
-    Rank 0 means that another form of the same peptide has a better rank.
+    Only the best match of each peptide is ranked. The rank of other matches of the peptide (such as those with another shift) is 0.
     """
     order = np.lexsort((psms.rank, -score, psms.spectrum))
     spectrum, position = psms.spectrum[order], psms.position[order]
@@ -175,10 +175,10 @@ def _groups(is_shifted: NDArray[np.bool_], tier: NDArray[np.int64]) -> NDArray[n
 def _likelihoods(
     psms: Psms, matches: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the tier of each shift, and its distance in dalton from the nearest name in this tier.
+    """Return the tier of the shift of each match, and the distance in dalton of the shift from the nearest name in this tier.
 
-    A tier is a class of names, such as common modifications (see `proteoscope.engine.matches.shift_names.TIERS`). It is `TIERS` - 1
-    without a shift or without a name.
+    A tier is a class of names, such as common modifications (see `proteoscope.engine.matches.shift_names.TIERS`). Matches without a shift
+    or without a name have the tier `TIERS` - 1.
     """
     rows = np.flatnonzero(matches.is_shifted)
     tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
@@ -188,10 +188,11 @@ def _likelihoods(
 
 
 def _log_fractions(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return, for each match, log10 of the fraction of candidates that are at least as likely before spectra are considered.
+    """Return, for each match, log10 of the fraction of candidates that are at least as likely before the spectrum is considered.
 
-    The frequency of each tier (see `_likelihoods`) by chance is counted among decoys, each peptide once. Without decoys, it is counted
-    among candidates that are not rank 1.
+    This is the fraction at least as close to the precursor mass, or, if smaller, the fraction of chance matches whose tier (see
+    `_likelihoods`) is at least as good. Chance matches are shifted decoys, or, without decoys, shifted candidates that are not rank 1. Each
+    peptide is counted once per tier.
     """
     is_chance = matches.is_shifted & (psms.is_decoy if psms.is_decoy.any() else ~first)
     distinct = np.unique(np.column_stack((psms.peptide_family, tier))[is_chance], axis=0)
@@ -241,7 +242,8 @@ def _features(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the features for rescoring.
 
-    The mass error of a likely shift is its distance from the named mass; that of other shifts is the mean error of matches without a shift.
+    The mass error of a match with a common modification or another terminus is the distance of its shift from the named mass. Matches with
+    any other shift have the mean mass error of matches without a shift.
     """
     features = {
         name: column
@@ -289,7 +291,7 @@ def _name_shifts(
 
 
 def _name_all_shifts(named: NamedShifts, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
-    """Return the index of each shift's modification, and the modifications; a shift without a name is named by its mass."""
+    """Return the modification of each shift as an index, and the modifications; the name of a shift without a name is its mass."""
     which = named.modification.copy()
     rows = np.flatnonzero(which < 0)
     rounded, number = np.unique(mass[rows].round(_DECIMALS), return_inverse=True)
@@ -306,7 +308,7 @@ def _add_modifications(
     modifications: tuple[SearchModification, ...],
     carried: NDArray[np.float64],
 ) -> Psms:
-    """Return the matches with one more modification on the peptides of the given rows."""
+    """Return the matches; the peptide of each match in `rows` has an additional modification."""
     n, n_before = len(psms), len(psms.modifications)
     all_rows = np.concatenate((np.repeat(np.arange(n), np.diff(psms.modification_offsets)), rows))
     all_sites = np.concatenate((psms.modification_site, site))

@@ -35,7 +35,7 @@ _HEAVIEST_END = 100.0  # Da, more than any ion series adds to the residues
 
 
 class SeriesPlan(NamedTuple):
-    """Spectra with one set of ion series, the peptides, and the settings of mass lists, scores and shift positions."""
+    """Search of the spectra with one set of ion series: spectra, peptides, and settings of mass lists, scores and shift positions."""
 
     spectra: SpectrumIndex
     peptides: PeptideArrays
@@ -51,7 +51,10 @@ def plan_search(index: SpectrumIndex, indexes: Indexes, parameters: ModifiedSear
 
 
 def score_search(plans: Sequence[SeriesPlan], parameters: ModifiedSearchParameters, resources: Resources) -> ShiftedMatches:
-    """Return the best forms of each spectrum; unless the match count is the score, these may be more forms than are reported."""
+    """Return the best forms of each spectrum (candidates with or without a mass shift).
+
+    Unless the match count is the score, there may be more forms than are reported, since error rates change the order later.
+    """
     return joined_shifts([_score_series(plan, parameters, resources) for plan in plans])
 
 
@@ -81,7 +84,7 @@ def list_settings(parameters: ModifiedSearchParameters) -> ListSettings:
     """Return the settings of the mass lists.
 
     The mass window of candidates includes the shift range, no shift, and isotope errors. If the score is the match count, each peak covers
-    only its own mass unit, as in the thesis.
+    only the mass unit of its mass, as in Carroll's thesis.
     """
     low, high = shift_range(parameters.mass_shift)
     width = parameters.precursor_tolerance.width(_USUAL_MASS)
@@ -105,7 +108,7 @@ class _Settings:
 
 
 class ShiftSites(NamedTuple):
-    """Tables of sites (None without a named shift to localise), and the number of accepted matches with another shift."""
+    """Tables of sites of named shifts (None if there is no named shift), and the number of accepted matches with other shifts."""
 
     tables: SiteTables | None
     n_others: int

@@ -12,10 +12,10 @@ The best candidate is excluded from the fit, and theta is shrunk towards the the
 multiplied by the fraction of candidates at least as close to the precursor mass: among peptides that explain a spectrum equally well, the
 closest in mass is preferred, and most of all a peptide with exactly the precursor mass.
 
-This holds for chance matches. Among related sequences, which explain the same ions, the better score is right more often; therefore
-proximity adds at most `_MAXIMUM_NEARNESS` to the score in the choice between candidates. A peptide of the precursor mass may be listed
-twice, with an isotope error and with a small shift such as deamidation. The meaning of shifts is considered later, when error rates are
-estimated, and only for the best candidates.
+This reasoning applies to chance matches. Among related sequences, which explain the same ions, the sequence with the better score is
+correct more often. Proximity therefore adds at most `_MAXIMUM_NEARNESS` to the score that ranks candidates. A peptide of the precursor mass
+may be listed twice, with an isotope error and with a small shift such as deamidation. The meaning of shifts is considered later, when error
+rates are estimated, and only for the best candidates.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class ShiftedMatches:
     Attributes
     ----------
     matches : Matches
-        `score` is the hyperscore (or the number of matching masses), `expectation` as in the module description, `delta_score` the
-        difference to the next candidate with another sequence. `n_candidates` counts the candidates without a shift, or all candidates for
-        a shifted match. The modification sites are empty.
+        `score` is the hyperscore (or the number of matching masses), `expectation` is log10 of E in the module description, and
+        `delta_score` is the difference in `key` to the next candidate with another sequence. `n_candidates` is the number of candidates of
+        the precursor mass, or of all candidates if the match is shifted. The modification sites are empty.
     key : ndarray of float64, shape (n,)
         Value by which matches are ranked, higher is better.
     theta : ndarray of float64, shape (n,)
@@ -78,7 +78,7 @@ class ShiftedMatches:
     loss : ndarray of int64, shape (n,)
         Neutral loss of the precursor (`proteoscope.engine.matches.neutral_losses`), for shifts that may be phosphate or sulfate.
     place_score, place_probability : ndarray of float32, shape (n, 64)
-        Score and probability of the shift at each residue; undefined without a shift.
+        Score of the match with the shift at each residue, and probability that the shift is there; undefined without a shift.
     """
 
     matches: Matches
@@ -119,7 +119,7 @@ def place_candidates(
     shifts: ShiftSettings,
     resources: Resources,
 ) -> PlacedArrays:
-    """Return scores of every candidate with its mass shift at the best residue, and without a shift if it has the precursor mass."""
+    """Return two scores of every candidate: with its mass shift at the best residue, and, if it has the precursor mass, without a shift."""
     shape, stop = candidates.peptide.shape, stop_flag()
     types = (np.float32, np.int8, np.float32, np.int8, np.uint8)
     placed = PlacedArrays(*(np.empty(shape, kind) for kind in types))
@@ -136,7 +136,8 @@ def place_candidates(
 class _Peptidoforms(NamedTuple):
     """Best forms of candidates, ordered by spectrum and rank; for the columns see `Matches` and `ShiftedMatches`.
 
-    `query` and `column` are the indices of each form in the matrix of all forms.
+    The matrix of all forms has a row for each query. Its columns are the candidates without a shift, followed by the candidates with a
+    shift. `query` and `column` are the indices of each form in this matrix.
     """
 
     query: NDArray[np.int64]
@@ -162,10 +163,10 @@ def rank_candidates(
     by_count: bool,
     resources: Resources,
 ) -> ShiftedMatches:
-    """Return the best `top` forms of each spectrum with all scores; a candidate has a form with its mass shift and one without.
+    """Return the best `top` forms of each spectrum with all scores. A form is a candidate with its mass shift, or without a shift.
 
-    With `by_count`, only the number of matching masses ranks the forms, as in the thesis, and candidates of the precursor mass have no form
-    with a shift.
+    With `by_count`, only the number of matching masses ranks the forms, as in Carroll's thesis, and a candidate of the precursor mass has
+    only the form without a shift.
     """
     theta = _usual_theta(placed)
     parts = [
@@ -212,7 +213,7 @@ def rank_candidates(
 
 
 def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
-    """Return slices of the queries that do not divide a spectrum, so that the matrices of all forms are small."""
+    """Divide the queries into consecutive slices, so that the matrices of forms are small; queries of one spectrum are in one slice."""
     n = len(spectrum_of_query)
     begins = np.flatnonzero(is_group_start(spectrum_of_query))
     wanted = np.searchsorted(begins, np.arange(0, n, _QUERIES_AT_ONCE))
@@ -237,7 +238,7 @@ def _ranked_forms(
     *,
     by_count: bool,
 ) -> _Peptidoforms:
-    """Return the best forms of the queries in `part`; columns of forms with a shift follow those of forms without."""
+    """Return the best forms of the spectra whose queries are in `part`, with `query` as an index of all queries."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _select_rows(placed, part)
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
@@ -264,7 +265,7 @@ def _ranked_forms(
 def _candidate_counts(
     mass: NDArray[np.float64], peptides: PeptideArrays, settings: ScoringSettings, shifts: ShiftSettings
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each precursor mass, the number of peptides of this mass (with any isotope error), and of peptides in the shift range."""
+    """Return the numbers of peptides with each precursor mass (with any isotope error), and of peptides in its range of mass shifts."""
     plain = np.zeros(len(mass), np.int64)
     for isotope, least in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
         centre = mass - isotope * settings.isotope_spacing
@@ -278,7 +279,10 @@ def _candidate_counts(
 def _count_at_least_as_close(
     masses: NDArray[np.float64], peptides: PeptideArrays, candidate: NDArray[np.int64], n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return, for each candidate, the number of lighter and heavier peptides at least as close to the precursor mass, (q, k)."""
+    """Return the number of peptides that are at least as close to the precursor mass as each candidate, (q, k).
+
+    The number is at least `n_plain` and at most `n_all`, see `_candidate_counts`.
+    """
     mass = masses[:, None]
     distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidate])
     above, below = np.searchsorted(peptides.mass, mass + distance, side="right"), np.searchsorted(peptides.mass, mass - distance)
@@ -287,7 +291,7 @@ def _count_at_least_as_close(
 
 
 def _score_statistics(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the number of scores, their median, and theta of each query as arrays; theta (see module) is 0 for few scores."""
+    """Return arrays with a value for each query: number of scores, median score, and theta (see module; 0 if there are few scores)."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
     count, rows = is_known.sum(axis=1), np.arange(len(score))
@@ -318,7 +322,7 @@ def nearness_bonus(fraction: NDArray[np.float64], theta: NDArray[np.float64]) ->
 
 
 class _Tail(NamedTuple):
-    """Exponential tail of the candidate scores of each query: half the number, the median, and the decay constant theta, as arrays."""
+    """Exponential tail of the candidate scores of each query, as arrays: half the number of scores, the median, and theta (see module)."""
 
     number: NDArray[np.float64]
     median: NDArray[np.float64]
@@ -332,24 +336,24 @@ class _Tail(NamedTuple):
         return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _MINIMUM_THETA))
 
     def expectation(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return log10 of the number of candidates expected to reach each score (q, k) by chance; infinite without a score."""
+        """Return log10 of the number of candidates expected to reach each score (q, k) by chance; infinite if the score is not finite."""
         value = score.astype(np.float64)
         lead = np.where(np.isfinite(value), value, 0.0) - self.median[:, None]
         return np.where(np.isfinite(value), np.log10(self.number)[:, None] - lead / (self.theta[:, None] * _LN_10), np.inf)
 
     def key(self, score: NDArray[np.float32], fraction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores (q, k) plus the bonus for proximity; `fraction` is log10 of the fraction of candidates at least as close."""
+        """Return the scores (q, k) plus the bonus for proximity to the precursor mass; see `nearness_bonus` for `fraction`."""
         return score.astype(np.float64) + nearness_bonus(fraction, self.theta[:, None])
 
     def score_of(self, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score difference equivalent to a factor of E, given as log10, (q, k)."""
+        """Return the score difference that changes E by a factor; `logarithm` is log10 of the factor, (q, k)."""
         return logarithm * (self.theta[:, None] * _LN_10)
 
 
 def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray[Any]]:
-    """Return the best `top` forms of each spectrum over all charges. `key` ranks them; it has a row per query, and -inf excludes a form.
+    """Return the best `top` forms of each spectrum over all charges, as the first five columns of `_Peptidoforms`.
 
-    The results are the first five columns of `_Peptidoforms`.
+    `key` and `candidate` are matrices of all forms, with a row for each query. Forms are ranked by `key`; -inf excludes a form.
     """
     query, column = np.nonzero(np.isfinite(key))
     value = key[query, column]
@@ -391,7 +395,7 @@ def _score_placed(
     settings: ScoringSettings,
     resources: Resources,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return all scores and features of the matches, with each shift at the residue that has the best score."""
+    """Return all scores and features of the matches by name, with each shift at the residue `position`."""
     n, stop = len(position), stop_flag()
     measured, number = np.zeros((n, len(feature_names()))), (np.arange(n) % _SHIFTS_AT_ONCE).astype(np.uint8)
     modification = np.where(position == _NONE, _NONE, number).astype(np.uint8)

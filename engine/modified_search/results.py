@@ -1,4 +1,4 @@
-"""Result tables of an open modification search: those of an identification with mass shifts, and the table of modifications."""
+"""Result tables of an open modification search: the tables of an identification with columns of mass shifts, and modifications."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ _BEST = 10
 
 
 class Report(NamedTuple):
-    """Tables of a run, its numbers of results by name, rows of the most frequent modifications, and the record of localised ones."""
+    """Tables of a run with its summary.
+
+    `counts` are numbers of results by name, `best_modifications` are table rows of the most frequent modifications, and `localised` are
+    records of the localised modifications.
+    """
 
     tables: RunTables
     counts: dict[str, int]
@@ -65,7 +69,7 @@ def write_report(
     *,
     is_translated: bool,
 ) -> Report:
-    """Infer the proteins, write all tables, also as text to the project folder, and return them.
+    """Infer protein groups, write all tables to the run, and as text to the project folder, and return them.
 
     Parameters
     ----------
@@ -104,7 +108,7 @@ def write_report(
 
 
 def _write_sites(results: Run, sites: ShiftSites, progress: Progress) -> list[dict[str, Any]]:
-    """Write the tables of sites, report the modifications with most matches, and return the record of all."""
+    """Write the tables of sites, report the modifications with most matches, and return the records of all localised modifications."""
     if sites.n_others:
         progress.message(
             f"{counted(sites.n_others, 'match', 'matches')} with a shift that is not a usual modification: sites have probabilities, but no"
@@ -121,7 +125,7 @@ def _counts_by_kind(psms: pa.Table, fdr: float) -> dict[str, int]:
 
 
 def _accepted(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Array:
-    """Return True for each row of rank 1 that is accepted at the false discovery rate; without decoys, for each row of rank 1."""
+    """Return True for each row of rank 1 that is accepted at the false discovery rate; without decoys, for all rows of rank 1."""
     first = pa.compute.equal(psms["rank"], 1)
     return pa.compute.and_(first, pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
 
@@ -149,7 +153,7 @@ def _shifted_tables(rated: RankedMatches, spectra: Spectra, proteins: ProteinInd
 
 
 def rated_groups(rated: RankedMatches) -> tuple[tuple[str, ...], ...]:
-    """Return the kinds of shifts (column ``shift_kind``) with separate error rates; empty if all matches have one error rate."""
+    """Return the groups with separate error rates, each with a value of the column ``shift_kind``; empty if all matches are one group."""
     group, kind = rated.scored.match_class, rated.shifts.group
     if group is None or not (group.any() or not kind.any()):
         return ()
@@ -164,10 +168,11 @@ def _site_text(site: int, length: int, sequence: str) -> str:
 
 
 def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Table:
-    """Return the table of modifications, most frequent first: one row per name, and per hundredth of a dalton for unnamed shifts.
+    """Return the table of modifications, most frequent first.
 
-    Rank 1 targets at the false discovery rate are counted, and the decoys accepted with them. The column ``sites`` counts residues and
-    termini; ``share_unmodified`` is the fraction of the peptides that were also found without a shift.
+    Shifts with the same name are in one row. Shifts without a name are in one row if their masses, rounded to 0.01 Da, are equal. Rank 1
+    targets accepted at the false discovery rate are counted, and the decoys accepted with them. The column ``sites`` contains the number of
+    matches for each residue or terminus; ``share_unmodified`` is the fraction of the peptides that were also found without a shift.
     """
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]
     rows = psms.filter(_accepted(psms, fdr, has_decoys=has_decoys)).select(names).to_pylist()

@@ -174,7 +174,7 @@ def _indexes(
 
 
 def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameters) -> bool:
-    """Return True if the searched proteins are translated reading frames, in this search or in the identification."""
+    """Return True if the searched proteins are reading frames that this search or the identification `source` translated."""
     of_source = "none" if source is None else source.parameters.get("translation", "none")
     return (parameters.translation, of_source) != ("none", "none")
 
@@ -182,7 +182,7 @@ def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameter
 def _record(
     run: SearchRun[_Read], source: SourceRun | None, counts: dict[str, int], rated: RankedMatches, series: tuple[SeriesCount, ...]
 ) -> PassRecord:
-    """Return the settings that the search used, for the record of the run."""
+    """Return the record of the search pass: the settings used, the input files, and the numbers of spectra and proteins."""
     parameters = run.spec.request.parameters_as(ModifiedSearchParameters)
     named, more = run.files("database"), run.files("contaminants")
     of_source = source is not None and not named

@@ -1,27 +1,28 @@
 """Decoys by reversal or shuffling, and detection of decoys in a database by their names or by rearranged sequences of other proteins.
 
-Reversing a reversed protein gives the target again: a search that generates decoys of decoys compares targets with themselves, nearly
-every match is a target, and all error rates are too low. If a fraction f of all proteins are targets with mirror images, or these mirror
-images, a false match is a target with probability f + (1 - f) / 2 and a decoy with probability (1 - f) / 2, so that an estimate of 1 % is
-actually (1 + f) / (1 - f) %: 1.1 % for f = 5 %, 1.5 % for f = 20 %. The limits below follow from this.
+Reversing a reversed protein (a mirror image) gives its target again. If a database contains mirror images, a search that generates decoys
+by reversal generates targets instead; too few matches are decoys, and all error rates are too low. Let f be the fraction of proteins that
+are mirror images or their targets. A false match is then a target with probability f + (1 - f) / 2 and a decoy with probability (1 - f) /
+2, so that an estimate of 1 % is actually (1 + f) / (1 - f) %: 1.1 % for f = 5 %, 1.5 % for f = 20 %. The limits below follow from this.
 
 Names. A tag is a word that programs of the field use, with its separator, at the start or the end of the accession or of a part of it
 (``rev_sp|P1|N``, ``sp|rev_P1|N``, ``sp|P1_REVERSED|N``, ``##P1``). Real names contain such words too: ``sp|P04618|REV_HV1H2`` is the
-protein Rev of HIV. A tag therefore counts only if at least `_MINIMUM_NUMBER` proteins and the fraction `_SMALL_SHARE` of the database, or
-of the contaminants, have it; or if the name without it is the name of another protein, for `_MINIMUM_NUMBER` proteins or the fraction
-`_SMALL_SHARE`. UniProt's entry names after two bars never count; as whole accessions, they count only if another protein has the name
-without the tag.
+protein Rev of HIV. A tag therefore counts only in two cases. In the first, at least `_MINIMUM_NUMBER` proteins have the tag, and they are
+at least the fraction `_SMALL_SHARE` of the database, of the contaminants or of both. In the second, at least `_MINIMUM_NUMBER` proteins or
+at least the fraction `_SMALL_SHARE` have a tag and a target: another protein whose name is their name without the tag. UniProt's entry
+names after two bars never count; as whole accessions, they count only in the second case.
 
 Sequences. Reversal conserves the counts of residues, even if the first methionine or the residues at which an enzyme cuts stay in place.
 Natural proteins of `_LONG` residues or more practically never have the same counts of all residues, except near copies with two exchanged
 residues. Two proteins with the same counts are therefore a target and its mirror image, for any enzyme, if they differ at two fifths of
 their positions, and if a fifth of the words of four residues in one protein occur reversed in the other. Shorter proteins, down to
-`_SHORTEST`, have to be exact mirror images. Shuffled proteins are not detected: a search treats them as proteins that are absent from the
-sample, its error rates remain correct, and entrapment needs them. Only their names identify them as decoys.
+`_SHORTEST`, have to be exact mirror images. Shuffled proteins are not detected by their sequences, only by their names. A search treats
+them as proteins that are absent from the sample. Its error rates remain correct, and entrapment needs shuffled proteins.
 
-A few mirror images occur by chance and do no harm. They matter if there are at least `_MINIMUM_NUMBER`, and they and their targets are the
-fraction `_SMALL_SHARE` of all proteins or residues, or of the contaminants; or if long mirror images and their targets are the fraction
-`_LARGE_SHARE`, regardless of their number. No mirror image was found in 15 natural databases (101,000 proteins).
+A few mirror images occur by chance and do no harm. They matter if there are at least `_MINIMUM_NUMBER`, and together with their targets
+they are at least the fraction `_SMALL_SHARE` of all proteins or residues, or they alone are this fraction of the database or the
+contaminants. They also matter, regardless of their number, if those with `_LONG` residues or more and their targets are at least the
+fraction `_LARGE_SHARE` of all proteins or residues. No mirror image was found in 15 natural databases (101,000 proteins).
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ _SEED = 20141
 
 
 class DecoyTag(NamedTuple):
-    """Prefix or suffix, of accessions or parts of accessions, that marks decoys.
+    """Prefix or suffix that marks the accessions of decoys, or a part of these accessions.
 
     Attributes
     ----------
@@ -278,7 +279,8 @@ def find_database_decoys(
     accessions : Texts
         Accessions of the n proteins.
     n_database : int, optional
-        Number of proteins of the database, which come first. The contaminants after them are also evaluated separately.
+        Number of proteins of the database, which come first; contaminants follow. Fractions are also calculated for the database alone and
+        for the contaminants alone. By default, there are no contaminants.
     prefix : str
         Prefix that marks a decoy even if only one protein has it.
 
@@ -369,7 +371,7 @@ def _tagged(accessions: Texts, *, is_suffix: bool) -> Iterator[_Tagged]:
 
 
 def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.bool_], list[DecoyTag]]:
-    """Return True for each protein whose accession marks a decoy, and the tags of these proteins, the most frequent first."""
+    """Return True for each protein that its accession identifies as a decoy, and the tags of these proteins, the most frequent first."""
     is_named = np.zeros(len(accessions), np.bool_)
     blocks = [*_tagged(accessions, is_suffix=False), *_tagged(accessions, is_suffix=True)]
     if not any(len(block.protein) for block in blocks):
@@ -400,9 +402,9 @@ def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.boo
 
 
 def _largest_share(protein: NDArray[np.int64], source: NDArray[np.int64]) -> float:
-    """Return the largest of three fractions: of the proteins `protein` among all proteins, the database's, and the contaminants.
+    """Return the largest fraction that `protein` are of three sets: all proteins, the proteins of the database, and the contaminants.
 
-    `source` is 0 for each protein of the database, and 1 for each contaminant.
+    `protein` are indices of proteins. `source` is 0 for each protein of the database, and 1 for each contaminant.
     """
     counts, totals = (np.bincount(source, minlength=2) for source in (source[protein], source))
     return float(max(len(protein) / len(source), *(counts / np.maximum(totals, 1))))
@@ -441,7 +443,7 @@ def _mirrors(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[N
 
 
 def _sums(weight: NDArray[np.uint64], residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the sum modulo 2**64 of the weights of each protein's residues, shape (n,), which is equal for equal counts of residues."""
+    """Return the sum, modulo 2**64, of the weights of the residues of each protein, (n,); proteins with equal counts have equal sums."""
     sums = np.zeros(len(offsets) - 1, np.uint64)
     for batch in batch_segments(offsets[:-1], _RESIDUES):
         start, stop = int(offsets[batch.start]), int(offsets[batch.stop])
@@ -456,9 +458,9 @@ def _sums(weight: NDArray[np.uint64], residues: NDArray[np.uint8], offsets: NDAr
 def _are_mirrored(
     residues: NDArray[np.uint8], first: NDArray[np.int64], second: NDArray[np.int64], length: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return True for each pair of segments with equal counts of residues that are mirror images rather than copies.
+    """Return True for each pair of segments that are mirror images, and not copies, of each other; their counts of residues are equal.
 
-    `first` and `second` are the start positions of the segments.
+    `first` and `second` are the positions at which the segments of each pair begin; both have the length `length`.
     """
     are_mirrored = np.zeros(len(length), np.bool_)
     for batch in batch_segments(segment_offsets(length)[:-1], _BLOCK):
@@ -480,10 +482,13 @@ def _are_mirrored(
 def _share_backward_words(
     residues: NDArray[np.uint8], first: NDArray[np.int64], second: NDArray[np.int64], length: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return True for each pair of segments if at least the fraction `_BACKWARD` of the words occurs reversed, shape (pairs,)."""
+    """Return True for each pair if at least the fraction `_BACKWARD` of the words of one segment occurs reversed in the other, (pairs,)."""
 
     def words(begin: NDArray[np.int64], order: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the hash of each word of each segment, and the offsets of the segments."""
+        """Return the hashes of all words of the segments that begin at `begin`, and the offsets of the segments (CSR).
+
+        `order` is the order in which the residues of a word are read.
+        """
         offsets, index = ranges(begin, begin + length - (_WORD - 1))
         word: NDArray[np.uint64] = np.repeat(np.arange(len(begin), dtype=np.uint64), np.diff(offsets))
         for position in order:
@@ -497,7 +502,7 @@ def _share_backward_words(
 
 
 def _matter(mirrors: NDArray[np.int64], lengths: NDArray[np.int64], source: NDArray[np.int64]) -> bool:
-    """Return True if mirror images are numerous enough to distort error rates, and more than expected by chance."""
+    """Return True if the mirror images are so numerous that they distort error rates (see the module description)."""
     if not len(mirrors):
         return False
     is_long = lengths[mirrors] >= _LONG
@@ -507,7 +512,7 @@ def _matter(mirrors: NDArray[np.int64], lengths: NDArray[np.int64], source: NDAr
 
 
 def _find_pair_tags(mirrors: list[str], targets: list[str]) -> list[DecoyTag]:
-    """Return the prefixes or suffixes that turn accessions of targets into accessions of their mirror images, the most frequent first."""
+    """Return the tags, most frequent first, by which accessions of mirror images (or parts of them) differ from those of their targets."""
     counts = Counter[DecoyTag]()
     for mirror, target in zip(mirrors, targets, strict=True):
         parts = list(zip(mirror.split("|"), target.split("|"), strict=False))

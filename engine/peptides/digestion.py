@@ -105,8 +105,8 @@ class Digestion:
     def content(self) -> dict[str, Any]:
         """Return all settings that determine the peptides and their masses, for cache keys.
 
-        The settings contain the bonds that are cut and the masses, not the names of enzyme and modifications, so that a corrected rule or
-        mass gives another key although the name is the same.
+        The content has the bonds that the enzyme cuts and the masses of modifications, not their names. If a later version of the program
+        corrects a cleavage rule or a mass, the key is therefore different although the name is the same.
         """
         masses = [None if np.isnan(mass) else mass for mass in self.residue_mass().tolist()]
         return {
@@ -134,7 +134,7 @@ class Digestion:
         return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)
 
     def replaced_fixed_mass(self, modification: SearchModification) -> float:
-        """Return the mass in dalton of the fixed modifications that a modification replaces at its residue or terminus."""
+        """Return the mass in dalton of the fixed modifications that `modification` replaces at its residue or terminus."""
         if modification.retains_fixed:
             return 0.0
         chemical = [fixed for fixed in self.fixed if not fixed.is_isotopic]

@@ -78,7 +78,7 @@ class Databases(NamedTuple):
     translation : Translation, optional
         Translation of a database of nucleotides.
     has_variants : bool
-        True to search known variants too.
+        True to search known sequence variants too.
     forms : SearchedForms, optional
         Settings for searching known modifications; None not to search them.
     """
@@ -158,7 +158,7 @@ def open_indexes(databases: Databases, fallback_folder: Path, parameters: IndexS
 
 
 def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progress) -> Indexes:
-    """Return the indexes with the number of the database's own decoy peptides per target peptide.
+    """Return the indexes with their decoy ratio set to the number of decoy peptides in the database per target peptide.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progr
 
 
 def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digestion) -> dict[str, Any]:
-    """Return the content of the cache key of indexes: digests of the files, and settings of decoys and digestion.
+    """Return the content from which the cache key of indexes is calculated: digests of the files, and settings of decoys and digestion.
 
     Parameters
     ----------
@@ -273,7 +273,9 @@ def _build(databases: Databases, folder: Path, parameters: IndexSettings, digest
 def _without_own_decoys(
     proteins: Proteins, contaminants: Proteins | None, databases: Databases, parameters: IndexSettings
 ) -> tuple[Proteins, Proteins | None, int]:
-    """Return proteins and contaminants without their unused decoys, and the number of removed decoys.
+    """Return the proteins and contaminants without unused decoys, and the number of removed decoys.
+
+    Unused decoys are decoys in the files that are not used as the decoys of the search (``decoys=existing``).
 
     Raises
     ------
@@ -347,7 +349,7 @@ def _remedy(own_decoys: DatabaseDecoys, parameters: IndexSettings, *, can_be_use
 
 
 def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Path:
-    """Return the file of a protein with index `number` among all proteins of the database files or of the contaminant files."""
+    """Return the file that contains protein `number`, counted from 0 over all database files or over all contaminant files."""
     files = databases.contaminants if is_contaminant else databases.proteins
     if len(files) == 1 or (databases.translation is not None and not is_contaminant):
         return files[0]
@@ -360,7 +362,7 @@ def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Pa
 
 
 def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: IndexSettings, digestion: Digestion) -> ProteinIndex:
-    """Return the protein index with the modifications of known mass that the database annotates."""
+    """Return the protein index with the modifications that the database annotates, except modifications of unknown mass."""
     if parameters.decoys == "existing":
         raise ParameterError("known_modifications: decoys in the database have no known modifications; generate decoys (decoys=reverse)")
     features = proteins.features or Features.none(proteins.n_targets)

@@ -1,7 +1,7 @@
 """Peptides with known modifications ("forms") as further entries of the peptide dictionary.
 
-The entry of a form has the positions of its peptide and another mass. A search takes as long for a form as for any peptide, and spectra
-are not compared with combinations of modifications that no protein is known to have.
+The entry of a form has the positions of its peptide and another mass. A search treats a form like any other peptide, so that spectra are
+not compared with combinations of modifications that no protein is known to have.
 """
 
 from __future__ import annotations

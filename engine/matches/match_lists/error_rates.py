@@ -57,7 +57,7 @@ class ListParameters(Protocol):
 class ErrorRateSettings:
     """Settings of error rates and tables, with the attributes of `proteoscope.engine.matches.run_tables.TableSettings`.
 
-    `decoys` is ``existing`` if error rates are known, or ``none``.
+    `decoys` is ``existing`` if error rates are known, otherwise ``none``.
     """
 
     parameters: ListParameters
@@ -82,14 +82,17 @@ class ErrorRateSettings:
 
 
 class RankingScore(NamedTuple):
-    """Title and values of the score that ranks matches; values are (n,) float64, higher is better, NaN for matches without the score."""
+    """Score that ranks matches: its title, and its values, (n,) float64; higher is better, NaN for matches without the score."""
 
     title: str
     value: Floats
 
 
 class ErrorRates(NamedTuple):
-    """q-values and posterior error probabilities of n rows, NaN if unknown, and the source of each of the two columns."""
+    """q-values and posterior error probabilities of n rows, NaN if unknown.
+
+    `q_value_of` and `posterior_error_of` are the sources of the two columns.
+    """
 
     q_value: Floats
     posterior_error: Floats
@@ -105,7 +108,8 @@ def select_ranking_score(identifications: Identifications, chosen: str) -> Ranki
     identifications : Identifications
         Matches of the file.
     chosen : str
-        Name of an engine score; '' selects the first of `ENGINE_SCORES` in the file, or else error probabilities or q-values.
+        Name of an engine score. '' selects the first of `ENGINE_SCORES` that the file contains; without any, posterior error probabilities
+        or q-values.
 
     Returns
     -------
@@ -136,9 +140,10 @@ def select_ranking_score(identifications: Identifications, chosen: str) -> Ranki
 
 
 def are_decoys(identifications: Identifications, prefixes: Sequence[str]) -> NDArray[np.bool_]:
-    """Return True for decoy matches, (n,): as the file states, or else if all proteins of the match have decoy accessions.
+    """Return True for decoy matches, (n,).
 
-    `prefixes` start decoy accessions; case is ignored.
+    If the file does not state whether a match is a decoy, the match is a decoy if all its proteins have decoy accessions. Decoy accessions
+    start with one of `prefixes`, or end with a usual decoy suffix; case is ignored.
     """
     lowered = tuple(prefix.lower() for prefix in prefixes)
     named = np.array([_is_named_decoy(name.lower(), lowered) for name in identifications.accessions] or [False], np.bool_)
@@ -160,8 +165,8 @@ def _is_named_decoy(name: str, prefixes: tuple[str, ...]) -> bool:
 def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Floats) -> NDArray[np.int64]:
     """Return the rank of each match among the matches of the same spectrum, from 1, (n,) int64.
 
-    Matches are ordered by the rank in the file, then by score, then by position in the file. If a spectrum has several precursors, the
-    matches of all precursors are ranked together.
+    Matches are ordered by the rank in the file, then by score, then by row. If a spectrum has several precursors, the matches of all
+    precursors are ranked together.
 
     Parameters
     ----------
@@ -182,7 +187,7 @@ def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: F
 def estimate_error_rates(
     score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: ErrorRateSettings
 ) -> ErrorRates:
-    """Return q-values and posterior error probabilities from the file; if the file has none, estimate them from decoys.
+    """Return q-values and posterior error probabilities; each of the two is estimated from decoys if the file does not contain it.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: 
 
 
 def spectrum_names(run: Any, native_id: Any, title: Any, scan: Any) -> Any:
-    """Return the displayed names of n spectra: spectrum file, followed by the first known of native identifier, title and scan number.
+    """Return the displayed names of n spectra: spectrum file, followed by native identifier, title or scan number (the first known one).
 
     Arguments are Arrow arrays of length n, with texts ('' if unknown) and scan numbers (-1 if unknown).
     """
@@ -266,9 +266,9 @@ class MatchCollector:
         self.n += 1
 
     def _check_proportions(self, n_characters: int, scores: Mapping[str, float]) -> None:
-        """Count the texts and scores of the next match; raise `InputError` if the total is too large for the size of the file.
+        """Add the texts and scores of the next match to the totals; raise `InputError` if a total is too large for the size of the file.
 
-        A short malicious file could refer to the same long lists in all matches.
+        This limits memory: in a short malicious file, all matches could refer to the same long list.
         """
         place = f"match {self.next_match_number}"
         self._unfolding.add(MATCHES, 1, place=place)

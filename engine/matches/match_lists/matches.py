@@ -77,9 +77,9 @@ class ListedPeptides:
 
 
 class NamedPeptides(NamedTuple):
-    """Listed peptides, and their unknown modifications.
+    """Listed peptides (p), and their unknown modifications.
 
-    The array (p,) is True for peptides whose modifications are all known; the mapping contains the number of occurrences of each unknown
+    The array (p,) is True for peptides without unknown modifications. The mapping contains the number of occurrences of each unknown
     modification by name.
     """
 
@@ -165,7 +165,7 @@ def collect_matches(
     fixed_modifications: Sequence[str],
     progress: Progress,
 ) -> ListedMatches:
-    """Complete each match, and omit matches that lack a spectrum, peptide mass or charge.
+    """Return the matches with spectra, masses, charges and protein positions; omit matches without a spectrum, peptide mass or charge.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def collect_matches(
 
 
 def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModification], enzyme: Enzyme) -> NamedPeptides:
-    """Return the given peptides with modification names and masses.
+    """Return the peptides `noted` with the names and masses of their modifications.
 
     `fixed` are modifications that are on all residues of a type, but are not mentioned in the files.
     """
@@ -281,9 +281,10 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
 def _places(
     identifications: Identifications, sequences: Sequence[str], database: Proteins | None, progress: Progress
 ) -> tuple[PlacedPeptides, Integers, Integers]:
-    """Return positions of sequences in proteins, and the peptide-protein pairs of each match (CSR).
+    """Return the positions of sequences in proteins, and the pairs of a sequence and a protein of each match: offsets (CSR) and indices.
 
-    The proteins of a match are taken from the file or, if it names none, are all proteins of the database that contain the sequence.
+    The proteins of a match are the proteins that the file names. If the file names none, all proteins in the database that contain the
+    sequence are used.
     """
     codes: dict[str, int] = {}
     sequence_of = np.array([codes.setdefault(sequence, len(codes)) for sequence in sequences] or [0], np.int64)
@@ -314,9 +315,10 @@ def _places(
 
 
 def _charges(identifications: Identifications, mass: Floats, spectrum: Integers, spectra: Spectra) -> Integers:
-    """Return the charge of each match, from the file or else from the spectrum.
+    """Return the charge of each match from the file, or, if the file does not contain it, from the spectrum.
 
-    If both are unknown, return the charge at which precursor m/z and peptide mass agree best, or 0 if they agree at no charge.
+    If the spectrum does not have exactly one charge, return the charge at which precursor m/z and peptide mass agree best, or 0 if they
+    differ by the mass of 5 isotopes or more at every charge.
     """
     charge = identifications.charge.copy()
     requested = np.flatnonzero((charge <= 0) & (spectrum >= 0) & np.isfinite(mass))

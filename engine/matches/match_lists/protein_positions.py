@@ -17,14 +17,14 @@ __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
 
 
 class PlacedPeptides(NamedTuple):
-    """Positions of p peptides in proteins: m pairs of a peptide and a protein.
+    """Positions of p peptides in proteins, with one position for each of m pairs of a peptide and a protein.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (p + 1,)
         Start of each peptide's pairs, followed by m.
     protein : ndarray of int64, shape (m,)
-        Index of each pair's protein in `accessions`; ascending for proteins given in the results.
+        Index of each pair's protein in `accessions`; ascending within a peptide for proteins that the results name.
     accessions : tuple of str
         Accessions of the proteins.
     row : ndarray of int64, shape (accessions,)
@@ -107,8 +107,8 @@ def place_peptides(
 def cut_off_proteins(identifications: Identifications, database: Proteins) -> list[str]:
     """Return a warning for each file whose last accession seems to be truncated.
 
-    A truncated file lacks the final line break, and its last accession is not in the database. There is no warning for decoys, which the
-    database does not contain, or if the database does not contain the other accessions either.
+    There is a warning if the final line break is missing and the last accession is not in the database. There is no warning if the last
+    match is a decoy, since databases usually lack decoys, or if the database contains no other accession of the files.
     """
     if not identifications.unended:
         return []
@@ -134,9 +134,9 @@ def _n_proteins(identifications: Identifications, row: int) -> int:
 
 
 def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
-    """Return the database row of each accession.
+    """Return the database row of each accession; -1 if the accession is missing or ambiguous.
 
-    Accessions are compared as a whole or by the component between bars (``P02769`` of ``sp|P02769|ALBU_BOVIN``).
+    Accessions are compared as a whole or by the components between bars (``P02769`` of ``sp|P02769|ALBU_BOVIN``).
     """
     whole = {database.accession(i): i for i in row_range(ProteinRow, len(database))}
     parts: dict[str, int] = {}
@@ -157,7 +157,7 @@ def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
 def _found_anywhere(
     peptides: list[bytes], residues: bytes, bounds: NDArray[np.int64], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first position of each peptide in each database protein: peptide index, protein row and start."""
+    """Return the first occurrence of each peptide in each protein that contains it, as arrays: peptide index, protein row and start."""
     peptide, protein, start = find_occurrences(peptides, residues, bounds, progress)
     is_first = is_group_start(peptide, protein)
     return peptide[is_first], protein[is_first], start[is_first]
@@ -166,7 +166,7 @@ def _found_anywhere(
 def _with_found(
     named: PlacedPeptides, peptide: NDArray[np.int64], row: NDArray[np.int64], start: NDArray[np.int64], database: Proteins
 ) -> PlacedPeptides:
-    """Return the positions `named`, together with the positions found in the database."""
+    """Return the positions `named` and the positions found in the database (`peptide`, `row`, `start`) together."""
     number_of = {int(number): i for i, number in enumerate(named.row.tolist()) if number >= 0}
     accessions, rows = list(named.accessions), named.row.tolist()
     numbers = []

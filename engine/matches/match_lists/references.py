@@ -44,9 +44,9 @@ class FoundSpectra(NamedTuple):
     Attributes
     ----------
     spectrum : ndarray of int64, shape (n,)
-        Index of the spectrum; `UNKNOWN` if not found, `AMBIGUOUS` if several files contain it.
+        Index of the spectrum; `UNKNOWN` if not found, `AMBIGUOUS` if several spectra match.
     way : ndarray of int64, shape (n,)
-        Method as an index into `WAYS`, or -1.
+        Method that found the spectrum, as an index into `WAYS`; -1 if no spectrum was found.
     ignores_files : bool
         True if the only given spectrum file was used although the results name another file.
     """
@@ -100,9 +100,10 @@ def _stem(name: str) -> str:
 
 
 def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bool]:
-    """Return the index of each match's spectrum file, and True if file names in the results were ignored.
+    """Return the index of the spectrum file of each match, and True if the file name in the results was ignored.
 
-    The index is -1 for a match without a file name, and -2 if the named file is not among the given files.
+    The index is -1 for a match without a file name or with an ambiguous one, and -2 if the named file is not among the given files. The
+    name is ignored if only one spectrum file is given and the results name only one file, which has another name.
     """
     coded = run.dictionary_encode()
     stems: dict[str, list[tuple[int, list[str]]]] = {}
@@ -124,7 +125,10 @@ def _folders(path: str) -> list[str]:
 
 
 def _nearest(name: str, files: list[tuple[int, list[str]]]) -> int:
-    """Return the index of the file with the most inner folders in common with `name`; -1 if several files are equal, -2 without files."""
+    """Return the index of the file in `files` that has the most innermost folders in common with `name`.
+
+    Return -1 if several files have equally many, and -2 if there are no files. A single file is returned without comparison.
+    """
     if len(files) < 2:
         return files[0][0] if files else -2
     folders = _folders(name)
@@ -147,7 +151,7 @@ def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
 
 
 def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
-    """Return the number that the regular expression `pattern` matches in each text, or -1."""
+    """Return the number in the group ``n`` of the regular expression `pattern` for each text; -1 if the expression does not match."""
     result = _extracted(texts, pattern)
     numbers: NDArray[np.int64] = (
         pa.compute.if_else(pa.compute.equal(result, ""), pa.scalar("-1"), result)
@@ -159,7 +163,7 @@ def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
 
 
 def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
-    """Return, for each text, the index of the spectrum with this name (see `_rows_of_numbers`)."""
+    """Return, for each text, the index of the spectrum whose item of `names` equals the text (see `_rows_of_numbers`)."""
     encoded = names.dictionary_encode()
     codes = (
         pa.compute.fill_null(pa.compute.index_in(texts, value_set=encoded.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -169,9 +173,9 @@ def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.Str
 
 
 def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
-    """Return, for each number in `wanted`, the index of the spectrum with this number.
+    """Return, for each item of `wanted`, the index of the spectrum whose `number` is equal; `UNKNOWN` or `AMBIGUOUS` if not exactly one is.
 
-    If the file of a match is unknown, all files are searched, and only one may contain a spectrum with the number.
+    Only spectra in the file of the match are considered; if the file is unknown, the spectra of all files.
     """
     result = np.full(len(wanted), UNKNOWN, np.int64)
     has_number = np.flatnonzero(number >= 0)
@@ -194,7 +198,10 @@ def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number:
 def _rows_of_times(
     identifications: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return, for each match without a spectrum name, the index of the only spectrum with its retention time and precursor m/z."""
+    """Return, for each match that does not name or number its spectrum, the index of the only spectrum that fits.
+
+    The retention time and the precursor m/z must be known and agree with those of the spectrum. Other matches get `UNKNOWN`.
+    """
     rows = np.full(len(identifications), UNKNOWN, np.int64)
     nameless = (identifications.scan < 0) & (identifications.index < 0) & (identifications.row < 0)
     for texts in (identifications.native_id, identifications.title):

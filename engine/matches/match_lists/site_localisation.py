@@ -75,10 +75,10 @@ class _Settings(SpectrumSearchParameters):
 
 
 class _Modifications(NamedTuple):
-    """Modifications to localise and modifications that stay in place.
+    """Modifications to localise (`variable`), and modifications that stay in place (`others`).
 
-    `variable` contains the former, once for each of their sites; `others` contains the latter. `number` is the index of each listed
-    modification in `variable` followed by `others`.
+    `variable` contains each modification several times, once for all its residues and once for each terminus. `number` is the index of each
+    listed modification in the concatenation of `variable` and `others`.
     """
 
     variable: tuple[SearchModification, ...]
@@ -96,7 +96,7 @@ def localise_list(
 ) -> SiteTables | None:
     """Return the tables of sites of the accepted matches; None without a modification to localise, or without a database.
 
-    Rows of PSMs are counted as in `proteoscope.engine.matches.match_lists.tables.listed_tables`.
+    The tables refer to rows of the PSM table of `proteoscope.engine.matches.match_lists.tables.listed_tables`.
 
     Parameters
     ----------

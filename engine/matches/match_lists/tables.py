@@ -156,7 +156,11 @@ class RankedMatches:
 
 @dataclass(frozen=True)
 class ListedTables:
-    """Tables of a list of matches, the source of the q-values of each table, and confidence intervals of counts for tables with decoys."""
+    """Tables of a list of matches.
+
+    `source_of` is the source of the q-values of each table. `certainty` contains the counts with confidence intervals, for tables with
+    decoys.
+    """
 
     tables: Tables
     source_of: dict[str, str]
@@ -314,7 +318,7 @@ def _psm_table(
 def _protein_table(
     matches: ListedMatches, ranked: RankedMatches, peptides: PeptideRows, positions: PeptidePositions, database: Proteins | None
 ) -> tuple[ProteinGroups, str, pa.Table]:
-    """Return the protein groups, the source of the q-values, and the table of protein groups.
+    """Return the protein groups, the source of their q-values (``decoys``, ``best match`` or ``none``), and the table of protein groups.
 
     Groups are based on the peptides accepted at the false discovery rate, or on all peptides if error rates are unknown.
     """

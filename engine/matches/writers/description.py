@@ -46,8 +46,8 @@ class SearchDescription:
     version : str
         Program version, or ''.
     done : sequence of PassRecord
-        Settings that the passes used; if empty, the passes that the parameters request. A single field of a format describes all passes:
-        the widest tolerance, the lowest specificity, all modifications.
+        Settings that the passes used; if empty, those that `parameters` request are used. If a format has one field for all passes, the
+        field contains the widest tolerance, the lowest specificity, or all modifications.
     engine : str
         Name of another search engine whose matches were imported, or ''.
     """
@@ -71,7 +71,7 @@ class SearchDescription:
 
     @property
     def database_files(self) -> Sequence[str]:
-        """Paths of the FASTA files, including contaminants named by the passes (which record names without folders)."""
+        """Paths in `databases`, followed by the names of further FASTA files in the passes, such as contaminants (without folders)."""
         given = [f"/{Path(path).as_posix()}" for path in self.databases]
         recorded = (path for search_pass in self.passes for path in search_pass.databases)
         others = (path for path in recorded if not any(stored.endswith(f"/{path}") for stored in given))
@@ -117,7 +117,7 @@ class SearchDescription:
         return f"^{re.escape(self.decoy_prefix)}" if self.decoy_prefix else ""
 
     def tolerance(self, name: str) -> chemistry.tolerance.Tolerance | None:
-        """Return the widest tolerance called `name` in any pass; None if unknown."""
+        """Return the widest value of the tolerance `name` in all passes; None if unknown."""
         if result := widest(getattr(search_pass, name) for search_pass in self.passes):
             return result
         text = self.parameters.get(name)
@@ -125,9 +125,9 @@ class SearchDescription:
 
     @cached_property
     def precursor_range(self) -> tuple[chemistry.tolerance.Tolerance, chemistry.tolerance.Tolerance] | None:
-        """Maximum tolerances of precursor masses below and above the peptide mass.
+        """Maximum differences of precursor masses below and above the peptide mass; None if unknown.
 
-        These are the limits of the mass shift of an open search, or else the widest precursor tolerances; None if unknown.
+        For an open search, these are the limits of the mass shift; for other searches, the widest precursor tolerances of all passes.
         """
         tolerance = self.tolerance("precursor_tolerance")
         if tolerance is None:
@@ -142,7 +142,7 @@ class SearchDescription:
 
     @cached_property
     def modifications(self) -> tuple[tuple[SearchModification, bool], ...]:
-        """Modifications searched in any pass, without duplicates; each is combined with True if it is fixed."""
+        """Pairs of a modification that a pass searched, and True if the modification is fixed; without duplicates."""
         variable = [name for search_pass in self.passes for name in search_pass.variable_modifications] or self.parameters.get(
             "variable_modifications", ()
         )
@@ -156,8 +156,8 @@ class SearchDescription:
     def named_values(self) -> list[tuple[str, str]]:
         """Return all parameters as names and texts; booleans are ``true`` or ``false``, items of lists are joined by commas.
 
-        If the used value of a parameter differs from the requested value, the requested value is named ``asked_NAME``. The used value has
-        the name of the parameter if all passes agree, otherwise names such as ``NAME (first pass)``.
+        If a pass used another value of the parameter NAME than requested, the requested value has the name ``asked_NAME``. The used value
+        has the name ``NAME`` if all passes used the same value; otherwise there are several names such as ``NAME (first pass)``.
         """
         used = {name: [_text(value) for value in values] for name, values in self._used_settings.items()}
         settings = []
@@ -182,10 +182,10 @@ class SearchDescription:
         return [(f"{name} ({search_pass.name} pass)", text) for search_pass, text in zip(self.done, texts, strict=True)]
 
     def paths(self, files: Sequence[str]) -> dict[str, str]:
-        """Return, by name, the full path of each spectrum file named in the tables.
+        """Return a dictionary from each name in `files` (spectrum files named in tables) to its path in `spectrum_files`.
 
-        A name is replaced by the path in `spectrum_files` that ends with it. If no path does, or several do, the name itself is returned.
-        Long names are replaced first, and each path is used for one name only.
+        The path of a name is the only path that ends with the name; if there is no such path, or several, the name itself is used instead.
+        Longer names are assigned first, and each path is assigned to one name only.
         """
         result: dict[str, str] = {}
         free = {str(path): _inner_parts(path) for path in dict.fromkeys(self.spectrum_files)}
@@ -201,7 +201,7 @@ class SearchDescription:
 def file_addresses(paths: Sequence[str], folder: Path) -> list[str]:
     """Return a relative URI for each path, relative to `folder`.
 
-    A path that is not below or near `folder`, or that contains the user's name, is replaced by the file name.
+    If a path is not below or near `folder`, or contains the user's name, its address is the file name only.
     """
     return [quote(relative_name(path, folder, name)) for path, name in zip(paths, distinct_names(paths), strict=True)]
 

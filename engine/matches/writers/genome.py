@@ -49,7 +49,7 @@ _QUERY = """
 
 
 class _PlacedPeptide(NamedTuple):
-    """Peptide with its range of nucleotides from `first` to `last`, counted from 1, both inclusive."""
+    """Peptide with its range of nucleotides in `sequence`, from `first` to `last`, counted from 1, both inclusive."""
 
     sequence: str
     first: int

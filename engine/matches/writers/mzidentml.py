@@ -3,9 +3,9 @@
 The file is streamed while DuckDB provides rows in the required order, so memory does not grow with the file. Identifiers are row numbers:
 ``Pep_7`` is peptidoform 7, ``PE_7_2`` is its position in the second of its proteins, ``SII_12`` is the PSM with ``psm_id`` 12.
 
-If the run localised modifications, these have a number in their peptidoform, and each PSM lists the probabilities of their possible sites
-and false localisation rates as ``number:value:position:is accepted`` (MS:1002505). The positions come from the localisation, whereas the
-modifications of the peptidoform are at the positions from the search.
+If the run localised modifications, each modification has a number in its peptidoform. Each PSM lists the probabilities of the possible
+sites of its modifications, and the false localisation rates, as ``number:value:position:is accepted`` (MS:1002505). These positions come
+from the localisation, whereas the modifications of the peptidoform are at the positions from the search.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create tables of peptidoforms, numbered in the order of their first PSMs, and of accessions."""
+    """Create two tables: accessions, and peptidoforms, numbered in the order of their first PSMs."""
     connection.execute(
         """
         CREATE TEMP TABLE forms AS
@@ -237,7 +237,7 @@ class _SpectrumFile(NamedTuple):
 
 
 def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription, folder: Path) -> dict[str, _SpectrumFile]:
-    """Return the spectrum files by the names that tables use, including files without PSMs."""
+    """Return the spectrum files, including files without PSMs, by their names in the tables."""
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
     paths = search.paths(named)
     every = paths | {path: path for path in search.spectrum_files if path not in paths.values()}
@@ -383,7 +383,10 @@ def _file_format(written_as: FileFormat | None) -> str:
 
 
 def _spectra_called_by(file: str) -> str:
-    """Return the type of spectrum identifiers in a file (see `FileFormat`); a file name without a suffix means native identifiers."""
+    """Return the type of spectrum identifiers in a file: `FileFormat.spectra_called_by` of the format that the file name indicates.
+
+    For unknown formats, it is ``index``, or ``native`` if the file name has no suffix.
+    """
     written_as = find_format(file)
     if written_as is None:
         return "index" if Path(bare_name(file)).suffix else "native"
@@ -400,7 +403,7 @@ def _identifier_format(file: str, identifier: str) -> tuple[str, str]:
 
 
 class _Psm(NamedTuple):
-    """Values of a PSM and its spectrum; in a query, the columns of scores follow."""
+    """Values of a PSM and its spectrum: the first columns of a query, which the columns of scores follow."""
 
     spectrum: int
     file: str
@@ -486,8 +489,8 @@ def _item(psm: _Psm) -> Iterator[str]:
 def _site_values(psm: _Psm, threshold: float) -> Iterator[str]:
     """Yield the probability of each possible site of the localised modifications of a PSM, and the false localisation rates.
 
-    The i-th reported site has the number of the i-th modification with the same name; any other site has the number of the nearest reported
-    site.
+    The number in each value identifies the modification: the i-th reported site has the number of the i-th modification with the same name,
+    and a site that is not reported has the number of the nearest reported site.
     """
     for name, group in groupby(psm.sites or (), key=itemgetter("modification")):
         sites = list(group)

@@ -176,7 +176,7 @@ def _residue_mass(residue: str) -> float:
 
 
 class _Psm(NamedTuple):
-    """Values of a PSM and its spectrum; in a query, the columns of scores follow."""
+    """Values of a PSM and its spectrum: the first columns of a query, which the columns of scores follow."""
 
     spectrum: int
     charge: int
@@ -199,7 +199,7 @@ class _Psm(NamedTuple):
     carried_mass: float
 
     def without_shift(self) -> _Psm:
-        """Return the PSM without its mass shift, which is then written as the mass difference of the PSM."""
+        """Return the PSM without the modification that is its mass shift; the shift then remains as the mass difference of the PSM."""
         if self.shift_position is None:
             return self
         placed = list(zip(self.positions, self.masses, strict=True))
@@ -218,7 +218,7 @@ class _Psm(NamedTuple):
 def _queries(
     connection: duckdb.DuckDBPyConnection, file: str, search: SearchDescription, indexes: Iterator[int]
 ) -> Iterator[tuple[list[str], int]]:
-    """Yield the lines of each spectrum of a file with its PSMs, and the number of PSMs."""
+    """Yield, for each spectrum and charge in a file, the lines of its query with its PSMs, and the number of PSMs."""
     present = columns(connection, "psms")
     scores = [name for name in _SCORES if name in present]
     query = f"""

@@ -1,7 +1,7 @@
 """Writer of protein sites as a table for Perseus, with the column names of MaxQuant's tables of sites (Tyanova 2016, Nat Methods 13:731).
 
-There is one row for each modified residue, in the leading protein of its best match. The leading protein is the first of the match's
-proteins in the best protein group, so that a peptide of several proteins gives one row.
+A site of a peptide that occurs in several proteins has one row, for the leading protein of its best match. The leading protein is the first
+protein of the match that belongs to the best protein group.
 """
 
 from __future__ import annotations

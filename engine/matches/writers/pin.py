@@ -90,7 +90,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _with_charges(features: dict[str, str], connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Replace the charge features by one 0/1 column per charge, named ``charge2`` and so on; readers take the charge from these."""
+    """Return the features with one 0/1 column per charge, such as ``charge2``, instead of charge features; readers need such columns."""
     charges = [row[0] for row in connection.execute("SELECT DISTINCT charge FROM psms ORDER BY 1").fetchall()]
     flags = {f"charge{charge}": f"charge = {charge}" for charge in charges}
     first = next((name for name in features if name.startswith(_CHARGE)), None)

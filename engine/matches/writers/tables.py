@@ -330,14 +330,14 @@ def write_table(source: MatchesSource, name: str, out: Path, progress: Progress)
 
 
 class _Accepted(NamedTuple):
-    """True for each accepted row of a table, (n,) bool; and True if any row has a q-value."""
+    """Accepted rows of a table: `rows`, (n,) bool, is True for accepted rows; `is_rated` is True if any row has a q-value."""
 
     rows: NDArray[np.bool_]
     is_rated: bool
 
 
 def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
-    """Return the targets of a table that are accepted at a false discovery rate."""
+    """Return the targets of a table that are accepted at a false discovery rate; all targets if no row has a q-value."""
     names = ["is_decoy", "q_value"]
     chunks = source.batches(names) if isinstance(source, TableFile) else [source.select(names)]
     is_decoy, q_value = [np.empty(0, np.bool_)], [np.empty(0)]
@@ -358,6 +358,6 @@ def _select_rows(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterabl
 
 
 def _columns(name: str, present: Iterable[str]) -> list[Column]:
-    """Return the columns that every version of the program exports, followed by the other columns."""
+    """Return the columns that are always exported, followed by the other columns in `present`."""
     described, saved = {**TABLES[name].by_name, **{mark_column.name: mark_column for mark_column in MARK_COLUMNS}}, TABLES[name].saved
     return [described.get(saved_name, Column(saved_name)) for saved_name in (*saved, *(name for name in present if name not in saved))]
