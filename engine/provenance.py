@@ -39,17 +39,17 @@ _COMMIT = re.compile(r"^# branch\.oid ([0-9a-f]{40,64})$", re.MULTILINE)
 
 @cache
 def program_commit() -> str:
-    """Return the Git commit of this program's source as `source_commit` does.
+    """Return the Git commit of this program's source (see `source_commit`).
 
-    It is read once, since later changes of files do not change the running program.
+    The commit is read once, since later changes of files do not change the running program.
     """
     return source_commit(resources.path().resolve().parent)
 
 
 def source_commit(folder: Path) -> str:
-    """Return the Git commit of a source of the program, with ``-modified`` after it if files differ from it; '' if unknown.
+    """Return the Git commit of the program's source, followed by ``-modified`` if files differ from the commit; '' if unknown.
 
-    It is known in a checkout with Git, and if pip installed the program from a repository.
+    The commit is known in a Git checkout, and if pip installed the program from a repository.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _installed_commit() -> str:
 
 
 def computing_packages() -> dict[str, str]:
-    """Return the versions of the loaded packages that read or compute, by name."""
+    """Return the versions of the packages that are loaded and that read or compute results, by name."""
     result: dict[str, str] = {}
     for module, name in _PACKAGES.items():
         if (loaded := sys.modules.get(module)) is not None:
@@ -91,7 +91,7 @@ def computing_packages() -> dict[str, str]:
 
 
 def machine(*, with_gpus: bool) -> dict[str, Any]:
-    """Return the system, the CPU and, if they computed, the GPUs; the name of the machine is not included."""
+    """Return descriptions of the system, the CPU and, if `with_gpus`, the usable GPUs; the name of the machine is not included."""
     cpu = processor()
     result: dict[str, Any] = {"system": platform.platform(), "processor": cpu.description, "memory_bytes": cpu.memory_bytes}
     if with_gpus:
@@ -104,5 +104,5 @@ def machine(*, with_gpus: bool) -> dict[str, Any]:
 
 
 def file_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of the named files in a folder that exist, in hexadecimal."""
+    """Return the SHA-256, in hexadecimal, of the files `names` in a folder, by name; files that do not exist are left out."""
     return {name: file_digest(folder / name) for name in names if (folder / name).is_file()}

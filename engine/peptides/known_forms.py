@@ -243,7 +243,7 @@ class _Listing:
         self._on_threads(count)
 
     def parts(self, limit: int) -> Iterator[tuple[float, float]]:
-        """Yield consecutive mass ranges (dalton) with at most `limit` peptides and forms, unless a range of one dalton has more."""
+        """Yield consecutive mass ranges, in whole dalton, with at most `limit` peptides and forms each, or more in a range of 1 Da."""
         n_buckets = self._counts.shape[1]
         borders = np.arange(1, n_buckets)
         before = np.searchsorted(self._peptides.mass, borders) + np.cumsum(self._counts.sum(axis=0))[:-1]
@@ -257,7 +257,7 @@ class _Listing:
             low, done = high, int(before[high - 1])
 
     def forms(self, low: float, high: float) -> KnownForms:
-        """Return the forms with masses from `low`, a whole number, to below `high` (dalton), in the order of the peptides."""
+        """Return the forms with masses from `low` to below `high` (whole numbers of dalton, or infinite), in the order of the peptides."""
         first = 0 if low == -np.inf else int(low)
         last = self._counts.shape[1] if high == np.inf else int(high)
         ends = np.concatenate(([0], np.cumsum(self._counts[:, first:last].sum(axis=1))))

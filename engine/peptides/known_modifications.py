@@ -35,7 +35,7 @@ _SEPARATOR = "; "
 
 @dataclass(frozen=True)
 class KnownModifications:
-    """Modifications of residues of all proteins, including decoys, sorted by position and modification; s of them.
+    """Known modifications (s) of residues of all proteins, including decoys, sorted by position, then by modification.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class KnownModifications:
     modifications : tuple of SearchModification
         Distinct modifications, m of them.
     n_sites : int
-        Number of annotations of the database that are searched.
+        Number of annotations in the database that have a known mass and are searched.
     n_others, n_glycans : int
-        Number of annotations without a known mass, and number of glycans among them.
+        Number of annotations in the database without a known mass, and number of glycans among these.
     """
 
     position: NDArray[np.uint32]
@@ -59,13 +59,13 @@ class KnownModifications:
     n_glycans: int = 0
 
     def message(self) -> str:
-        """Return the message about annotations that are searched and those that are not."""
+        """Return a message with the numbers of annotations that are searched, and of annotations without a known mass."""
         glycans = f" ({self.n_glycans:,} of them glycans)" if self.n_glycans else ""
         others = f"; {self.n_others:,} others have no known mass{glycans}" if self.n_others else ""
         return f"{self.n_sites:,} known modifications are searched at their residues in addition{others}"
 
     def added_mass(self, digestion: Digestion) -> NDArray[np.float64]:
-        """Return the mass of each modification minus the fixed modifications that it replaces, in dalton, shape (m,)."""
+        """Return the mass of each modification minus the mass of the fixed modifications that it replaces, in dalton, shape (m,)."""
         return np.array([each.mass - digestion.replaced_fixed_mass(each) for each in self.modifications], np.float64)
 
     def arrays(self, digestion: Digestion) -> KnownSites:
@@ -138,7 +138,8 @@ def annotated_sites(
     features : Features
         Features of the n proteins.
     is_counted : ndarray of bool, shape (n,), optional
-        True for proteins whose annotations are counted, by default all; annotations of variants repeat the annotations of their proteins.
+        True for proteins whose annotations are included in the counts, by default all. Variants should be excluded, since their annotations
+        repeat the annotations of their proteins.
 
     Returns
     -------
@@ -265,7 +266,7 @@ class _Ends:
     clip_methionine: bool
 
     def place_in_decoy(self, at: int, mirrored: int, *, is_start: bool, is_reverse: bool) -> int:
-        """Return the residue of the decoy for a modification of a peptide terminus in the target.
+        """Return the index of the decoy residue that gets the modification of a peptide terminus in the target.
 
         Parameters
         ----------
@@ -276,7 +277,7 @@ class _Ends:
         is_start : bool
             True for the N-terminus of the peptide.
         is_reverse : bool
-            True if the decoy is the reversed target.
+            True if the decoy is the whole target reversed; its peptides then end elsewhere than the peptides of the target.
         """
         last = len(self.target) - 1
         if is_start and (at == 0 or (at == 1 and self._is_clipped(self.target))):

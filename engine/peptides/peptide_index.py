@@ -156,7 +156,8 @@ def build_peptide_index(
     forms : SearchedForms, optional
         Settings of entries with known modifications, if the proteins have any.
     windows : ndarray of float64, shape (k, 2), optional
-        Minimum and maximum masses of windows in dalton: only peptides in a window, or up to 0.2 Da outside of one, are included.
+        Minimum and maximum masses of windows in dalton. Only peptides in a window, or up to 0.2 Da outside a window, are included; None
+        includes all.
 
     Returns
     -------
@@ -258,10 +259,10 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
 
 
 def _passes(buckets: NDArray[np.int64], limit: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
-    """Divide the mass buckets into passes over the digest, and the buckets of a pass into mass ranges.
+    """Divide the mass buckets into passes over the digest, and the buckets of each pass into mass ranges.
 
-    A pass has at most `limit` peptides, unless a single bucket has more. It has at most `n_runs` mass ranges with similar numbers of
-    peptides. `buckets` are the numbers of peptides.
+    `buckets` are the numbers of peptides in the buckets. A pass has at most `limit` peptides, unless a single bucket has more. It has at
+    most `n_runs` mass ranges with similar numbers of peptides.
 
     Yields
     ------
@@ -297,7 +298,7 @@ def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.
 
 
 class _Digest:
-    """Digest of proteins, whose peptides are counted on a GPU or on threads and listed on threads."""
+    """Digest of proteins. Its peptides are counted on a GPU or on threads, and then listed on threads."""
 
     def __init__(
         self,
@@ -365,9 +366,10 @@ class _Digest:
         return totals
 
     def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray[Any]]]:
-        """Yield the dictionary and the inverted lists of each run, sorted by mass; pointers are relative to the run's first occurrence.
+        """Yield the dictionary and the inverted lists of each run (mass range) of a pass, sorted by mass.
 
-        `count` must be called before.
+        `run_of_bucket` is the run of each mass bucket, or -1. Pointers are relative to the first occurrence of the run. `count` must be
+        called before.
         """
         n_runs, inside = int(run_of_bucket.max()) + 1, np.flatnonzero(run_of_bucket >= 0)
         starts = inside[0] + np.searchsorted(run_of_bucket[inside], np.arange(n_runs))
@@ -395,7 +397,7 @@ class _Digest:
             yield from run_on_threads(merge, batch, self._threads, self._progress, steps=lambda run: sizes[run])
 
     def _without_unchanged(self, entries: PeptideEntries) -> PeptideEntries:
-        """Return the entries without the peptides of variant proteins that do not contain the changed residue."""
+        """Return the entries without peptides that a variant does not change (see `VariantEntries.peptide_bounds`)."""
         if self._peptide_bounds is None:
             return entries
         protein = np.searchsorted(self._offsets, entries.position, side="right") - 1
@@ -425,9 +427,9 @@ class _Selection:
             column.flags.writeable = False  # as in mapped columns, so that kernels are compiled for one type only
 
     def places(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Convert positions in all proteins to positions in the selection; positions outside the selection are removed."""
+        """Convert positions in all proteins to ascending positions in the selection; positions outside the selection are left out."""
         return np.flatnonzero(np.isin(self._original, position)) if len(position) else np.empty(0, np.int64)
 
     def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Convert positions in the selection to positions in all proteins; their order is unchanged if the selection is ascending."""
+        """Convert positions in the selection to positions in all proteins; ascending positions remain so if the selection is ascending."""
         return self._original[position]

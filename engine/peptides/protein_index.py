@@ -53,7 +53,7 @@ class ProteinIndex:
     n_targets : int
         Number of targets; the proteins after them are decoys.
     decoy_prefix : str
-        Prefix of the accessions of decoys; in a database with its own decoys, it may be the prefix of a part of the accession.
+        Prefix of the accessions of decoys. For decoys of the database, it may be the prefix of a part of the accession.
     n_contaminants : int
         Number of contaminants, which are the last targets.
     features : Features, optional
@@ -61,7 +61,8 @@ class ProteinIndex:
     peptide_bounds : ndarray of uint32, shape (proteins, 2), optional
         For databases with variants, see `proteoscope.engine.peptides.variants.VariantEntries`.
     replaced : ndarray of uint32, shape (proteins, 3), optional
-        For databases with variants: index of the protein, and range of its residues (from 0, end exclusive) that the entry replaces.
+        For databases with variants: index of the protein, and range of its residues (from 0, end exclusive) that each entry replaces. An
+        entry that is not a variant replaces all residues of the entry itself.
     known_modifications : KnownModifications, optional
         Annotated modifications that are searched.
     decoy_suffix : str
@@ -102,11 +103,11 @@ class ProteinIndex:
         return np.zeros(len(self), np.bool_) if self.replaced is None else self.replaced[:, 0] != numbers
 
     def first_in_whole(self) -> NDArray[np.int64]:
-        """Return the position of each entry's first residue in its whole protein, shape (proteins,); 0 except for variants."""
+        """Return the index of the first residue of each entry in its whole protein, shape (proteins,); 0 except for variants."""
         return np.zeros(len(self), np.int64) if self.replaced is None else self.replaced[:, 1].astype(np.int64)
 
     def whole_lengths(self) -> NDArray[np.int64]:
-        """Return the number of residues of each protein, shape (proteins,); a variant counts as the whole changed protein."""
+        """Return the number of residues of each protein, shape (proteins,); for a variant, of the whole changed protein."""
         offsets = np.asarray(self.proteins.offsets)
         lengths = offsets[1:] - offsets[:-1]
         if self.replaced is None:
@@ -125,7 +126,7 @@ class ProteinIndex:
         return whole[:first] + sequence + whole[stop:]
 
     def partners(self) -> NDArray[np.int64]:
-        """Return the index of each target's decoy and of each decoy's target, which are matched by accession; -1 without a partner.
+        """Return the index of the decoy of each target, and of the target of each decoy, found by accession; -1 if there is none.
 
         Returns
         -------
@@ -388,7 +389,7 @@ def _whole(proteins: Proteins) -> NDArray[np.int64]:
 
 
 def _replaced_in_decoys(replaced: NDArray[np.int64], offsets: NDArray[np.int64], *, is_reversed: bool) -> NDArray[np.int64]:
-    """Return the proteins and residues that the decoys of n targets replace; decoys have the indices n and following.
+    """Return the column `VariantEntries.replaced` of the decoys of n targets: proteins (decoys have the indices from n) and residues.
 
     Parameters
     ----------
@@ -453,7 +454,7 @@ class _Texts:
         return _Texts(*take_segments(self.characters, self.offsets, order))
 
     def starts_with(self, prefix: bytes) -> NDArray[np.bool_]:
-        """Return True for each text that begins with `prefix`; False for all texts if the prefix is empty."""
+        """Return True for each text that begins with `prefix`; if the prefix is empty, return False for all texts."""
         if not prefix:
             return np.zeros(len(self.offsets) - 1, bool)
         starts, result = self.offsets[:-1], np.diff(self.offsets) >= len(prefix)
@@ -463,7 +464,7 @@ class _Texts:
         return result
 
     def prefix_of_all(self, prefixes: Sequence[str]) -> str:
-        """Return the first of the given lower-case prefixes that all texts have, in upper or lower case; '' if there is none."""
+        """Return the first of the lower-case `prefixes` with which all texts begin, ignoring case; '' if there is none."""
         lowered = _Texts(
             np.where((self.characters >= ord("A")) & (self.characters <= ord("Z")), self.characters | 0x20, self.characters), self.offsets
         )

@@ -1,9 +1,9 @@
 """Known variants of proteins as further entries of a database: the changed sequence around each variant.
 
-Only peptides that the variant changes are searched. An entry extends as far as these peptides can reach. All its other peptides are left
-out of the index, since they belong to the protein itself, or begin or end where the entry was cut out. Decoys are generated from entries as
-from proteins, and peptides of decoys are left out in the same way, so that the numbers of added targets and decoys are equal. An entry has
-the known modifications around its variant.
+Only peptides that the variant changes are searched. An entry contains the residues to which these peptides can extend. Other peptides of
+the entry are left out of the index, since they belong to the protein itself, or begin or end at the ends of the entry. Decoys are generated
+from entries as from proteins, and peptides of decoys are left out in the same way, so that the numbers of added targets and decoys are
+equal. An entry has the known modifications around its variant.
 """
 
 import re
@@ -33,12 +33,12 @@ class VariantEntries(NamedTuple):
     proteins : Proteins
         Proteins and variants.
     n_variants, n_others : int
-        Number of variants that became entries, and number of others, which have no known change of residues, do not change the mass, or
-        state original residues that differ from the sequence.
+        Number of variants with an entry, and number of variants without an entry. The latter have no known change of residues, too many new
+        residues, only exchanges of I and L, or original residues that differ from the sequence.
     peptide_bounds, reversed_peptide_bounds : ndarray of int64, shape (n, 2)
-        Range of each entry (residues from 0, end exclusive); only peptides that overlap it are included. An empty range, of missing
-        residues, is a bond, which peptides must span. The range of a protein includes all its residues. The second array applies to
-        reversed entries.
+        Range of residues in each entry (from 0, end exclusive). Only peptides that overlap the range are included. If the variant removes
+        residues, the range is empty, and peptides must span the bond there. The range of a protein includes all its residues. The second
+        array applies to reversed entries.
     replaced : ndarray of int64, shape (n, 3)
         Index of the protein, and range of its residues (from 0, end exclusive) that the entry replaces; for a protein, all its residues.
     """
@@ -61,10 +61,10 @@ class _Entry(NamedTuple):
 
 
 def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[np.bool_]) -> VariantEntries:
-    """Return proteins and their known variants, which are named ``accession:A214T``, or ``accession:A214del`` for missing residues.
+    """Return proteins and their known variants, which are named ``accession:A214T``, or ``accession:A214del`` for removed residues.
 
-    The features of a variant are the variant itself (the new residues, or the residues on both sides of missing ones) and the known
-    modifications of the protein around it.
+    The features of a variant are the known modifications around it, and the variant itself: the new residues, or the residues next to
+    the removed residues.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _known_modifications(features: Features) -> dict[int, list[FeatureRow]]:
 
 
 def _around(rows: Sequence[FeatureRow], replaced: tuple[int, int, int], variant: tuple[int, int], *, longer: int) -> list[FeatureRow]:
-    """Return the features of a protein that lie in an entry but outside its variant, at their positions in the entry.
+    """Return the features of a protein that lie in an entry but outside its variant, with positions in the entry.
 
     Parameters
     ----------
@@ -172,11 +172,13 @@ def _around(rows: Sequence[FeatureRow], replaced: tuple[int, int, int], variant:
 
 
 def _peptide_bounds(left: str, old: str, new: str, right: str, cleaves: NDArray[np.bool_], *, is_start: bool) -> tuple[int, int]:
-    """Return the bounds `VariantEntries.peptide_bounds` for new residues between `left` and `right`.
+    """Return the range of residues that a peptide must overlap to be included (see `VariantEntries.peptide_bounds`).
 
-    The bounds are those of the new residues, extended by a residue on each side where the enzyme cuts the changed but not the original
-    sequence, since the adjacent peptide is changed too. If `is_start`, the protein begins with the first residue; if this is a methionine,
-    it may be removed, so that a peptide begins at the second residue.
+    The entry consists of `left`, the residues `new`, which replace `old`, and `right`. The range contains the new residues. It also
+    contains the residue before (or after) them if the enzyme cuts there in the changed sequence but not in the original sequence, since
+    this changes the adjacent peptide too. If the variant removes the first or last residues of the protein, it contains the new terminal
+    residue. If `is_start`, the entry begins with the first residue of the protein. If this is a methionine in or next to the range, the
+    range also contains the second residue, where peptides begin if the methionine is removed.
     """
     first, stop = len(left), len(left) + len(new)
 

@@ -49,7 +49,7 @@ CREATE TABLE states (name TEXT PRIMARY KEY, columns TEXT NOT NULL, crc32 INTEGER
 
 
 class Partition(NamedTuple):
-    """Partition stored in a checkpoint: its row id in the file, the name of its round, and the range of its items (end exclusive)."""
+    """Partition stored in a checkpoint: row id in the file, name of its round, and range of its items (end exclusive)."""
 
     id: int
     round: str
@@ -182,7 +182,7 @@ class CheckpointFile:
         return self._n_records < _MAXIMUM_RECORDS and self._used_bytes() + n_bytes + _SPARE_BYTES < self._limit
 
     def append(self, name: str, start: int, stop: int, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Store the rows of the items ``start:stop`` of a round; only after `flush`, rows survive a kill of the process.
+        """Store the result rows of the items ``start:stop`` of a round. Call `flush` later, so that they survive a kill of the process.
 
         Raises
         ------

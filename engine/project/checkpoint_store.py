@@ -5,8 +5,8 @@
     CACHE/checkpoints/PROJECT-RUN-FOLDER.sqlite    a folder with mode 0700, files with mode 0600
 
 PROJECT is the random id of the project; RUN and FOLDER are digests of the run's id and of the project's path without links. A project that
-was moved still finds its checkpoints by PROJECT and RUN. A copied project does not find them: as long as a project with the same id exists
-where the checkpoint was created, the checkpoint belongs to that project.
+was moved still finds its checkpoints by PROJECT and RUN. A copy of a project cannot use them: as long as a project with the same id exists
+in the folder in which the checkpoint was created, the checkpoint belongs to that project.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def read_project_id(connection: sqlite3.Connection) -> str:
 
 
 def project_id_at(folder: Path) -> str | None:
-    """Return the id of the project in a folder; None if there is no project, '' if it cannot be read."""
+    """Return the id of the project in `folder`; None if the folder contains no project, '' if the id cannot be read."""
     try:
         if not (folder / DATABASE).is_file():
             return None
@@ -109,8 +109,8 @@ class Checkpoint:
     header : CheckpointHeader
         Run to which the checkpoint belongs.
     origin : str
-        ``here`` if the project in its present folder created the checkpoint, ``moved`` if the project has been moved since then, ``copied``
-        if this project is a copy and the original still exists.
+        ``here`` if the checkpoint was created while the project was in its present folder; ``moved`` if the project has been moved since
+        then; ``copied`` if this project is a copy, and the checkpoint belongs to the original project, which still exists.
     """
 
     path: Path
@@ -143,11 +143,11 @@ class CheckpointKey:
 
     @property
     def path(self) -> Path:
-        """Path of the checkpoint file that the run writes while the project is in this folder."""
+        """Path of the checkpoint file that the run writes while the project is in `folder`."""
         return checkpoint_folder() / f"{self.project}-{_digest(self.run)}-{_digest(os.fspath(self.real_folder))}.sqlite"
 
     def find(self) -> Checkpoint | None:
-        """Return the checkpoint of the run, preferably one created in this folder; None if the user's cache has none."""
+        """Return the checkpoint of the run, or None: the checkpoint created in `folder` or, without it, of a moved or copied project."""
         if not is_project_id(self.project) or not _is_private(checkpoint_folder()):
             return None
         uncopied, copied = self.path, None
@@ -185,13 +185,13 @@ class CheckpointKey:
         return self.path
 
     def remove(self) -> None:
-        """Remove the checkpoint that the run wrote while the project was in this folder, if it exists."""
+        """Remove the checkpoint that the run wrote while the project was in `folder`, if it exists."""
         if is_project_id(self.project):
             remove_files(self.path)
 
 
 def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> None:
-    """Remove remaining checkpoints of finished or deleted runs of the project in this folder.
+    """Remove remaining checkpoints of finished or deleted runs of the project in `folder`.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
 
 
 def prune_checkpoints() -> None:
-    """Remove the least recently used checkpoints beyond the maximum total size or number; ignore failures.
+    """Remove the least recently used checkpoints if the total size or the number exceeds its maximum; ignore failures.
 
     The age of a checkpoint is not a criterion, since a clock set forward would make every checkpoint old. Checkpoints of active runs
     remain.

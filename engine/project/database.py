@@ -169,7 +169,10 @@ class Database:
 
     @contextmanager
     def held_open(self) -> Iterator[None]:
-        """Hold a connection during a `with` block; SQLite copies the write-ahead log into the database when the last connection closes."""
+        """Hold a connection open during a `with` block.
+
+        When the last connection closes, SQLite copies the write-ahead log into the database; holding a connection avoids this.
+        """
         with self._connection() as connection:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
             yield

@@ -57,7 +57,7 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
 
 @contextmanager
 def digests_remembered(paths: Iterable[str | Path]) -> Iterator[None]:
-    """Let `file_digest` read the given files only once during a `with` block, unless their size or modification time changes."""
+    """Remember the digests of the given files during a `with` block: `file_digest` reads a file again only if its size or time changes."""
     names = {os.fspath(path) for path in paths}
     _REMEMBERED.update(dict.fromkeys(names, (None, "")))
     try:
@@ -109,7 +109,7 @@ def parts_digest(parts: Mapping[str, Any]) -> str:
 
 
 def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the files whose content equals that of an earlier file in the list, each with the path of that earlier file.
+    """Return the files with the same content as an earlier file in the list.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Path of the first file with the same content, by the path of each copy.
+        Path of the first file with the same content, by the path of the copy.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def copy_text(copy: str, original: str) -> str:
-    """Return the beginning of a sentence which says that the files `copy` and `original` have the same content."""
+    """Return the beginning of a sentence, ``COPY is byte for byte the same as ORIGINAL``, with the file name of `original`."""
     return f"{copy} is byte for byte the same as {PurePath(original).name}"
 
 

@@ -101,7 +101,7 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def checked_offsets(offsets: NDArray[np.int64], end: int, what: str) -> None:
-    """Raise InvalidIndexError unless the offsets ascend from 0 to `end`; `what` names them in the message."""
+    """Raise InvalidIndexError unless the offsets ascend from 0 to `end`; `what` is the name of the array in the message."""
     require(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end, f"the offsets of {what} do not extend from its start to its end")
     # Compare offsets instead of subtracting them, since differences could overflow.
     require((offsets[1:] >= offsets[:-1]).all(), f"the offsets of {what} do not ascend")
@@ -130,7 +130,7 @@ def read_json(path: Path) -> Any:
     Raises
     ------
     InvalidIndexError
-        If the file is missing, or not such a file.
+        If the file is missing, larger, or not valid JSON.
     """
     try:
         with open_regular(path) as file:
@@ -180,7 +180,7 @@ class CachedIndex:
 
 
 class IndexStore:
-    """Store of the indexes of one kind, in a folder that other kinds may use too.
+    """Store of the indexes of one kind, in a folder that may also contain indexes of other kinds.
 
     Parameters
     ----------
@@ -189,9 +189,9 @@ class IndexStore:
     name
         Kind of the indexes in lower case, the prefix of their folder names.
     byte_limit
-        Maximum size in bytes of all indexes in the folder; beyond it, the least recently used ones are removed.
+        Maximum size in bytes of all indexes in the folder; if it is exceeded, the least recently used indexes are removed.
     grace_seconds
-        An index that was used within this time is never removed, since a process may be about to map it.
+        Time in seconds after its last use in which an index is not removed, since a process may be about to map it.
     """
 
     def __init__(
@@ -293,8 +293,8 @@ class IndexStore:
     def build(self, key: str, parts: Mapping[str, Any], *, title: str = "") -> Iterator[Path]:
         """Yield an empty temporary folder, which becomes the index with `key` if the `with` block succeeds, and is removed otherwise.
 
-        If another process has built the same index in the meantime, that index is used. A damaged index is replaced. Finally, the least
-        recently used indexes beyond the byte limit are removed.
+        If another process has built the same index in the meantime, that index is used. A damaged index is replaced. Finally, if the byte
+        limit is exceeded, the least recently used indexes are removed.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ def _discard(folder: Path) -> None:
 
 
 def used_time(seconds: float) -> datetime:
-    """Return a file time as a date, limited to the range that every time zone can represent, since the clock may have been wrong.
+    """Return a file time as a date in UTC. Times that some time zone cannot represent, due to a wrong clock, are replaced by a limit.
 
     Parameters
     ----------
@@ -426,7 +426,7 @@ def _is_whole(folder: Path, key: str) -> bool:
 
 
 def _checksums(files: list[Path]) -> list[list[int]]:
-    """Return the CRC-32 of each chunk of 16 MiB for each file; the chunks are computed in parallel."""
+    """Return, for each file, the CRC-32 of each chunk of 16 MiB; chunks are computed in parallel."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         pending = [[pool.submit(_checksum, path, start) for start in range(0, path.stat().st_size, _CHUNK)] for path in files]
         return [[chunk.result() for chunk in chunks] for chunks in pending]
@@ -440,5 +440,5 @@ def _checksum(path: Path, start: int) -> int:
 
 
 def index_store(kind: str) -> IndexStore:
-    """Return the store of cached indexes of a kind, which the entry of a search names; all kinds share one size limit."""
+    """Return the store of cached indexes of the given kind; all kinds share one size limit. The entry of a search names its kinds."""
     return IndexStore(cache_folder() / "indexes", kind)

@@ -95,12 +95,14 @@ def refuse_packed(path: Path, format: str) -> None:
 
 
 def check_folder_of_outputs(folder: Path) -> None:
-    """Raise ParameterError if an output folder is a project or a folder of a project's files, since different files would be mixed.
+    """Check that an output folder is neither a project nor a folder of a project's files, so that different files are not mixed.
+
+    A folder in a project that does not belong to the project's own files is accepted.
 
     Raises
     ------
     ParameterError
-        If the folder is rejected; the message names it and suggests another. A new folder inside a project is accepted.
+        If the folder is rejected; the message names it and suggests another.
     """
     for place, inside in _projects_around(folder):
         if not inside.parts or inside.parts[0] in OWN_NAMES:
@@ -124,7 +126,10 @@ def check_new_project(folder: Path) -> None:
 
 
 def _projects_around(path: Path, project: Path | None = None) -> Iterator[tuple[Path, Path]]:
-    """Yield each project that contains a path, and the path relative to its folder; `project` may not exist yet."""
+    """Yield each project folder that contains `path`, and `path` relative to this folder.
+
+    The folder `project` counts as a project even if it does not exist yet.
+    """
     real = Path(os.path.realpath(path))
     for folder in (real, *real.parents):
         if _is_there(folder / DATABASE) or (project is not None and str(folder) == os.path.realpath(project)):
@@ -156,7 +161,7 @@ def _is_one_file(path: Path, other: Path) -> bool:
 
 
 def is_on_another_share(path: PurePath, other: PurePath) -> bool:
-    r"""Return True if `other` lies on a network share of Windows (``\\\\host\\share``) on which `path` does not."""
+    r"""Return True if `other` is on a network share of Windows (``\\\\host\\share``), and `path` is not on the same share."""
     return other.drive.startswith("\\\\") and other.drive.casefold() != path.drive.casefold()
 
 

@@ -63,7 +63,7 @@ def is_run_id(text: object) -> bool:
 
 
 def check_run_name(name: str) -> None:
-    """Reject a name that cannot be the id of a run, and thus the name of its folder on every system.
+    """Check that a name can be the id of a run: the run's folder has this name, which every system must allow.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def check_folder_name(path: str | Path) -> None:
 
 
 def inside(folder: Path, *parts: str) -> Path:
-    """Return the path that the names `parts` form in the project `folder`, after checking that no component of it is a link.
+    """Return the path ``folder/part/…/part`` after checking that none of the parts is a link.
 
     Raises
     ------
@@ -115,12 +115,12 @@ def inside(folder: Path, *parts: str) -> Path:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise StorageError if the program's files and folders in a project, including those of results, contain links.
+    """Check that none of the program's files and folders in a project, including results, is a link.
 
     Raises
     ------
     StorageError
-        If one of them is a symbolic link, a pipe or a device.
+        If a file or folder is a symbolic link, a pipe or a device.
     """
     for name in OWN_NAMES:
         _refuse_link(folder, folder / name)

@@ -6,12 +6,12 @@
     PROJECT/project.lock             held by the process that is writing a run
     PROJECT/results/RUN/NAME.parquet immutable tables
     PROJECT/exports/NAME.tsv         exported tables of the last run that has exports
-    PROJECT/run.json                 record of this run
-    PROJECT/experiment.tsv           runs of an experiment with their samples, if the project has one
-    PROJECT/experiment/NAME.parquet  summaries of these runs, which can be computed again
+    PROJECT/run.json                 record of the run in `exports`
+    PROJECT/experiment.tsv           runs of an experiment with their samples, if the project has an experiment
+    PROJECT/experiment/NAME.parquet  summaries of the runs of the experiment, which can be computed again
 
-The files of a run are written and flushed before they are registered, in the transaction that also marks the run as done. Thus, if the
-process is killed at any moment, either the whole result exists or none; leftovers are removed when the project is next opened or written.
+The files of a run are first written and flushed. Then one transaction registers them and marks the run as done. If the process is killed at
+any moment, either all results of the run exist or none; leftovers are removed when the project is next opened or written.
 Intermediate results of unfinished runs are in the user's cache (`proteoscope.engine.project.checkpoint_store`).
 
 A project may be untrusted: `proteoscope.engine.project.paths` prevents access to anything outside its folder.
@@ -175,9 +175,9 @@ class Project:
         Raises
         ------
         InputError
-            If there is no project, it is of another version, or the path is not valid UTF-8.
+            If the folder contains no project or a project of another version, or the path is not valid UTF-8.
         StorageError
-            If the project is damaged, or contains links, which could lead outside it.
+            If the project is damaged, or contains links, which could lead out of the project folder.
         """
         check_folder_name(path)
         folder = Path(path).absolute()
@@ -235,10 +235,10 @@ class Project:
     ) -> Iterator[Run]:
         """Record a run during a `with` block: files that the block writes become results of the run if the block succeeds.
 
-        If the block raises, the files of the run are removed, and the run is recorded as failed, or as cancelled after `Cancelled` and
-        KeyboardInterrupt, with the error as its message; the error propagates. If the run was stopped or writing failed, its checkpoint is
-        retained, and the error has a note with the command that resumes the run. A run that cannot start because another process holds the
-        lock is not recorded. If the project folder has disappeared, this is reported instead of the original error.
+        If the block raises an error, the files of the run are removed, and the error propagates. The run is recorded with the error as its
+        message: as cancelled after `Cancelled` and KeyboardInterrupt, otherwise as failed. If the run was stopped or writing failed, its
+        checkpoint is retained, and the error has a note with the command that resumes the run. A run that cannot start because another
+        process holds the lock is not recorded. If the project folder has disappeared, this is reported instead of the original error.
 
         Parameters
         ----------
@@ -255,12 +255,12 @@ class Project:
         progress
             Progress, which is checked for cancellation while waiting and while computing digests.
         resume
-            Id of an unfinished run to restart under this id; its record is replaced according to the other arguments.
+            Id of an unfinished run to restart under the same id, with the other arguments as its record; '' for a new run.
         name
             Id of the run; '' for the next id of its kind. An unfinished run of this name is removed.
         overwrite
-            True to replace a finished run of this name when the new one is done. Until then, the new run has a number and the title
-            "Replacement of NAME"; a stopped or failed run with this title is removed first.
+            True to replace a finished run of this name when the new run is done. Until then, the new run has a number as its id, and the
+            title "Replacement of NAME"; a stopped or failed run with this title is removed first.
 
         Raises
         ------
@@ -363,7 +363,10 @@ class Project:
         return CheckpointKey(self.id, self.folder, run)
 
     def checkpoint(self, run: str) -> Checkpoint | None:
-        """Return the checkpoint of a run in this user's cache, or None; for a copied project, it may be the checkpoint of the original."""
+        """Return the checkpoint of a run in this user's cache, or None.
+
+        If this project is a copy, the checkpoint may belong to the original project (`Checkpoint.origin` is ``copied``).
+        """
         return self.checkpoint_key(run).find() if is_run_id(run) else None
 
     def resumable(self) -> frozenset[str]:
@@ -455,7 +458,7 @@ class Project:
             set_note(connection, run, note)
 
     def row_marks(self, run: str, table: str) -> dict[int, RowMark]:
-        """Return the stars and comments of rows of a run's table by row index in the file; empty if the run has no such table."""
+        """Return the stars and comments of the rows of a run's table, by row index in the file; empty if the run has no such table."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_marks(connection, run, table, n_rows)
@@ -477,13 +480,15 @@ class Project:
             set_row_mark(connection, run, table, row, mark)
 
     def row_corrections(self, run: str, table: str) -> dict[int, dict[str, float]]:
-        """Return the manual corrections of values in a run's table: values by column, by row index in the file."""
+        """Return the manually corrected values in a run's table: a dictionary by row index in the file, of dictionaries by column."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_corrections(connection, run, table, n_rows)
 
     def set_row_correction(self, run: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
-        """Correct values of the row with index `row` in a table's file, by column; if `numbers` is empty, the original values are restored.
+        """Store corrected values of the row with index `row` in a table's file; `numbers` is empty to restore the original values.
+
+        `numbers` contains the corrected values by column.
 
         Raises
         ------
@@ -570,7 +575,7 @@ class Project:
         return _whole(rows, self._result_record)
 
     def table(self, name: str, run: str | None = None, *, verify: bool = True) -> Path:
-        """Return the path of a registered result: that of `run`, or of the last run with a result of this name.
+        """Return the path of the registered result `name` of `run`; without `run`, of the last run that has a result of this name.
 
         Parameters
         ----------
@@ -583,7 +588,7 @@ class Project:
         InputError
             If no such result is registered.
         StorageError
-            If its file is missing or differs from the registered one.
+            If the file is missing, or differs from the file that was registered.
         """
         with self._database.transaction() as connection:
             row = connection.execute(
@@ -654,7 +659,7 @@ class Project:
 
     @contextmanager
     def writing(self, purpose: str, progress: Progress | None = None) -> Iterator[None]:
-        """Hold the lock of the project during a `with` block that writes for a moment.
+        """Hold the lock of the project during a `with` block that writes for a short time.
 
         Parameters
         ----------
@@ -695,7 +700,7 @@ class Project:
         Yields
         ------
         int
-            Descriptor of the lock file. The lock is held as long as one process has this descriptor, also after the death of this process.
+            Descriptor of the lock file. The lock is held as long as any process has this descriptor open, even if this process has ended.
 
         Raises
         ------
@@ -716,9 +721,9 @@ class Project:
             lock.release()
 
     def let_parent_lock(self) -> None:
-        """Let this process write runs without the lock, which its parent process holds with `shared_with_children`.
+        """Allow this process to write runs without acquiring the lock, because its parent process holds it with `shared_with_children`.
 
-        The parent process also publishes the exports of these runs.
+        The exports of these runs are published by the parent process.
         """
         self._is_shared = True
 
@@ -733,9 +738,9 @@ class Project:
         return problems
 
     def inside(self, *parts: str) -> Path:
-        """Return the path that the names `parts` form in the project folder, checked for links.
+        """Return the path of ``part/…/part`` in the project folder, after checking it for links.
 
-        To be called immediately before writing there.
+        Call this immediately before writing to the path.
 
         Raises
         ------
@@ -797,14 +802,20 @@ class Project:
         return run_id
 
     def _new_run(self, run_id: str, name: str, device: str) -> Run:
-        """Return a run that has the name `run_id` while it is computed and the name `name`, if not '', when it is done."""
+        """Return a run with the id `run_id` while it is computed. When it is done, its id is `name`, unless `name` is ''."""
         folder = self.folder / RESULTS / run_id
         return Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text), name or run_id)
 
     def _replaces(self, run_id: str, name: str, *, overwrite: bool) -> bool:
         """Return True if the queued run `run_id` will replace a finished run `name` when it is done.
 
-        Otherwise, give it this name, and remove an unfinished run of this name. The caller holds the lock.
+        If there is no finished run of this name, give the queued run the name now, and remove an unfinished run of this name. The caller
+        holds the lock.
+
+        Raises
+        ------
+        ParameterError, RunExistsError, InputError
+            If the name is not available. The queued run is then removed.
         """
         with self._database.transaction() as connection:
             # Folder names on Windows and macOS ignore case.
@@ -834,7 +845,7 @@ class Project:
         return False
 
     def _begin_replacement(self, run_id: str, name: str) -> None:
-        """Remove earlier runs that were to replace the run `name`, and give the run `run_id` a title that shows users its purpose."""
+        """Remove stopped and failed runs that were to replace the run `name`, and give the run `run_id` the title "Replacement of NAME"."""
         with self._database.transaction() as connection:
             earlier = unfinished_replacements(connection, name)
         self._remove(earlier)
@@ -878,7 +889,7 @@ class Project:
             )
 
     def _register(self, run: Run, run_id: str) -> None:
-        """Register the results of a run that was computed as `run_id`, under its name."""
+        """Register the results of `run`; if it was computed under another id, `run_id`, replace the finished run of its final name."""
         with storage_errors(run.folder):
             sync_folder(run.folder)
             sync_folder(run.folder.parent)
@@ -912,7 +923,7 @@ class Project:
             )
 
     def _end_replacement(self, name: str, number: str) -> None:
-        """Remove the remains of a run that has been replaced: its folder, and its exports if the new run has none."""
+        """Remove the folder of the old run `name`, which the run `number` replaced, and its exports if the new run has no exports."""
         with contextlib.suppress(StorageError, OSError):  # the next opening of the project does it
             if not has_unpublished(self.folder, name):
                 unpublish(self.folder, name)
@@ -961,9 +972,9 @@ class Project:
             connection.execute("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", (run_id, _now(), level, text))
 
     def _sweep(self, exclude: str = "") -> None:
-        """Remove files and records of killed processes, except those of the run `exclude`.
+        """Remove the files of killed processes, and record their runs as failed, except the run `exclude`.
 
-        The caller holds the lock, so no other run is written.
+        The caller holds the lock, so no other run is being written.
         """
         self._end_replacements()
         with self._database.transaction() as connection:
@@ -987,7 +998,10 @@ class Project:
             remove_leftovers(folder)
 
     def _remove(self, runs: Iterable[str]) -> None:
-        """Remove runs permanently, their records last, so that `_sweep` can complete an interrupted removal. The caller holds the lock."""
+        """Remove runs permanently. The caller holds the lock.
+
+        The record of a run is removed last, so that `_sweep` can complete an interrupted removal.
+        """
         for run_id in filter(is_run_id, runs):
             self.inside(RESULTS, run_id)
             unpublish(self.folder, run_id)
@@ -1002,9 +1016,9 @@ class Project:
             shutil.rmtree(results / run_id, ignore_errors=True)
 
     def _publish_pending(self, results: Sequence[Path]) -> None:
-        """Publish exports in the folders `results` whose publishing was interrupted by a kill.
+        """Complete the publishing of exports that a kill interrupted; `results` are the folders of runs.
 
-        The order is that of the runs, so that the exports of the last run remain.
+        Exports are published in the order of the runs, so that the exports of the last run remain.
         """
         waiting = {folder.name for folder in results if (folder / EXPORTS).is_dir()}
         if not waiting:
@@ -1019,7 +1033,7 @@ class Project:
 
 @contextmanager
 def removed_if_unused(folder: Path | None) -> Iterator[None]:
-    """Remove the project in `folder` if the block creates it and fails, unless the project has a finished or resumable run.
+    """Remove the project in `folder` if the `with` block creates it and fails; keep it if it has a finished, active or resumable run.
 
     Without a folder, do nothing. Files of the user in the folder, and a folder that existed before, remain.
     """
@@ -1037,7 +1051,7 @@ def removed_if_unused(folder: Path | None) -> Iterator[None]:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove the files of a project without finished, active or resumable runs."""
+    """Remove the program's files in a project, unless the project has finished, active or resumable runs."""
     project, lock = Project.open(folder), FileLock(folder / LOCK)
     if project.read_only or not lock.acquire("removing the project"):
         return
@@ -1056,14 +1070,17 @@ def _remove_unused(folder: Path) -> None:
 
 
 def _is_prepared(entry: Path) -> bool:
-    """Return True if a folder of results contains nothing but empty folders; workflow managers create the folders of their outputs."""
+    """Return True if `entry` is a folder ``results`` or ``exports`` that contains only empty folders.
+
+    Workflow managers create such folders for outputs before the program starts.
+    """
     if entry.name not in (RESULTS, EXPORTS) or entry.is_symlink() or not entry.is_dir():
         return False
     return not any(files or any(Path(parent, name).is_symlink() for name in folders) for parent, folders, files in os.walk(entry))
 
 
 def _free_id(connection: sqlite3.Connection, kind: str, number: int) -> str:
-    """Return the id of the run `number`, or the next one that is not the name of a run."""
+    """Return the id of run `number` of a kind, or of the next number if a run already has this id."""
     while connection.execute("SELECT 1 FROM runs WHERE id = ?", (f"{kind}-{number:04d}",)).fetchone():
         number += 1
     return f"{kind}-{number:04d}"

@@ -1,4 +1,4 @@
-"""Publishing of a run's ``exports`` and ``run.json`` in the top folder of the project; both always belong to the same registered run.
+"""Publishing of the ``exports`` and ``run.json`` of a run in the top folder of the project, where both belong to the same registered run.
 
 A run first writes ``results/RUN/exports`` and ``results/RUN/run.json``. After it is registered, its exports are moved to the top of the
 project, then the record is copied there, and finally ``results/RUN/exports`` is removed. If this folder still exists, publishing was
@@ -48,7 +48,7 @@ def publish(project: Path, run_id: str) -> None:
 
 
 def _publish(project: Path, run_id: str, source: Path, shown: Path) -> None:
-    """Move the exports of a run from the folder `source` to the folder `shown` (both held open), and copy the run's record."""
+    """Move the exports of a run from the folder `source` to the folder `shown` (both folders are held open), and copy the run's record."""
     record, of_run = project / RUN_JSON, project / RESULTS / run_id / RUN_JSON
     new = [path for path in sorted(source.iterdir()) if path.is_file() and not path.is_symlink()]
     # After a kill, some exports of this run may already be in `shown`: keep them.
@@ -80,7 +80,7 @@ def _copy_record(project: Path, run_id: str) -> None:
 
 
 def show_record(project: Path, run_id: str) -> None:
-    """If this run is the published one, copy its record to the project's top folder again. The caller holds the project's lock.
+    """Copy the record of a run to the project's top folder again if the run is the published run. The caller holds the project's lock.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def show_record(project: Path, run_id: str) -> None:
 
 
 def unpublish(project: Path, run_id: str) -> None:
-    """Remove the published exports and record of a run if this run is the published one.
+    """Remove the published exports and the published record of a run; do nothing if another run, or no run, is published.
 
     The caller holds the project's lock. Other files of the user in ``exports`` remain.
 

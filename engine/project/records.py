@@ -29,7 +29,7 @@ _YEARS = range(1971, 9000)  # other years cannot be represented in every time zo
 
 
 class DamagedRowError(Exception):
-    """A database row is invalid; the message names the column and can end a sentence."""
+    """A database row is invalid; the message is the end of a sentence and names the column."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class RunRecord:
 
     @property
     def label(self) -> str:
-        """Number of a numbered run, such as ``2`` for ``identify-0002``; otherwise its name."""
+        """Number of a run with an automatic id, such as ``2`` for ``identify-0002``; id of any other run."""
         number = self.id.removeprefix(f"{self.kind}-")
         return str(int(number)) if number != self.id and number.isdecimal() and number.isascii() else self.id
 

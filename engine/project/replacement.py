@@ -1,9 +1,9 @@
-"""Replacement of a finished run by a new run of the same name, which takes its place when it is done.
+"""Replacement of a finished run by a new run of the same name, when the new run is done.
 
-The new run is computed under a number, in ``results/NUMBER``. When it is done, the folder of the old run becomes ``results/.NAME~NUMBER``,
-the folder of the new run becomes ``results/NAME``, the database gets the new results, and the old folder is removed.
-After a kill, the next opening of the project completes the replacement if the database has it, and undoes it otherwise: as long as the
-database lists a run of this number, the finished run is the old one.
+The new run is computed with a number as its id, such as ``identify-0007``, in ``results/NUMBER``. When it is done, the folder of the old
+run is renamed ``results/.NAME~NUMBER``, the folder of the new run is renamed ``results/NAME``, the database records the new results, and
+the old folder is removed. If the process is killed in between, the next opening of the project completes the replacement if the database
+has recorded it, and otherwise undoes it. The database has not recorded it as long as a run has the id NUMBER.
 """
 
 import shutil
@@ -42,7 +42,7 @@ def unfinished_replacements(connection: sqlite3.Connection, name: str) -> list[s
 
 
 def _old_folder(results: Path, name: str, number: str) -> Path:
-    """Return the folder of a run while the run `number` replaces it; its name is not the id of any run."""
+    """Return the folder of the old run `name` while the run `number` replaces it; the folder name cannot be the id of a run."""
     return results / f".{name}~{number}"
 
 
@@ -53,7 +53,10 @@ def interrupted_replacements(results: Path) -> list[tuple[str, str]]:
 
 
 def swap_folders(results: Path, name: str, number: str) -> None:
-    """Give the new folder, named `number`, the final name of the run before the database records the replacement; retain the old folder."""
+    """Rename the folder of the old run (see `_old_folder`), and give the folder of the new run, named `number`, the name `name`.
+
+    The database records the replacement afterwards.
+    """
     old = _old_folder(results, name, number)
     if (results / name).exists():
         (results / name).rename(old)
@@ -64,7 +67,7 @@ def swap_folders(results: Path, name: str, number: str) -> None:
 
 
 def restore(results: Path, name: str, number: str) -> None:
-    """Restore the folders of an old run and of the run `number` after a replacement that did not succeed."""
+    """Undo `swap_folders`: give the folders of the old run and of the run `number` their previous names."""
     old = _old_folder(results, name, number)
     if not old.is_dir():
         return
@@ -79,7 +82,7 @@ def remove_old(results: Path, name: str, number: str) -> None:
 
 
 def rename_run(connection: sqlite3.Connection, number: str, name: str) -> None:
-    """Give a run its name in all tables of the database; an earlier run of this name is forgotten."""
+    """Change the id of the run `number` to `name` in all tables of the database, after removing the old run `name` from them."""
     connection.execute("PRAGMA defer_foreign_keys = ON")  # until the transaction ends, rows refer to a run with another id
     forget_run(connection, name)
     connection.execute("UPDATE run_notes SET title = '' WHERE run = ? AND title = ?", (number, replacement_title(name)))

@@ -25,7 +25,10 @@ _MAXIMUM_CHARACTERS, _LARGEST = 2000, 1e300
 
 
 def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, dict[str, float]]:
-    """Return the corrected values of a table by column, by row index in the file; invalid corrections are skipped."""
+    """Return the corrected values of a table: a dictionary by row index in the file, of dictionaries by column.
+
+    Invalid corrections are skipped.
+    """
     rows = connection.execute(
         "SELECT row, numbers FROM row_corrections WHERE run = ? AND name = ? AND length(numbers) <= ? ORDER BY row LIMIT ?",
         (run_id, table, _MAXIMUM_CHARACTERS, MAXIMUM_CORRECTIONS),
@@ -55,7 +58,7 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
 
 
 def _numbers(text: object) -> dict[str, float]:
-    """Return the values by column that a stored JSON text contains; an empty dictionary if the text is invalid."""
+    """Return the values by column in a stored JSON text; an empty dictionary if the text is invalid."""
     try:
         result = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

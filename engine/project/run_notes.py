@@ -1,7 +1,7 @@
 """Titles, notes and deletion marks that users give to runs.
 
-A deleted run is no longer listed. The process that deleted it can restore it until this process ends; the next cleaning of the project then
-removes the run.
+A deleted run is no longer listed. The process that deleted the run can restore it until the process ends. Afterwards, the run is removed
+when the project is next cleaned up.
 """
 
 import sqlite3
@@ -86,7 +86,7 @@ def deleted_for_good(connection: sqlite3.Connection) -> list[str]:
 
 
 def forget_run(connection: sqlite3.Connection, run_id: str) -> None:
-    """Delete a run from all tables, and the inputs that no other run has read."""
+    """Delete a run from all tables, and also the inputs that no other run has read."""
     for table in ("results", "run_inputs", "log", "run_notes", "deleted_runs"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run_id,))
     connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))

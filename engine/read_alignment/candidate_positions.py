@@ -63,9 +63,9 @@ class BestPositions(NamedTuple):
     read, candidate
         Index of each read, and index of its best candidate.
     lead
-        Score advantage: best score minus the best score at another position; -1 without another position.
+        Score advantage of the best candidate: its score minus the best score of a candidate at another position; -1 if there is none.
     rivals
-        Number of other candidate positions.
+        Number of candidates at other positions (see `are_at_different_positions`).
     """
 
     read: NDArray[np.int64]
@@ -77,7 +77,7 @@ class BestPositions(NamedTuple):
 def are_at_different_positions(
     positions: CandidatePositions, ends: NDArray[np.int64], lengths: NDArray[np.int64], first: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return True for each pair of candidates of a read at different positions.
+    """Return True for each pair of candidates of a read if the two candidates are at different positions.
 
     Two alignments on one strand of one reference are at the same position if their ends differ by less than half the length of the read.
 
@@ -102,9 +102,10 @@ def are_at_different_positions(
 def best_positions(
     positions: CandidatePositions, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> BestPositions:
-    """Return the candidate position of each read with the highest score.
+    """Return the candidate position with the highest score of each read.
 
-    Ties prefer the reference with the lowest index, then the lowest end, then the forward strand.
+    Among equal scores, the candidate with the lowest index of the reference is selected, then with the lowest end, then on the forward
+    strand.
 
     Parameters
     ----------
@@ -133,8 +134,9 @@ def best_positions(
 def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int) -> NDArray[np.int32]:
     """Return mapping qualities: -10 log10 of the probability of a wrong position, from 0 to 60.
 
-    The quality is the smallest of 60, 10 times the number of supporting minimisers, and 20 times the score advantage as a number of
-    mismatches. If there are other positions, 10 log10 of their number is subtracted. Equally good positions give 0.
+    The quality is the smallest of three numbers: 60; 10 times the number of supporting minimisers; and, if there are other positions, 20
+    times the score advantage, expressed as a number of mismatches. If there are other positions, 10 log10 of their number is subtracted.
+    A read with several equally good positions has the quality 0.
 
     Parameters
     ----------

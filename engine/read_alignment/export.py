@@ -34,7 +34,7 @@ _LONGEST_OF_BAI = 1 << 29
 
 
 def check_bam() -> None:
-    """Raise ParameterError unless pysam is installed.
+    """Check that pysam is installed.
 
     Raises
     ------
