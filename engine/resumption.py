@@ -1,7 +1,7 @@
 """Resumption of stopped runs: recording the request of a run in its checkpoint, and restoring it.
 
-A run is resumed only with the same files, parameters and program version, so that stored results equal recomputed ones. Stored results are
-read from the checkpoint in the user's own cache, not from the project, which may be untrusted.
+A run is resumed only with the same files, parameters and program version, so that stored results are those that would be computed again.
+Stored results are read from the checkpoint in the user's own cache, not from the project, which may be untrusted.
 """
 
 import json
@@ -68,7 +68,7 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
 
 
 def missing_checkpoint(run: RunRecord, resumable: frozenset[str]) -> str:
-    """Return the reason why a stopped run cannot be resumed, as the end of a sentence; '' for all other runs.
+    """Return the reason why `run` cannot be resumed, as the end of a sentence; '' if it can be resumed, or was not stopped or killed.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class StoppedRun:
     _record: Mapping[str, Any]
 
     def lost_outputs(self, search: Search) -> str:
-        """Return a sentence about requested output files outside the project that the resumed run will not write; '' if there are none.
+        """Return a sentence that names the requested output files that the resumed run will not write; '' if it will write all.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class StoppedRun:
         return out is not None and not self.is_moved and Path(out).parent.is_dir()
 
     def _path(self, path: str) -> str:
-        """Return a path as in the request, since tables contain it; if the working directory differs, return the absolute path."""
+        """Return a path of the request: unchanged (as in the tables) in the same working directory, otherwise as an absolute path."""
         return path if Path.cwd() == self.folder else str(self.folder / path)
 
     def request(self, search: Search, device: str = "", threads: int | None = None) -> SearchRequest:

@@ -84,10 +84,10 @@ class RunSpec:
 
     @property
     def spool(self) -> Path | None:
-        """Folder for input that exceeds the memory; None without a project and output files.
+        """Folder for temporary files with input that exceeds the memory; None without a project and output files.
 
-        It is the project folder or, without a project, the folder of the first output file. If this folder does not exist yet, it is its
-        nearest existing parent.
+        It is the project folder or, without a project, the folder of the first output file. If this folder does not exist yet, it is the
+        nearest existing parent of the folder.
         """
         if self.project is not None:
             return nearest_folder(self.project)
@@ -119,7 +119,15 @@ class RunSpec:
 
 
 def _refuse_existing(spec: RunSpec, inputs: Sequence[RunInput]) -> None:
-    """Raise an error for a finished run with the requested name, if it must not be replaced or if its results are to be used."""
+    """Check the requested name of the run.
+
+    Raises
+    ------
+    ParameterError
+        If the name is invalid, the request has no project, or the inputs are results of the run with this name.
+    RunExistsError
+        If the project has a finished run with this name, and the request does not replace it.
+    """
     request = spec.request
     if not request.run_name or request.resume:
         return
@@ -181,19 +189,19 @@ class SearchRun(Generic[Read]):
     began
         Start of the search in seconds of `time.perf_counter`.
     compiled
-        Groups of kernels that were already compiled when the search began; None if it needs no kernels.
+        Groups of kernels that were already compiled when the search began; None if the search needs no kernels.
     seconds
-        Seconds of the whole run without the compilation of kernels, once recorded.
+        Seconds of the whole run without the compilation of kernels; 0 until `record` is called.
     device
-        Name of the device that computed, once known.
+        Name of the device that computed; '' until it is known.
     project, run
         Project and run in which the search is recorded, or None.
     checkpoint
         Checkpoint from which the run can be resumed.
     workers
-        Waits for the remote workers and returns them; None if the search uses none.
+        Function that waits for the remote workers and returns them; it returns None if the search uses no workers.
     commit
-        Waits for the commit of the source and returns it; '' if unknown.
+        Function that waits for the Git commit of the program's source and returns it; it returns '' if the commit is unknown.
     """
 
     spec: RunSpec
@@ -230,7 +238,7 @@ class SearchRun(Generic[Read]):
         self.begin(lambda _: [load() for load in modules])
 
     def load_kernels(self, *modules: str) -> None:
-        """Load the search's CPU kernels of the given modules in the background, so that their first call need not wait; see `load`."""
+        """Load the CPU kernels that the search uses from `modules`, in the background (see `load`), so that their first calls are fast."""
         self.load(*(partial(kernels.cpu.signatures.load_kernels, self.spec.kernels, module) for module in modules))
 
     def load_writers(self) -> None:
@@ -238,7 +246,7 @@ class SearchRun(Generic[Read]):
         self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []))
 
     def step(self, name: str) -> AbstractContextManager[None]:
-        """Measure the `with` block as one of the steps ``read``, ``index``, ``plan``, ``score`` and ``report``, or as ``advice``."""
+        """Measure the time of the `with` block as a step: ``read``, ``index``, ``plan``, ``score``, ``report`` or ``advice``."""
         return self.clock.stage(name)
 
     def paths(self, kind: str) -> list[Path]:
@@ -246,7 +254,7 @@ class SearchRun(Generic[Read]):
         return [Path(file.path) for file in self.inputs if file.kind == kind]
 
     def files(self, *kinds: str) -> tuple[str, ...]:
-        """Return the names of the input files of the given kinds, for the record."""
+        """Return the names of the input files of the given kinds as stored in records; names of different files differ."""
         names = distinct_names([file.path for file in self.inputs])
         return tuple(name for kind in kinds for file, name in zip(self.inputs, names, strict=True) if file.kind == kind)
 
@@ -293,8 +301,8 @@ class SearchRun(Generic[Read]):
         exports
             Names of the export files that the project publishes.
         more
-            Further entries of the record. If the entry `certainty` shows that nothing is accepted at the false discovery rate, but
-            something at 5 %, a warning is reported.
+            Further entries of the record. A warning is reported if the entry `certainty` shows that no match is accepted at the false
+            discovery rate, but matches would be accepted at 5 %.
         """
         certainty = more.get("certainty") or {}
         certainty_of_matches = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
@@ -345,7 +353,10 @@ class SearchRun(Generic[Read]):
         return {**tables, **published, **outside}
 
     def _prediction(self) -> dict[str, Any] | None:
-        """Return the predicted times of this run, which are recorded next to the measured times; None if there is no prediction."""
+        """Return the predicted times of this run, for its record; None if there is no prediction for the devices that computed.
+
+        The measured times are remembered to improve later predictions.
+        """
         device = self.lookup.device(self.progress)
         if self.spec.request.workers or (self.device and self.device != device.name):
             return None  # the devices that computed are not those of the prediction
@@ -371,7 +382,10 @@ class SearchRun(Generic[Read]):
 
 
 def _log_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
-    """Report which device computes, and, if GPUs are not used, why; `is_passed_over` is True if usable GPUs were not selected."""
+    """Report the device that computes, and the reason why each other GPU is not used.
+
+    `is_passed_over` is True if the CPU was selected although GPUs are usable.
+    """
     progress.message(f"Scoring on {device.name}: {device.description}")
     if reason := unused_folder_reason():
         progress.message(reason, "warning")
@@ -385,7 +399,7 @@ def _log_device(device: Device, requested: str, progress: Progress, *, is_passed
 
 @contextmanager
 def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> Iterator[Callable[[], RemoteWorkers]]:
-    """Yield a function that starts the requested workers at its first call and returns them; they end with the `with` block.
+    """Yield a function that returns the requested workers; its first call starts them, and the end of the `with` block ends them.
 
     `spool` is the folder for large data sent to the workers, None for the temporary folder of the system.
     """
@@ -484,7 +498,7 @@ def search_run(
 
 
 def _without_folders(value: Any) -> Any:
-    """Return a record in which file paths in texts, such as parameters and messages, have no folders."""
+    """Return a copy of a record in which all file paths, also in texts such as messages, are replaced by file names."""
     if isinstance(value, str):
         return without_folders(value)
     if isinstance(value, Mapping):
@@ -496,7 +510,7 @@ def _without_folders(value: Any) -> Any:
 def project_run(
     spec: RunSpec, read: Callable[[Progress, int], Read], progress: Progress | None = None
 ) -> Iterator[tuple[SearchRun[Read], Run]]:
-    """Yield a running search whose results go into a project, and its run in the project; see `search_run`.
+    """Yield a running search that requires a project, and its run in the project; see `search_run`.
 
     Raises
     ------

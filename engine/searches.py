@@ -132,13 +132,13 @@ def search_request(
     project
         Project folder that records the run, created if missing.
     out, format
-        Results file of searches that write one, and its format; by default its extension determines the format.
+        Results file, for searches that write such a file, and its format; '' determines the format by the extension of the file.
     preset
-        Name or file of a preset; '' for the defaults of all parameters, None for the preset that the command line uses.
+        Name or file of a preset; '' for the defaults of all parameters, None for the preset that the command line would select.
     chosen
         Parameters to use instead of a preset.
     parameters
-        Parameter values that differ from the preset or from `chosen`, by name.
+        Parameter values by name, which replace those of the preset or of `chosen`.
     options, device, threads, workers, certificates, run_name, overwrite, waits
         See `proteoscope.engine.entry.SearchRequest`.
     progress
@@ -216,7 +216,7 @@ def check_run_options(
     Raises
     ------
     ParameterError
-        If an option needs another option that is missing.
+        If an option needs another option that is missing, or both `overwrite` and `skip_existing` are given.
     """
     if overwrite and not run_name:
         raise ParameterError(f"{written('overwrite')} replaces a run by its name; give {written('run_name')}, too")
@@ -227,14 +227,22 @@ def check_run_options(
 
 
 def run_or_skip(search: Callable[[bool], Summary], *, overwrite: bool, skip_existing: bool, have_files: bool) -> Summary | RunExistsError:
-    """Run a search unless its results exist; if the results of a finished run are used, return the error about this run.
+    """Run a search and return its summary, or skip it, if its results exist, and return the error `RunExistsError`.
+
+    The search is skipped if `skip_existing` is True, and a finished run of the same name has the same kind, parameters and inputs.
 
     Parameters
     ----------
     search
-        Function that runs the search; it takes True to replace a finished run of the same name.
+        Function that runs the search. Its argument is True to replace a finished run of the same name; if it is False, and there is such a
+        run, the function raises `RunExistsError`.
     have_files
-        True if the files exist that the search writes in addition to its project; otherwise they are computed again.
+        True if all files exist that the search writes in addition to its project; otherwise the search is not skipped.
+
+    Raises
+    ------
+    RunExistsError
+        If there is a finished run of the same name, which is neither replaced nor used.
     """
     try:
         return search(overwrite)
@@ -252,7 +260,7 @@ def check_threads(threads: object) -> None:
     Raises
     ------
     ParameterError
-        If the number is neither possible nor None.
+        If the number is neither an integer from 1 to the maximum nor None.
     """
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MAXIMUM_THREADS):
         raise ParameterError(f"threads = {threads!r:.100}: expected a whole number from 1 to {MAXIMUM_THREADS}, or None for all")
@@ -289,7 +297,7 @@ def paths_of(name: str, given: object) -> list[Path]:
 
 
 def _files_of(search: Search, inputs: Mapping[str, Files]) -> dict[str, list[Path]]:
-    """Return the files by the names of the search's inputs.
+    """Return the files of each input of the search, by the name of the input.
 
     Raises
     ------
@@ -345,7 +353,7 @@ def resume_run(
 ) -> Summary:
     """Resume a stopped or killed run of a project: the run with the id `run`; without an id, the last run that can be resumed.
 
-    Relative paths in its parameters refer to the working directory in which the run was started.
+    Relative paths in the parameters of the run refer to the working directory in which the run was started.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ def write_as(
     out : Path
         File to write.
     name : str
-        Format, one that `check_format` accepts.
+        Name of a format that `check_format` accepts.
     tables : iterable of Table
         Rows, ordered by read.
     aligned : Aligned
@@ -199,7 +199,7 @@ _NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.fro
 
 
 def _read_aligned(project: Project, run: str, spool: Path) -> Aligned:
-    """Return the reads and references of a run; large arrays are mapped from files without names in the folder `spool`."""
+    """Return the reads and references of a run; large arrays are memory-mapped from unnamed temporary files in the folder `spool`."""
     names = ("sequence", "qualities")
     columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
     with stored_table(project, run, PATTERNS, names, verify=False) as source:
@@ -228,7 +228,7 @@ def _texts(column: pa.ChunkedArray) -> Texts:
 
 
 def _check_rows(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
-    """Yield the tables after checking that rows are ordered by read and that their lengths match the reads and references."""
+    """Yield the tables after checking that rows are ordered by read, and that lengths in the rows are those of the reads and references."""
     before = 0
     for table in tables:
         if len(table):

@@ -37,10 +37,10 @@ def are_far_longer(n_text_residues: int, n_read_residues: float) -> bool:
 def are_exchanged(
     n_text_residues: int, n_texts: int, n_read_residues: int, n_reads: int, *, texts_have_qualities: bool, reads_have_qualities: bool
 ) -> bool:
-    """Return True if reads and references seem to be exchanged.
+    """Return True if reads and references seem to be exchanged, so that the "references" are reads.
 
-    This is the case if only the "references" have qualities. If both or neither have qualities, it is the case if there are more
-    "references" than "reads" and the "reads" are far longer.
+    If only one of the two files has qualities, this is the file of the reads. Otherwise, reads and references seem to be exchanged if there
+    are more "references" than "reads", and the "reads" are far longer (see `are_far_longer`).
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ def are_exchanged(
 
 
 def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-    """Return the preset for the given files, or '' for the default.
+    """Return the name of the preset that suits the files, or '' for the default parameters.
 
-    Nucleotide reads are mapped if they have qualities or mates, or if the references are far longer. References in formats that are not
-    parsed at this point (GenBank, EMBL) may be nucleotides; the search rejects proteins.
+    The preset for mapping is returned for nucleotide reads with qualities or mates, or if the references are far longer. References in
+    formats that are not parsed at this point (GenBank, EMBL) are assumed to be nucleotides; the search rejects proteins later.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, An
 
 
 def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-    """Return the reason why files, options and parameters do not fit together, in the words of the form; '' if they do."""
+    """Return the reason why files, options and parameters do not suit each other, in terms of the form in the window; '' if they do."""
     references, reads, values = contents.get("texts"), contents.get("patterns"), parameters.model_dump()
     are_pairs = bool(options.get("pairs"))
     if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):

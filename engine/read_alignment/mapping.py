@@ -1,6 +1,7 @@
 """Mapping of reads onto long references: candidate positions by minimisers on both strands, then exact alignment in the best window.
 
-Without mapping, each read is aligned with each reference, or the i-th read with the i-th reference, in rounds.
+Without mapping, each read is aligned with each reference, or the i-th read with the i-th reference. Reads or pairs are processed in rounds:
+a round is a batch that fits into the memory.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class PairingPlan:
     are_pairs : bool
         True to align the i-th read only with the i-th reference, False to align every read with every reference.
     has_both_strands : bool
-        True to report the better alignment of a read and its reverse complement.
+        True to align also the reverse complement of each read, and to report the better of the two alignments.
     """
 
     references: NamedSequences
@@ -133,8 +134,8 @@ _CODES = np.array([SYMBOLS.index(base) for base in "ACGT"])
 def are_mapped(references: NamedSequences, reads: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
     """Return True if reads are mapped.
 
-    This is the case on request, and by default for nucleotide references that are far longer than the reads, unless the mode ``prefix`` or
-    pairs fix the position.
+    The parameter `mapping` decides this, unless it is ``auto``. With ``auto``, nucleotide reads are mapped if the references are far
+    longer. They are not mapped in the mode ``prefix`` or in pairs, which determine the positions of reads.
     """
     if parameters.mapping != "auto":
         return parameters.mapping == "seeds"
@@ -209,7 +210,7 @@ class MappingPlan:
 
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
-        """Yield a function that scores a round; rounds are independent of each other."""
+        """Yield a function that scores a round, given the range of its reads; rounds are independent of each other."""
         yield lambda first, last: score_reads(self, resources, first, last)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
@@ -224,7 +225,7 @@ class MappingPlan:
 
 
 def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
-    """Return the plan with the range of fragment lengths, from the parameters or estimated from the first pairs.
+    """Return the plan with the range of fragment lengths, which is given in the parameters, or estimated from the first pairs of mates.
 
     Raises
     ------
@@ -315,9 +316,9 @@ def _windows(plan: MappingPlan, candidates: CandidatePositions) -> Sequences:
 def _choose_candidates(
     plan: MappingPlan, candidates: CandidatePositions, lengths: NDArray[np.int64], session: Session
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the best candidate of each read that has one, its mapping quality, and the candidates that were scored.
+    """Return the best candidate of each read that has candidates, the mapping quality of each, and all candidates that were scored.
 
-    Reads with a single candidate are not scored. If one of two mates has several candidates, both mates are scored.
+    The only candidate of a read is not scored, unless its mate has several candidates.
     """
     n = len(lengths)
     count = np.bincount(candidates.read, minlength=n)
@@ -350,10 +351,11 @@ def _trace(
     candidates: CandidatePositions,
     chosen: NDArray[np.int64],
 ) -> tuple[Alignments, NDArray[np.int64]]:
-    """Return the alignments of the selected candidates, and the candidates whose alignments the devices computed.
+    """Return the alignments of the candidates `chosen`, and the candidates whose alignments the devices computed.
 
-    Most reads need no gap, which a comparison of bases often proves. Without GPUs, the CPU aligns the other reads near the diagonal if
-    this is provably optimal. The devices align the remaining reads.
+    If a comparison of bases proves that the best alignment of a read has no gap, this alignment is returned. Without GPUs, the CPU then
+    tries alignments near the diagonal for the other reads, and accepts those that are provably optimal. The devices align the remaining
+    reads.
     """
     slacks = () if resources.has_gpus else _SLACKS
     lengths = np.diff(strands.offsets)
@@ -398,9 +400,9 @@ def _align(
 
 
 class QuietProgress(Progress):
-    """Progress of a round that shares cancellation and messages, but not steps, with another progress.
+    """Progress of a round, which forwards messages to another progress, each only once, but does not forward steps.
 
-    Each message is shown only once.
+    It is cancelled when the other progress is cancelled.
 
     Parameters
     ----------

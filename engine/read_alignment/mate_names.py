@@ -36,7 +36,7 @@ _MINIMUM_INTERLEAVED = 0.9
 
 
 class _Tagged(NamedTuple):
-    """Tags of n names: the length of each in characters, and its number, shape (n,)."""
+    """Tags of n names: length of each tag in characters, 0 without a tag, and number of each tag, -1 without a tag, each (n,)."""
 
     length: NDArray[np.int64]
     number: NDArray[np.int64]
@@ -71,14 +71,14 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
 
 
 def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return True for each pair of strings with the same beginning.
+    """Return True for each pair of strings whose beginnings, of the given lengths, are equal.
 
     Parameters
     ----------
     ones, others : Texts
         Strings to compare, n each.
     lengths, other_lengths : ndarray of int64, shape (n,)
-        Number of characters of each beginning.
+        Number of characters of each beginning; beginnings of different lengths are not equal.
     """
     same = np.empty(len(ones), np.bool_)
     kernels.cpu.mate_names.are_same(
@@ -88,15 +88,16 @@ def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_leng
 
 
 def _are_tags(numbers: NDArray[np.int64], kind: int) -> NDArray[np.bool_]:
-    """Return True for each tag that has a slash or belongs to the given pair of tags."""
+    """Return True for each tag number whose tag has a slash or belongs to the pair of tags `kind`."""
     are_tags: NDArray[np.bool_] = (numbers >= 0) & ((numbers < _WITH_SLASH) | (numbers >> 1 == kind))
     return are_tags
 
 
 def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[np.bool_]:
-    """Return True for each pair of names that belong to mates.
+    """Return True for each pair of names that are names of mates.
 
-    The names are equal, or equal except for the tags of two mates. With a kind, only the tags that `_are_tags` accepts count.
+    Such names are equal, or equal except for tags that form a pair, such as ``/1`` and ``/2``. If `kind` is given, only tags that
+    `_are_tags` accepts are considered as tags.
     """
     tags, of_others = _tagged(ones), _tagged(others)
     is_pair = (tags.number >= 0) & (tags.number ^ 1 == of_others.number)
@@ -125,9 +126,9 @@ def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
 
 
 def _classify_tags(first: int, other: int) -> int:
-    """Return the number of the pair of tags to which the common tags of both mates belong; -1 if they do not form a pair.
+    """Return the number of the pair of tags that consists of `first` and `other`, the common tags of two files; -1 without such a pair.
 
-    Both files need a common tag: if only one file has one, a name such as X_1 may be the first of several numbered reads.
+    Both files need a common tag. A tag that is common in one file only may be a number: X_1 may be the first of several numbered reads.
     """
     return first >> 1 if first >= 0 and first ^ 1 == other else _NO_TAG
 
@@ -140,7 +141,7 @@ def _batches(names: Texts) -> Iterator[Texts]:
 
 
 def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
-    """Return the rows in which two files of mates have names of different fragments, ascending.
+    """Return, ascending, the rows in which the names in two files of mates are not names of mates.
 
     Examples
     --------
@@ -157,9 +158,9 @@ def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
 
 
 def template_names(names: Texts) -> Texts:
-    """Return the common name of each pair of mates, twice.
+    """Return the common name of each pair of mates, once for each of the two mates.
 
-    It is the name without the tag, or the name of the first mate if the names also differ without their tags.
+    The common name is the name without the tag. If the names differ even without their tags, it is the name of the first mate.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
 
 
 def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
-    """Return the row of each read's mate, found by name; -1 without a mate.
+    """Return, for each name in `ones`, the row of the first name in `others` that is the name of its mate; -1 without such a name.
 
     Examples
     --------
@@ -213,11 +214,11 @@ class Interleaving(NamedTuple):
     are_pairs : bool
         True if the reads 2 i and 2 i + 1 are mates for all i.
     are_mostly_pairs : bool
-        True if nearly all reads are next to a mate.
+        True if nearly all reads precede or follow their mate.
     n_alone : int
-        Number of reads that are not next to a mate.
+        Number of reads that neither precede nor follow their mate.
     first_alone : int
-        Row of the first of these reads, -1 if all are next to a mate.
+        Row of the first of these reads; -1 if there is no such read.
     """
 
     are_pairs: bool

@@ -47,7 +47,10 @@ class InsertRange(NamedTuple):
 
 
 def learn_insert_sizes(rows: AlignmentRows) -> InsertRange:
-    """Return the range of fragment lengths of well-mapped pairs: the quartiles, extended by three interquartile ranges on each side."""
+    """Return the estimated range of fragment lengths, or a default range if there are too few well-mapped pairs.
+
+    The range extends from the lower to the upper quartile of well-mapped pairs, and three interquartile ranges further on each side.
+    """
     result, quality = rows.alignments, rows.mapping_quality
     assert quality is not None
     first_mates, other = slice(0, None, 2), slice(1, None, 2)
@@ -75,7 +78,7 @@ def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray
 def proper_pairs(
     reference_of: NDArray[np.int64], alignments: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertRange | None
 ) -> NDArray[np.bool_]:
-    """Return True for each read of a proper pair.
+    """Return True for each read that belongs to a proper pair of mates.
 
     Mates form a proper pair if they are on different strands of one reference and their fragment length is within the range.
 
@@ -112,9 +115,10 @@ def _first_candidates(positions: CandidatePositions, n: int) -> NDArray[np.int64
 def rescue_windows(
     positions: CandidatePositions, lengths: NDArray[np.int64], reference_lengths: NDArray[np.int64], inserts: InsertRange, tolerance: int
 ) -> CandidatePositions:
-    """Return windows where the mate of a mapped read is expected, for reads without a candidate in that window.
+    """Return additional candidates, at most one per read: windows in which a read would form a proper pair with its mate.
 
-    A read in such a window would form a proper pair with its mate.
+    A window is returned for a read whose mate has a candidate, unless a candidate of the read already forms a proper pair with the first
+    candidate of the mate.
 
     Parameters
     ----------
@@ -162,9 +166,9 @@ def joint_choice(
     difference: int,
     tolerance: int,
 ) -> BestPositions:
-    """Return the best positions of mates by the sum of their scores, with a bonus for proper pairs.
+    """Return the best positions of mates: the two candidates with the highest sum of scores, with a bonus for proper pairs.
 
-    If the mate of a read has no candidate, only the score of the read counts. Score advantages are differences of the sums.
+    If one mate has no candidate, the sum is the score of the other mate. Score advantages are differences of sums.
 
     Parameters
     ----------

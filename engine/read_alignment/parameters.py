@@ -201,7 +201,7 @@ class ReadAlignmentParameters(SearchParameters):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values that the changes imply: both strands if the mode maps reads, and NCBI's recommended gap costs of a matrix."""
+        """Return parameters that `changes` imply: both strands for mapping, and NCBI's recommended gap costs for a matrix."""
         implied: dict[str, Any] = {}
         if "mode" in changes:
             implied["strands"] = "forward" if changes["mode"] == "prefix" else "both"

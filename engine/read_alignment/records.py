@@ -179,7 +179,7 @@ def _starts(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield tables of about `_ROWS` rows, which do not split reads: fewer for long reads, more if one read has more rows."""
+    """Yield tables of about `_ROWS` rows. Tables with long reads have fewer rows; a table has more rows if one read has more."""
     for table in tables:
         starts, longest = np.append(_starts(table), len(table)), int(_numbers(table, "pattern_length").max(initial=1))
         rows = max(1, min(_ROWS, _BASES // max(1, longest)))
@@ -203,7 +203,7 @@ def _is_reverse(table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _is_missing(table: pa.Table) -> NDArray[np.bool_]:
-    """Return True for each row of an unmapped read: it has no alignment, or an alignment without reference bases."""
+    """Return True for each row that is written as unmapped, since it has no alignment, or an alignment without reference bases."""
     return np.asarray(table["score"].is_null().to_numpy(), np.bool_) | (_numbers(table, "text_end") < _numbers(table, "text_start"))
 
 
@@ -229,8 +229,8 @@ class _ReadNames(NamedTuple):
 def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _ReadNames:
     """Return the names of reads as written in SAM.
 
-    Mates have one name. A name that is too long is shortened, and the number of the read in its file is appended, which makes the name
-    unique.
+    Two mates have the same name. A name that is too long is shortened, and the number of the read in its file is appended, which makes the
+    name unique.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class _SamLines:
         return SamSequences(symbols, qualities, offsets - begin, complement_table(), self._shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
-        """Return lines of SAM for rows that do not divide reads.
+        """Return lines of SAM; `rows` contain all rows of each of their reads.
 
         Returns
         -------
@@ -293,7 +293,7 @@ class _SamLines:
         ends : ndarray of int64
             End of each line in the text.
         keys : ndarray of int64
-            Sort key of each line: reference and position; unmapped records have the maximum.
+            Sort key of each line, calculated from reference and position; unmapped records have the maximum.
         """
         chunk, is_primary = _records(rows)
         n, is_missing, is_reverse, reads = len(chunk), _is_missing(chunk), _is_reverse(chunk), _numbers(chunk, "pattern_row")
@@ -336,7 +336,7 @@ def _tags(table: pa.Table, is_missing: NDArray[np.bool_]) -> Texts:
 
 
 def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """Return the rows that become records, and True for the primary record of each read; `rows` do not divide reads."""
+    """Return the rows that become records, and True for the primary record of each read; `rows` contain all rows of each of their reads."""
     reads, is_missing = _numbers(rows, "pattern_row"), _is_missing(rows)
     scores = np.where(is_missing, np.iinfo(np.int64).min, _numbers(rows, "score"))
     starts = np.flatnonzero(np.diff(reads, prepend=-1))
@@ -362,9 +362,9 @@ def _mate_flags(table: pa.Table, is_missing: NDArray[np.bool_], is_reverse: NDAr
 def _fill_mates(
     positions: NDArray[np.int64], text: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], is_missing: NDArray[np.bool_]
 ) -> None:
-    """Set the position of the mate and the fragment length of each record.
+    """Set the columns of `positions` with the position of the mate and the fragment length.
 
-    An unmapped read gets the position of its mapped mate.
+    If the mate of a read is unmapped, its position is that of the read.
     """
     other = np.arange(len(text)) ^ 1
     positions[:, 3] = np.where(is_missing[other], text, text[other])
@@ -376,7 +376,7 @@ def _fill_mates(
 
 
 def _paf_names(names: Texts) -> Texts:
-    """Return names without blanks and control characters, which names contain only if another program modified the project."""
+    """Return names with escaped blanks and control characters; names contain these only if another program modified the project."""
     return _PAF_NAME_CHARACTERS.escape_texts(escape_unprintable_texts(names)[0])[0]
 
 
@@ -415,9 +415,9 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
 def _write_sorted(
     out: Path, header: bytes, tables: Iterable[pa.Table], lines: Callable[[pa.Table], Any], progress: Progress, threads: int
 ) -> None:
-    """Write lines ordered by key: sorted batches go to a temporary file in the folder of `out`, and are then merged.
+    """Write lines ordered by key: each batch is sorted and written to a temporary file in the folder of `out`, then batches are merged.
 
-    Each batch contains the lines of a section of `out` contiguously, so that the merge reads few pages of the temporary file.
+    In the temporary file, the lines of a batch that are close together in `out` are also close together, so that merging reads few pages.
     """
     ends, keys = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
 

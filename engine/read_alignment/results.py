@@ -45,7 +45,7 @@ class AlignmentRows(NamedTuple):
     reference_of, read_of : ndarray of int64, shape (n,)
         Index of the reference, -1 if unmapped, and index of the read.
     alignments : Alignments
-        Alignments; positions are those in the references, and in the reads or their reverse complements.
+        Alignments, with positions in the references, and in the aligned reads or reverse complements.
     is_reverse : ndarray of bool, shape (n,)
         True if the reverse complement of the read is aligned.
     cigars : Cigars
@@ -116,7 +116,7 @@ RoundScorer = Callable[[int, int], ScoredRound]
 
 
 def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Return the better of the alignments of each read on both strands, and True for the reverse strand; ties prefer the forward strand."""
+    """Return the better of two alignments of each read, and True if it is on the reverse strand; forward if the scores are equal."""
     is_reverse = reverse.score > forward.score
     chosen = [
         np.where(is_reverse[:, None] if values.ndim == 2 else is_reverse, other, values)

@@ -61,10 +61,10 @@ def align_pairs(session: Session, reference_of: NDArray[np.int64], read_of: NDAr
 
 
 def reached(references: NDArray[np.int64], reads: NDArray[np.int64], rules: GapRules) -> NDArray[np.int64]:
-    """Return the number of reference bases that an optimal alignment can reach, shape (n,).
+    """Return the number of bases, from the beginning of the reference, that an optimal alignment can contain, shape (n,).
 
-    In the mode PREFIX, the gap before later bases would cost more than an alignment can score; in other modes, this is the length of the
-    reference.
+    In the mode PREFIX, an alignment with later bases would need a gap that costs more than the alignment can score. In other modes, the
+    number is the length of the reference.
 
     Parameters
     ----------
@@ -82,10 +82,10 @@ def reached(references: NDArray[np.int64], reads: NDArray[np.int64], rules: GapR
 
 
 def cells(references: NDArray[np.int64], reads: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:
-    """Return the estimated CPU time of pairs with the given lengths, in units of one matrix cell that is only scored, shape (n,).
+    """Return the estimated CPU time of pairs with the given lengths, shape (n,). The unit is the time of one cell that is only scored.
 
-    A cell takes longer if the path of the alignment is traced too. Short references are traced directly; longer ones are first scored, and
-    then traced near the end of the alignment.
+    A cell takes longer if the path of the alignment is traced too. Pairs with short references are traced directly. Pairs with longer
+    references are first scored, and then traced in the region before the end of the alignment.
 
     Parameters
     ----------
@@ -128,13 +128,13 @@ class ReferencesAgainstReads(PredictableWorkloadType):
         return Sample(work, [{"text": pairs, "pattern": pairs, "traces": True}])
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the number of matrix cells of each pair, in the matrices for all numbers of gaps."""
+        """Return the number of matrix cells of each pair; a pair has one matrix for each number of gaps from 0 to the maximum."""
         references, reads = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
         cells: NDArray[np.float64] = references[state["text"]] * reads[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells
 
     def operations(self, work: Workload, state: Any, gpu: GpuShape | None) -> float:
-        """Return the operations (see `PredictableWorkloadType`): `cells` on the CPU, predicted nanoseconds on a GPU."""
+        """Return the operations of all pairs (see `PredictableWorkloadType`): the sum of `cells` on the CPU, predicted ns on a GPU."""
         references, reads = (
             np.diff(work.sources[name]["offsets"])[state[column]] for name, column in (("texts", "text"), ("patterns", "pattern"))
         )
@@ -153,7 +153,7 @@ class ReferencesAgainstReads(PredictableWorkloadType):
         Raises
         ------
         DeviceError
-            If they do not fit into the memory of the device, or the scores into its integers; other devices then align the pairs.
+            If the memory of the device is too small, or scores may exceed its integers. Other devices then align the pairs.
         """
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         references, reads = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
@@ -172,7 +172,7 @@ class _Computation:
         self._out = Alignments.none(0, maximum_gaps)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Select the pairs of a round that are computed: all, or those with the indices `items`."""
+        """Begin a round that aligns the pairs of `state` with the indices `items`; None aligns all pairs."""
         chosen = slice(None) if items is None else items
         self._state = {**state, "text": state["text"][chosen], "pattern": state["pattern"][chosen]}
         self._out = Alignments.none(len(self._state["text"]), self._maximum_gaps)

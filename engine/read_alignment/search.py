@@ -128,7 +128,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
 def _plan(
     sequences: AlignedSequences, parameters: ReadAlignmentParameters, resources: Resources, index: MinimiserIndex | None, *, are_pairs: bool
 ) -> tuple[PairingPlan | MappingPlan, Resources]:
-    """Return the plan of pairs to align, or of reads to map, and the resources to use."""
+    """Return a plan for aligning pairs or, with an index, for mapping reads, and the resources that the plan uses."""
     references, reads, rules, _ = sequences
     if index is None:
         return plan_pairs(references, reads, rules, are_pairs=are_pairs, both_strands=parameters.strands == "both"), resources

@@ -65,7 +65,7 @@ _PAIRS_OF_BATCH = 1 << 16
 
 @dataclass(frozen=True)
 class NamedSequences:
-    """Sequences of a file, which may be mapped from files.
+    """Sequences of a file; large arrays may be memory-mapped.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class NamedSequences:
 
     @property
     def unknown(self) -> int:
-        """Code of the symbol that matches no symbol, not even itself: N for nucleotides, as in ``samtools calmd``; -1 for proteins."""
+        """Code of the nucleotide N, which matches no symbol, not even itself (as in ``samtools calmd``); -1 for proteins."""
         return SYMBOLS.index("N") if self.are_nucleotides else -1
 
     @property
@@ -140,7 +140,7 @@ class AlignedSequences(NamedTuple):
 def load_reads(
     path: Path, mates: Path | None, parameters: ReadAlignmentParameters, progress: Progress, spool: Path | None = None
 ) -> NamedSequences:
-    """Load the reads of a file; if there is a second file, each read is followed by its mate.
+    """Load the reads of a file. If a file of mates is given, return both files as one, in which each read is followed by its mate.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def with_interleaved_mates(
     progress : Progress
         Progress that shows the messages.
     can_be_mates : bool
-        True if reads are mapped on both strands.
+        True if the reads can be mates, since they are mapped on both strands.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
     Raises
     ------
     InputError
-        If reads have no mate of the same name, or several.
+        If a read has no mate of the same name, or several reads of a file have the same name.
     """
     order, back = find_mates(ones.names, others.names), find_mates(others.names, ones.names)
     for reads, mates, rows in ((ones, others, order), (others, ones, back)):
@@ -283,7 +283,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
 def _reordered(
     values: NDArray[Any], offsets: NDArray[np.int64], order: NDArray[np.int64], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the segments of an array in the order `order`, with their offsets."""
+    """Return the segments of `values` (delimited by `offsets`) in the order `order`, and their new offsets."""
     taken = GrowingColumn(values.dtype.type, spool)
     for first in range(0, len(order), _PAIRS_OF_BATCH):
         taken.append(take_segments(values, offsets, order[first : first + _PAIRS_OF_BATCH])[0])
@@ -294,7 +294,7 @@ def _reordered(
 def _alternating(
     columns: tuple[NDArray[Any], NDArray[Any]], offsets: tuple[NDArray[np.int64], NDArray[np.int64]], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the segments of two files' arrays alternating between the files, with their offsets."""
+    """Return the segments of two arrays alternately (first segment of the first array, first of the second, …), and their offsets."""
     taken = GrowingColumn(columns[0].dtype.type, spool)
     for first in range(0, len(offsets[0]) - 1, _PAIRS_OF_BATCH):
         positions = [starts[first : first + _PAIRS_OF_BATCH + 1] for starts in offsets]
@@ -360,7 +360,7 @@ def named_sequences(
 ) -> NamedSequences:
     """Return sequences from upper-case ASCII characters.
 
-    They are nucleotides if `are_bases` accepts them; then every character must be an IUPAC nucleotide symbol.
+    The sequences are nucleotides if `are_bases` returns True for them; every character must then be an IUPAC nucleotide symbol.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def named_sequences(
     Raises
     ------
     InputError
-        If nearly all characters are nucleotides, but not all.
+        If the sequences are nucleotides, but a character is not an IUPAC symbol.
     """
     counts = sum((character_counts(chunk) for chunk in iterate_chunks(characters)), np.zeros(256, np.int64))
     is_allowed = row_mask(256, np.frombuffer("".join(_BASES).encode(), np.uint8))
@@ -399,7 +399,7 @@ def named_sequences(
 
 
 def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
-    """Return the index of the first character for which the table `is_one`, with 256 values, is True.
+    """Return the index of the first character c for which ``is_one[c]`` is True; `is_one` has 256 values.
 
     Raises
     ------
@@ -432,8 +432,8 @@ def check_sequence_types(references: NamedSequences, reads: NamedSequences) -> N
 def nucleotide_matrix(match: int, mismatch: int) -> Matrix:
     """Return the substitution scores of IUPAC nucleotide symbols.
 
-    The score of an ambiguous symbol is the average over its bases, rounded down, so that N scores almost as a mismatch. With the maximum
-    instead, a segment of N would match every read.
+    The score of an ambiguous symbol is the average over its bases, rounded down, so that the score of N is nearly that of a mismatch. If
+    the score were the maximum over the bases, a segment of N would match every read.
     """
     scores = np.full((len(SYMBOLS), len(SYMBOLS)), mismatch, np.int64)
     for symbol, bases in _BASES.items():

@@ -24,7 +24,7 @@ _TIMES_LONGER = 2
 
 
 def check_roles(references: NamedSequences, reads: NamedSequences) -> None:
-    """Raise InputError for exchanged reads and references, whose alignments would be missing or meaningless.
+    """Check that reads and references are not exchanged, since their alignments would be missing or meaningless.
 
     Raises
     ------
@@ -64,9 +64,10 @@ def check_sequences(
     Raises
     ------
     ParameterError
-        If scores could exceed 32 bits, if there are not as many reads as references to pair, or if reads with mates are not mapped.
+        If scores could exceed 32 bits, if pairs are requested and the numbers of reads and references differ, or if reads with mates are
+        not mapped.
     InputError
-        If proteins, or too many or too long sequences, are to be mapped.
+        If reads are mapped and are proteins, or if sequences are too many or too long for mapping.
     """
     longest = int(reads.lengths.max(initial=0))
     if not score_bits(rules, longest):
@@ -94,12 +95,12 @@ def check_sequences(
 
 
 def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progress: Progress, *, are_pairs: bool) -> None:
-    """Warn if half of the reads resemble their best reference no more than unrelated sequences do.
+    """Warn if the median identity of reads with their best reference is not above that of unrelated sequences.
 
     Raises
     ------
     InputError
-        If reads that seem to require mapping are aligned with the beginning of a reference.
+        If, in addition, the reads were aligned with the beginning of a reference, and seem to require mapping.
     """
     best, references = totals.best_identity[totals.best_identity >= 0], sequences.references
     if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[references.are_nucleotides]:
@@ -116,7 +117,7 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
 
 
 def _are_at_the_beginning(sequences: AlignedSequences) -> bool:
-    """Return True if reads that are probably genomic were aligned with the beginning of the reference."""
+    """Return True if reads were aligned with the beginning of a reference, although they probably come from any position of a genome."""
     references, reads, rules, has_places = sequences
     n_residues, mean = len(references.sequences.codes), len(reads.sequences.codes) / max(len(reads), 1)
     is_single = len(references) == 1 and n_residues >= _TIMES_LONGER * mean

@@ -19,7 +19,7 @@ class ReadAlignmentSummary(Summary):
     n_aligned : int
         Number of pairs that have an alignment within the maximum number of gaps.
     cells : int
-        Number of computed cells, in the matrices for all numbers of gaps.
+        Number of computed matrix cells; each pair has one matrix for each number of gaps from 0 to the maximum.
     has_places : bool
         True if reads were mapped, so that each read has one row; otherwise each pair has a row.
     """

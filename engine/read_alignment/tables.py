@@ -28,7 +28,10 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 
 def _are_within(start: Any, end: Any, length: Any) -> bool:
-    """Return True if all positions are valid in their sequences: all are missing, or the start is at most one past the end."""
+    """Return True if the positions of every row are valid: start and end are both missing, or both lie in the sequence.
+
+    The start is at most one past the end, which is the case for an empty range.
+    """
     is_known = pa.compute.is_valid(start)
     if not is_known.equals(pa.compute.is_valid(end)) or pa.compute.any(pa.compute.and_(is_known, pa.compute.is_null(length))).as_py():
         return False
@@ -40,7 +43,7 @@ def _are_within(start: Any, end: Any, length: Any) -> bool:
 
 
 def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, pattern_end: Any) -> bool:
-    """Return True if the CIGAR string of each row has the lengths of its alignment in reference and read."""
+    """Return True if the lengths of the CIGAR string in reference and read agree with the positions in every row."""
     is_known = pa.compute.is_valid(text_start)
     if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
@@ -53,7 +56,7 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
 
 
 def _belong_together(score: Any, *others: Any) -> bool:
-    """Return True if values of all columns are present exactly in the rows that have a score."""
+    """Return True if the columns `others` have values in all rows with a score, and in no other rows."""
     is_known = pa.compute.is_valid(score)
     return all(is_known.equals(pa.compute.is_valid(other)) for other in others)
 

@@ -58,7 +58,7 @@ def text_bytes(texts: pa.StringArray) -> bytes:
 
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
-    """Return the size of a column in bytes as if each value was stored separately, including repeated dictionary values."""
+    """Return the size that a column would have, in bytes, if every value was stored in full, without a dictionary."""
     if isinstance(column, pa.ChunkedArray):
         return sum(map(written_out_bytes, column.chunks))
     if is_list(column.type):

@@ -49,8 +49,8 @@ class Column:
         Description of the values as one sentence.
     kind
         Display type: ``identifier`` is an integer without thousands separators, ``probability`` a q-value or similar, ``e_value`` an
-        E-value, ``percent`` a stored fraction shown in percent, ``minutes`` a time stored in seconds; ``texts`` and ``numbers`` are lists
-        (numbers are joined by commas), and ``heat`` is a list of numbers shown as colours.
+        E-value. ``percent`` is a fraction shown in percent, and ``minutes`` a time in seconds shown in minutes. ``texts`` and ``numbers``
+        are lists (numbers are joined by commas), and ``heat`` is a list of numbers shown as colours.
     width
         Width in the window, characters.
     decimals
@@ -67,7 +67,7 @@ class Column:
     is_hidden_if_absent
         True if the column is optional and hidden in runs without it, such as a score of another search engine.
     low, high
-        Bounds of the numbers; without any bound they may be infinite.
+        Bounds of the numbers. Numbers may be infinite only if there is no bound.
     pattern
         Regular expression that each text must match as a whole.
     rows_of
@@ -79,7 +79,7 @@ class Column:
     saved_null
         Exported text of a missing value.
     entries
-        ``proteins`` or ``structures`` if the texts are names of these, which the window links to public databases.
+        ``proteins`` or ``structures`` if the texts are names of proteins or structures, which the window links to public databases.
     is_own_text
         True if the program generates the texts, which then cannot contain malicious spreadsheet formulas.
     """
@@ -118,7 +118,7 @@ class Column:
 
     @property
     def description(self) -> str:
-        """Meaning, followed by the unit of values in files if displayed values have a different unit."""
+        """Meaning of the column. If displayed values have another unit than the values in files, the unit in files follows."""
         if not self.has_own_unit:
             return self.meaning
         return f"{self.meaning}; in files {f'in {self.unit}' if self.unit else 'a fraction, from 0 to 1'}"
@@ -135,7 +135,7 @@ class Column:
 
     @property
     def saved_name(self) -> str:
-        """Header in an exported table: the name, followed by ``_percent`` or ``_minutes`` for columns of these kinds."""
+        """Header in an exported table: the name, followed by ``_percent`` or ``_minutes`` if this is the kind of the column."""
         return f"{self.name}_{self.kind}" if self.has_own_unit else self.name
 
     @property
@@ -234,7 +234,11 @@ class Table:
         more: str = "",
         takes_marks: bool = False,
     ) -> Table:
-        """Return a table with the given stored columns; `shown`, `links` and `saved` are names of columns, separated by spaces."""
+        """Return a description of a table with the columns `stored` in its file.
+
+        `shown` (displayed columns), `links` and `saved` (exported columns) are names of stored columns, separated by spaces. See the
+        attributes of the class for the other parameters.
+        """
         by_name = {column.name: column for column in stored}
         columns = tuple(by_name[name] for name in shown.split())
         return cls(name, title, columns, tuple(links.split()), stored, tuple(saved.split()), rules, more, takes_marks)

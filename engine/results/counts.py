@@ -45,9 +45,9 @@ class FalseShareInterval(NamedTuple):
     Attributes
     ----------
     at_5_percent
-        Number accepted at 5 % FDR, for counts below `FEW`; otherwise None.
+        Number accepted at 5 % FDR, if the count is below `FEW`; otherwise None.
     nothing_at
-        False discovery rate of the run, if nothing is accepted at this rate but something at 5 %; otherwise None.
+        False discovery rate of the run, if nothing is accepted at this rate, but something is accepted at 5 %; otherwise None.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class FalseShareInterval(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Count with its nouns, its uncertainty if known, and the `total` number that contains it, if shown."""
+    """Count with its singular and plural noun, its uncertainty (None if unknown), and a `total` that includes it (None if not shown)."""
 
     number: int
     singular: str
@@ -117,7 +117,7 @@ class Count(NamedTuple):
 
 
 def nothing_accepted_warning(counts: Mapping[str, float], fdr: float) -> str:
-    """Return a warning if a search accepts no match at its false discovery rate but some matches at 5 %; otherwise ''.
+    """Return a warning if a search accepts no match at its false discovery rate, but would accept matches at 5 %; otherwise ''.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def _parameters_sentence(preset: str, changed: Sequence[tuple[str, str]]) -> str
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the names of files, or the first names and the number of further files, such as ``a.mzML, b.mzML and 3 more``."""
+    """Return the names of files as text; of many files, only the first names and the number of others (``a.mzML, b.mzML and 3 more``)."""
     bare = [PurePath(name).name[:_MAXIMUM_CHARACTERS] for name in names]
     shown, n_more = bare[:_MAXIMUM_NAMES], len(bare) - _MAXIMUM_NAMES
     if n_more > 0:

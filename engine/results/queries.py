@@ -1,4 +1,4 @@
-"""Access of DuckDB to the tables of a run, through views of the described columns of validated files; other files are inaccessible."""
+"""Access of DuckDB to the tables of a run, through views of the described columns of validated files; DuckDB cannot open other files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, nam
     Parameters
     ----------
     has_rows
-        True to add a column ``file_row_number``, and null columns for missing optional columns without `Column.is_hidden_if_absent`.
+        True to add a column ``file_row_number``, and a null column for each missing optional column, except columns with
+        `Column.is_hidden_if_absent`.
     """
     options = {"file_row_number": "true"} if has_rows else {}
     reader = parquet_reader(source.path, **options)

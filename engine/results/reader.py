@@ -161,10 +161,10 @@ class TableFile:
         return self._checked(result)
 
     def check(self, names: Sequence[str] | None = None, is_wanted: Callable[[], object] = lambda: None) -> None:
-        """Validate all rows, for readers that do not read through this class.
+        """Validate all rows. This is needed before a file is read without this class, as DuckDB does.
 
-        `is_wanted` is called between chunks and may raise an exception to abort. Validated files are not validated again in this process
-        until they change. The validation is not recorded on disk, since the project may be untrusted.
+        `is_wanted` is called between chunks and may raise an exception to abort. A validated file is not validated again in this process
+        unless it changes. The validation is not recorded on disk, since the project may be untrusted.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class TableFile:
                 raise self.damaged("is cut off: its parts have other numbers of rows than declared")
 
     def _rows_of_batch(self) -> int:
-        """Return the number of rows per chunk, so that a chunk takes at most about `_BATCH_BYTES`."""
+        """Return the number of rows per chunk, which is chosen so that a chunk takes at most about `_BATCH_BYTES`."""
         metadata = self._file.metadata
         # Use totals, since Arrow aborts the program on damaged metadata of single columns.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
@@ -232,7 +232,7 @@ class TableFile:
         return n_rows
 
     def _with_absent(self, table: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Return the named columns in this order; missing optional columns are null."""
+        """Return the columns `names` in this order; columns that the file lacks are null."""
         for name in names:
             if name not in self.columns:
                 table = table.append_column(name, pa.nulls(len(table), arrow_type(self.table.by_name[name].type_name)))
@@ -260,7 +260,7 @@ class TableFile:
 
 
 class _State(NamedTuple):
-    """State of a file that shows changes; `changed_ns` is set by the system at every change and cannot be forged."""
+    """State of a file, which differs after a change of the file; the system sets `changed_ns` at every change, so it cannot be forged."""
 
     device: int
     inode: int
@@ -300,7 +300,7 @@ def checked(
     table : pyarrow.Table
         Table to validate.
     columns : mapping of str to Column
-        Descriptions of its columns, by name.
+        Descriptions of the columns of the table, by name.
     rules : sequence of Rule
         Conditions between columns.
     damaged : callable
@@ -393,7 +393,10 @@ def row_count(path: Path) -> int | None:
 
 
 def _means(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return True if all values of the Arrow type `stored` can be converted to the type `wanted` without a change of meaning."""
+    """Return True if the Arrow type `stored` has the same meaning as the type `wanted`, so that its values may be converted.
+
+    For example, integers may be converted to floating-point numbers, but not the reverse.
+    """
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if pa.types.is_null(stored):

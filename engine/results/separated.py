@@ -48,9 +48,10 @@ _NEAR_TIE = 1e-2
 
 
 def rounded(values: NDArray[np.floating], decimals: int) -> NDArray[np.float64]:
-    """Return numbers rounded in decimal arithmetic, as `round` does; NumPy multiplies first, and then treats 0.00625 as a tie.
+    """Return numbers rounded exactly as by `round`, but faster. NumPy's rounding differs, for example for 0.00625.
 
-    Only numbers near a tie, or too large for this arithmetic, are rounded one by one.
+    Most numbers are rounded together, after multiplication by a power of 10. Only numbers that are then near a tie, or too large, are
+    rounded one by one.
 
     >>> rounded(np.array([0.00625, 2.675, -0.1]), 2).tolist(), rounded(np.array([0.00625]), 4).tolist()
     ([0.01, 2.67, -0.1], [0.0063])
@@ -77,7 +78,10 @@ def rounded_to_digits(values: NDArray[np.floating], digits: int) -> NDArray[np.f
 
 
 def printed(values: NDArray[np.floating], form: str) -> pa.Array:
-    """Return numbers as texts in a format of Python, since Arrow has no formats; one format string for all values halves the time."""
+    """Return numbers as texts in the Python format `form`, since Arrow has no formats.
+
+    All values are formatted with one long format string, which halves the time.
+    """
     lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(np.asarray(values, np.float64).tolist())).encode(), np.uint8)
     is_end = lines == ord("\n")
     ends = np.flatnonzero(is_end) - np.arange(len(values))  # positions after removal of the line ends
@@ -99,7 +103,7 @@ _BETWEEN, _ESCAPED_BETWEEN = ";", "%3B"
 
 @dataclass(frozen=True)
 class Dialect:
-    """Format of cells, where the description of the column does not determine it.
+    """Format of cells that the description of the column does not determine.
 
     Attributes
     ----------
@@ -192,7 +196,7 @@ def write_separated(
 
 
 def report_accepted(progress: Progress, out: Path, n_accepted: int, n_rows: int, fdr: float) -> None:
-    """Log how many rows of an exported table are targets accepted at a false discovery rate; log nothing if all rows are."""
+    """Log how many rows of an exported table are targets accepted at a false discovery rate; log nothing if all rows are such targets."""
     if n_accepted < n_rows:
         progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
 

@@ -29,7 +29,7 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
     Raises
     ------
     ParameterError
-        If the requested query does not exist, or several queries have hits and a file of the format can contain only one query.
+        If the requested query does not exist, or if several queries have hits, but a file of the format can contain only one query.
     """
     run_id, n_queries = request.run_id, 0
     with hit_writer(request.target, request.format, progress, spreadsheet_safe=request.spreadsheet_safe) as writer:

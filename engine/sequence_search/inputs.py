@@ -18,7 +18,7 @@ __all__ = ["packed_database", "warn_of_unusual_input"]
 
 
 def packed_database(run: SearchRun[Any], kind: str, translation: Translation | None = None) -> SequenceDatabase:
-    """Return the packed sequences of the run's files, cached if possible, otherwise in memory.
+    """Return the packed sequences of the run's files of a kind, from the cache if possible, otherwise in memory.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def warn_of_unusual_input(
 def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progress, *, is_any_suspicious: bool) -> None:
     """Warn about nucleotides, empty sequences and repeated names.
 
-    If `is_any_suspicious`, a single sequence that looks like nucleotides causes the warning, as for queries. Otherwise many sequences must
-    look like nucleotides, as for databases.
+    If `is_any_suspicious` is True (for queries), a single sequence that looks like nucleotides causes the warning. Otherwise (for
+    databases), many sequences must look like nucleotides.
     """
     if are_nucleotides_suspicious(sequences.n_nucleotides, len(sequences), is_any_suspicious=is_any_suspicious):
         n = sequences.n_nucleotides
@@ -90,7 +90,7 @@ def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progres
 
 
 def _warn_of_low_complexity(queries: SequenceDatabase, progress: Progress) -> None:
-    """Warn about queries whose E-values are based on less than half of their residues."""
+    """Warn about queries whose E-values ignore more than half of the residues, since these have low complexity."""
     masked, _ = masked_sequences(queries.residues, queries.offsets)
     n_masked = np.diff(np.concatenate(([0], np.cumsum(masked != queries.residues)))[queries.offsets])
     if n := int((2 * n_masked > queries.lengths).sum()):

@@ -99,7 +99,10 @@ def _fit_statistics(
     *,
     is_chosen: bool,
 ) -> tuple[ScoreStatistics, bool]:
-    """Return fitted statistics, and True if the E-values are unreliable; `is_chosen` is True if the user requested the fit."""
+    """Return statistics fitted to the scores of the search or, if these are unsuitable, of random sequences; and True if unreliable.
+
+    The second value is True if E-values are unreliable; the user is warned. `is_chosen` is True if the user requested the fit.
+    """
     ungapped = ungapped_lambda(scheme.matrix)
     reasons = [] if is_chosen else [f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}"]
     statistics = fit(scores, lengths, database.lengths, scheme, "fitted to the scores of this search")
@@ -215,7 +218,7 @@ def reported_hits(
     progress : Progress
         Progress of the run.
     n_writers : int
-        Number of writers; each advances the progress by one step per hit.
+        Number of writers that the caller runs; each advances the progress by one step per hit.
 
     Raises
     ------
