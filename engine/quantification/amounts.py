@@ -2,9 +2,10 @@
 
 Amounts are computed from pairwise medians of ion ratios: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
 
-For each pair of samples, the median log ratio of the ions in both samples is computed. The amounts of a group (such as a protein) are those
-whose log ratios are closest to these medians by least squares, scaled to the sum of the ions' amounts. Samples that are not connected by
-shared ions have no ratio to each other, so only the largest connected set of samples has amounts. Missing ions are not imputed.
+For each pair of samples, the median log ratio of the ions in both samples is computed. The amounts of a group (such as a protein) are
+chosen so that their log ratios are closest to these medians by least squares, and scaled to the sum of the amounts of the ions. Samples
+that are not connected by shared ions have no ratio to each other, so only the largest connected set of samples has amounts. Missing ions
+are not imputed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _VALUES_OF_BATCH = 1 << 21
 
 
 class State(IntEnum):
-    """State of an amount; the state of a combined amount is the smallest state of its parts."""
+    """State of an amount. An amount combined from several amounts has the smallest of their states."""
 
     MEASURED = 0
     TRANSFERRED = 1

@@ -225,7 +225,7 @@ def _sample(
     i: int,
     parameters: QuantificationParameters,
 ) -> tuple[_Sample, NDArray[np.bool_]]:
-    """Return the values of each protein for a test of condition `i` against the first condition, and a mask of the imputed quantities."""
+    """Return the values for a test of condition `i` against the first condition, and a mask of the imputed quantities, (p, s)."""
     estimate, factor = fitted.estimate[:, i - 1], fitted.factor[:, i - 1]
     is_apart = _without_ratio(proteins, model, number, i)
     imputed, spread, rows = np.zeros(logs.shape, np.bool_), np.zeros(len(logs)), np.zeros(len(logs), np.bool_)
@@ -238,7 +238,7 @@ def _sample(
 
 
 def _without_ratio(proteins: RawQuantities, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:
-    """Return True for proteins without values in one of the two conditions because its samples share no ion with other samples."""
+    """Return True for proteins without values in condition `i` or the first condition, because samples share no ion with others."""
     result = np.zeros(len(proteins), np.bool_)
     for k in (0, i):
         state = proteins.state[:, model.columns[model.condition == k]]
@@ -277,10 +277,10 @@ class _Sample(NamedTuple):
 def _imputed(
     logs: NDArray[np.float64], model: ComparisonModel, number: NDArray[np.int64], i: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
-    """Return the log2 quantities with imputed values, True for imputed values, and the error of each protein's imputed values.
+    """Return the log2 quantities with imputed values, True for imputed values, and the error of the imputed values of each protein.
 
-    Values are imputed for a protein without a value in one condition and with at least two in the other. The imputed value of a sample is
-    the first percentile of the sample's values.
+    A protein gets imputed values in one of the two conditions (condition `i` and the first condition) if it has no value there, and at
+    least two values in the other. The imputed value is the first percentile of all values in the sample.
     """
     result, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
     for lacking, other in ((i, 0), (0, i)):
@@ -295,7 +295,7 @@ def _imputed(
 
 
 def adjusted(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return q-values of p-values by Benjamini and Hochberg, of the same shape; NaN where there is no test."""
+    """Return q-values by the method of Benjamini and Hochberg, in the shape of `p_value`; NaN for a p-value of NaN."""
     from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
 
     q_value, is_tested = np.full(p_value.shape, np.nan), ~np.isnan(p_value)

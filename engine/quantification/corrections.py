@@ -134,7 +134,7 @@ class _StoredTable:
         Raises
         ------
         InputError
-            If one of them lacks a sample.
+            If a protein (or peptide) lacks a sample.
         """
         if not _has_each_sample(part, self.samples):
             path = self.project.table(self.table.name, self.run_id, verify=False)
@@ -272,7 +272,7 @@ def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[
 
 
 def _model(samples: pa.Table, parameters: QuantificationParameters) -> ComparisonModel | None:
-    """Return the model with which the run compared its conditions; None if it compared none."""
+    """Return the model with which the run compared conditions; None if the run compared no conditions."""
     columns = [samples[name].to_pylist() for name in ("sample", "condition", "replicate", *BLOCKS)]
     design = Design(
         tuple(Sample(row[0], row[1] or "", row[2] or 0, *(value or "" for value in row[3:])) for row in zip(*columns, strict=True)), ()

@@ -98,7 +98,7 @@ class Design:
 
     @property
     def look_alikes(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of conditions, and of samples, whose names differ only by case or character encoding."""
+        """Pairs of conditions, and pairs of samples, whose names differ only in case, blanks or the encoding of characters."""
         result = []
         for names in (self.conditions, tuple(sample.name for sample in self.samples)):
             first: dict[str, str] = {}
@@ -109,7 +109,7 @@ class Design:
         return tuple(result)
 
     def members(self, n_files: int) -> NDArray[np.int64]:
-        """Return 1 for the samples in each file and 0 for other samples, (n_files, samples) int64."""
+        """Return a matrix, (n_files, samples) int64, which is 1 if the file contains the sample and 0 otherwise."""
         result = np.zeros((n_files, len(self.samples)), np.int64)
         for part in self.parts:
             result[part.file, part.sample] = 1
@@ -291,7 +291,7 @@ def _with_plexes(path: Path, design: Design) -> Design:
     Raises
     ------
     InputError
-        If the column divides the samples of one plex among several plexes, or combines several plexes.
+        If the column contradicts the files: samples in channels of the same files are one plex, and must be one plex in the column.
     """
     plexes = design.plexes
     if plexes.max(initial=0) == 0 and not any(sample.plex for sample in design.samples):
@@ -311,7 +311,7 @@ def _with_plexes(path: Path, design: Design) -> Design:
 
 
 def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
-    """Return a mapping from the names of copies to the name of the original file, without names that other files have."""
+    """Return the name of the original file for each name of a copy (path, file name or stem), without names that `files` have too."""
     numbers = _index_names(files)
     result: dict[str, str] = {}
     for path, original in copies.items():
@@ -427,7 +427,7 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def _index_names(files: Sequence[str]) -> dict[str, int]:
-    """Return the index of each file by all its possible names; -2 for names of several files."""
+    """Return the index of each file by its names (path, file name and stem); -2 for a name of several files."""
     result: dict[str, int] = {}
     for number, file in enumerate(files):
         for name in dict.fromkeys((file, PurePath(file).name, _stem(file))):

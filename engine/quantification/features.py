@@ -50,17 +50,20 @@ class Features:
 
     @cached_property
     def by_ion(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Indices of the traces sorted by ion and file, and the offset of each ion in them, (n_ions + 1,)."""
+        """Indices of the traces, sorted by ion and file, and the offset of each ion in these indices, (n_ions + 1,)."""
         return np.argsort(self.ion, kind="stable"), segment_offsets(np.bincount(self.ion, minlength=self.n_ions)[: self.n_ions])
 
     def rows_of_file(self, file: int) -> NDArray[np.int64]:
-        """Return the indices of the used traces of a file; free the mapped values of other traces."""
+        """Return the indices of the used traces of a file, after freeing the memory of values mapped from a file."""
         release_pages(self.values)
         rows = np.arange(*np.searchsorted(self.file, [file, file + 1]).tolist())
         return rows[self.ion[rows] < self.n_ions]
 
     def blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of ions for which a table of ions by files fits into memory; free mapped values after each range."""
+        """Yield consecutive ranges of ions; a table with a row per ion of a range and a column per file fits into memory.
+
+        After each range, the memory of values mapped from a file is freed.
+        """
         some = max(1, _CELLS // max(1, self.n_files))
         for first in range(0, self.n_ions, some):
             yield first, min(self.n_ions, first + some)
@@ -79,7 +82,7 @@ class Features:
 
 
 class FeatureWriter:
-    """Collector of the traces of one file after the other.
+    """Collector of traces, which are added file by file.
 
     Parameters
     ----------

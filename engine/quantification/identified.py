@@ -498,9 +498,9 @@ def _experiment_q_values(targets: _Accepted, decoys: _Accepted, n_runs: int) -> 
     """Return the q-value of each peptidoform over all files, of targets and of decoys; NaN if unknown.
 
     The q-value is the larger of two values. The first is the lowest q-value in the runs times the number of runs, since correct
-    peptidoforms are mostly the same in all runs, but false ones add up. The second is the q-value among the peptidoforms found in one file,
-    or among those found in several files: false peptidoforms accumulate among those in one file, and would then be searched in all others.
-    Without decoys, only the first is used.
+    peptidoforms are mostly the same in all runs, but false peptidoforms differ and add up. For the second, peptidoforms are divided into
+    those found in one file and those found in several files, and q-values are estimated in each group: the first group contains most false
+    peptidoforms, which would then be searched in all other files. Without decoys, only the first value is used.
     """
     best, n_files = (np.concatenate(parts) for parts in zip(*map(_by_peptide, (targets, decoys)), strict=True))
     is_decoy = np.arange(len(best)) >= len(targets.forms)
@@ -513,7 +513,7 @@ def _experiment_q_values(targets: _Accepted, decoys: _Accepted, n_runs: int) -> 
 
 
 def _by_peptide(collected: _Accepted) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the lowest peptide q-value of each peptidoform, and the number of files with it."""
+    """Return the lowest peptide q-value of each peptidoform, and the number of files with matches of the peptidoform."""
     order = np.lexsort((collected.numbers["file"], collected.form))
     form, file = collected.form[order], collected.numbers["file"][order]
     best = np.full(len(collected.forms), np.nan)
@@ -558,7 +558,7 @@ def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _first_of_spectra(collected: _Accepted) -> NDArray[np.int64]:
-    """Return the row of the best match of each spectrum; several runs may have identified a spectrum."""
+    """Return the row of the match with the lowest q-value of each spectrum, since several runs may have identified a spectrum."""
     file, index = collected.numbers["file"], collected.numbers["spectrum_index"]
     order = np.lexsort((collected.numbers["q_value"], index, file))
     return order[is_group_start(file[order], index[order])]
@@ -667,7 +667,7 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
 
 
 def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the protein group to which the sequence of each row is assigned (-1 for none), and True for rows with an accepted protein."""
+    """Return the protein group to which each row of `table` is assigned (-1 for none), and True for rows that have an accepted protein."""
     lists = in_one(table["proteins"])
     text = lists.flatten().dictionary_encode()
     number = np.array([groups.number_of.get(name, -1) for name in text.dictionary.to_pylist()], np.int64)

@@ -73,7 +73,7 @@ class TraceQuery:
         return len(self.mz)
 
     def nearest_anchor(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the distance of each ion's nearest anchor from the time of the ion in `times`, (n,), s."""
+        """Return the distance of the time of each ion, in `times`, from the nearest anchor of the ion, (n,), s."""
         if not len(self):
             return np.zeros(0)
         apart = np.abs(self.anchors - np.repeat(times, np.diff(self.anchor_offsets)))

@@ -1,8 +1,8 @@
 """Ions of identifications (peptidoforms with a charge), their isotope patterns, and ions that share a trace.
 
-Two ions that are separated neither by m/z nor by time share one apex in their traces. The apex is assigned to the ion with the nearest
-identified spectra, or to an ion whose monoisotopic peak is not a peak of the other ion and thus proves its presence. The other ion has no
-quantity.
+Two ions that are separated neither by m/z nor by time share one apex in their traces. One of them then has no quantity: the ion whose
+nearest identified spectrum is farther away, or the ion with the higher m/z. The monoisotopic peak of the ion with the lower m/z is not a
+peak of the other ion, and thus proves that the former is present.
 """
 
 from __future__ import annotations

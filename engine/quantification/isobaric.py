@@ -136,7 +136,7 @@ def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Labe
 
 
 def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance) -> str:
-    """Return a sentence that names channels whose peaks are outside the tolerance in most spectra, and a kit that fits; '' for none."""
+    """Return a sentence that names channels whose peaks are outside the tolerance in most spectra, and suggests a kit; '' without any."""
     outside = np.abs(shifts) > tolerance.width(kit.mz)
     n_peaks = (~np.isnan(shifts)).sum(axis=0)
     fraction = outside.sum(axis=0) / max(1, len(shifts))
@@ -231,7 +231,7 @@ def interference(
 
 
 def _next_of_voltage(ms1_spectra: Ms1Spectra) -> NDArray[np.int64]:
-    """Return the next MS1 spectrum with the same FAIMS voltage for each MS1 spectrum; the number of spectra if there is none."""
+    """Return, for each MS1 spectrum, the index of the next with the same FAIMS voltage; without one, the number of spectra."""
     result = np.full(len(ms1_spectra), len(ms1_spectra), np.int64)
     for voltage in ms1_spectra.voltages:
         rows = np.flatnonzero(ms1_spectra.at_voltage(voltage))

@@ -217,7 +217,10 @@ def _traces_at(
 def _query(
     identified: Identified, ions: Ions, file: int, ms1_spectra: Ms1Spectra, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ions that a file identified, the query of their traces, its ions without a time, and its ions at the voltage."""
+    """Return the ions identified in a file with a retention time, and the query of their traces.
+
+    Also return the ions identified in the file without a retention time, and the ions identified at the voltage of the query.
+    """
     matches = identified.matches
     of_file = matches.rows_of_file(file)
     timed = of_file[np.isfinite(matches.retention_time[of_file])]
@@ -275,7 +278,10 @@ def _amounts_by_sample(
 
 
 class _TraceRows(NamedTuple):
-    """Rows of the table of ion traces, sorted by ion and file: indices, measured values, reason for refusing, and q-value of transfers."""
+    """Rows of the table of ion traces, sorted by ion and file.
+
+    The columns are indices of ion and file, measured values, reason for refusing the trace, and q-value of transfers.
+    """
 
     ion: NDArray[np.int32]
     file: NDArray[np.int32]

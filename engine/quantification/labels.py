@@ -77,7 +77,9 @@ _LEAST_LABELLED = 0.5
 
 
 def labels_of_peptides(peptides: Sequence[str]) -> tuple[str, tuple[LabelName, ...], int] | None:
-    """Return the isobaric label of at least half of the peptidoforms, its kits, and the number of these peptidoforms; None without one.
+    """Return the isobaric label that at least half of the peptidoforms carry, the kits with this label, and the number of peptidoforms.
+
+    Return None if there is no such label.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class ComparisonModel:
     Attributes
     ----------
     groups : tuple of str, length c
-        Names of the conditions; the first is compared with each other one.
+        Names of the conditions; each further condition is compared with the first.
     columns : ndarray of int64, shape (s,)
         Indices of the samples in the design.
     condition : ndarray of int64, shape (s,)
@@ -197,7 +197,7 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
 
 
 def planned_model(design: Design, parameters: QuantificationParameters, progress: Progress) -> ComparisonModel | None:
-    """Return the model that compares the conditions of a design; None if nothing is compared. Report what is not compared.
+    """Return the model that compares the conditions of a design; None if no conditions are compared. Report conditions left out.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
 def _block_levels(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:
     """Return the level of a blocking factor in each sample, and a message if the factor cannot be used.
 
-    The levels are None if all are equal or all are different.
+    Instead of the levels, None is returned if no sample has a level, or if all levels are equal or all are different.
 
     Raises
     ------

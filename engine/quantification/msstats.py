@@ -243,7 +243,7 @@ def _unmodified_rows(rows: pa.Table, names: Mapping[str, str | None]) -> pa.Tabl
 
 
 def _names_of_sites(peptidoforms: pa.Table, minimum_probability: float) -> dict[str, str | None]:
-    """Return the protein of each peptidoform with its sites in the order of their positions; None if one of the sites is uncertain."""
+    """Return names such as ``P12345_S15_T18`` (protein and sites) by peptidoform; None for a peptidoform with an uncertain site."""
     names: dict[str, str | None] = {}
     for row in peptidoforms.sort_by([("peptide", "ascending"), ("position", "ascending")]).to_pylist():
         before = names.setdefault(row["peptide"], row["accession"])

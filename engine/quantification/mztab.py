@@ -232,7 +232,10 @@ def _section(
 
 
 def _rows_by_item(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
-    """Return one row per protein or peptidoform, and the quantities by sample, (rows, samples)."""
+    """Return the first row of each protein or peptidoform, and the quantities by sample, (rows, samples).
+
+    `table` has one row per sample for each protein or peptidoform; `variable` has one item per sample.
+    """
     n = len(variable)
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     return table.take(pa.array(np.arange(0, len(table), n))), value

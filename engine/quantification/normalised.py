@@ -126,7 +126,10 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
 
 
 def _excess(shares: NDArray[np.float64], n_proteins: int) -> float:
-    """Return the excess of proteins near the centre on one side; 0 if this is small, or below the fraction of distant proteins."""
+    """Return `Centre.excess`, given the fractions `shares` of the components (see `_fitted`).
+
+    The result is 0 if the excess is small, or not larger than the fraction of proteins farther from the centre.
+    """
     below, above = shares[len(_OFFSETS)], shares[len(_OFFSETS) + 1]
     excess, n_far = float(above - below), float(shares[1:].sum() - above - below)
     return excess if abs(excess) > max(_EXCESS, _EXCESS_OF_FEW / np.sqrt(n_proteins), n_far) else 0.0
@@ -135,7 +138,8 @@ def _excess(shares: NDArray[np.float64], n_proteins: int) -> float:
 def _fitted(d: NDArray[np.float64], e: NDArray[np.float64], centre: float) -> tuple[float, NDArray[np.float64]]:
     """Return the centre, and the fractions of the mixture's components, after fitting from the start value `centre`.
 
-    The components are the centre, the distances in ascending order, and the uniform component.
+    `d` are log2 ratios, and `e` their errors. The components are unchanged proteins, proteins at each of several distances from the centre
+    (ascending, the negative distances first), and proteins with a uniform distribution.
     """
     scale = float(np.median(e))
     offsets = np.concatenate([-_OFFSETS[::-1], _OFFSETS]) * scale

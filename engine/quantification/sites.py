@@ -36,9 +36,9 @@ _FEWEST_MERGED = 1 << 16  # rows of sites that are collected before those of the
 
 
 def localised_peptidoforms(sources: Sources, identified: Identified) -> tuple[pa.Table, int] | None:
-    """Return the sites of peptidoforms as a table `SITE_PEPTIDOFORMS`, and the number of sites that are not in the quantified proteins.
+    """Return the sites of peptidoforms as a table `SITE_PEPTIDOFORMS`, and the number of sites that are not in a quantified protein.
 
-    The sites of a peptidoform come from one match: the match whose least certain site has the highest probability.
+    The sites of a modification in a peptidoform come from one match: the match whose least certain site has the highest probability.
 
     Returns
     -------

@@ -184,7 +184,7 @@ def transferred(
 
 
 def _expected(donors: Sequence[Donors]) -> _Expected:
-    """Return the expected times and areas of all ions; alignments and scales of the files are determined by peptides, not by decoys."""
+    """Return the expected times and areas of all ions. Files are aligned and scaled with ions of peptides, not of decoy peptides."""
     starts = np.cumsum([0, *(len(part.ions) for part in donors)])
     has = [np.flatnonzero((part.features.reason == 0) & (part.features.ion < part.features.n_ions)) for part in donors]
     ion = np.concatenate([start + part.features.ion[rows] for part, rows, start in zip(donors, has, starts[:-1], strict=True)])
@@ -262,7 +262,10 @@ def _compete(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Competition:
-    """Measure all ions that a file did not identify at their expected and at random times; `at` is the file's index and alignment."""
+    """Measure all ions that were not identified in a file, at expected times and at random times; return the results.
+
+    `at` is the index of the file and its alignment.
+    """
     (position, alignment), n_targets = at, len(donors[0].ions)
     is_tried = expected.is_donor.copy()
     for start, part in zip((0, n_targets), donors, strict=False):
