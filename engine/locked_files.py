@@ -88,7 +88,7 @@ else:
     import fcntl
 
     def _lock_descriptor(descriptor: int) -> None:
-        """Lock the whole file. The lock belongs to the open file, so that two threads also exclude each other."""
+        """Lock the whole file. Each opening of a file has a separate lock, so that two threads also exclude each other."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

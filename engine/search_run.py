@@ -355,7 +355,7 @@ class SearchRun(Generic[Read]):
     def _prediction(self) -> dict[str, Any] | None:
         """Return the predicted times of this run, for its record; None if there is no prediction for the devices that computed.
 
-        The measured times are remembered to improve later predictions.
+        If the kernels were compiled and the run was not resumed, the measured times are stored to improve later predictions.
         """
         device = self.lookup.device(self.progress)
         if self.spec.request.workers or (self.device and self.device != device.name):
@@ -382,7 +382,7 @@ class SearchRun(Generic[Read]):
 
 
 def _log_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
-    """Report the device that computes, and the reason why each other GPU is not used.
+    """Report the device that computes, and, unless a device was requested by name, the reason why each other GPU is not used.
 
     `is_passed_over` is True if the CPU was selected although GPUs are usable.
     """
@@ -426,8 +426,8 @@ def search_run(
 ) -> Iterator[SearchRun[Read]]:
     """Check the inputs and yield a running search; its results are stored if the `with` block succeeds.
 
-    `read` is called with a progress and a number of threads. It reads the input in the background, while files are hashed and the device is
-    detected.
+    The function `read` reads the input, given a progress and a number of threads. It is called in the background, while the digests of
+    files are computed and the device is detected.
 
     Raises
     ------

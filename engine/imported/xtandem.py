@@ -100,7 +100,7 @@ def _add_group(group: Any, numbers: NumberReader, run: str, collected: MatchColl
 
 
 def _spectrum(group: Any, run: str) -> dict[str, Any]:
-    """Return the fields that identify the spectrum of a group: file, and native identifier, title or scan number."""
+    """Return the fields that identify the spectrum of a ``group`` element: file, and native identifier, title or scan number."""
     identifier = group.get("id", "")
     title = next((note.text or "" for note in group.iter("{*}note") if note.get("label") == "Description"), "").strip()
     named = _RUN_OF_TITLE.match(title)
@@ -142,7 +142,7 @@ def _peptide(domain: Any, numbers: NumberReader) -> NotedPeptide | None:
 
 
 def _modifications(domain: Any, numbers: NumberReader, length: int) -> tuple[NotedModification, ...]:
-    """Return the modifications of a domain; X!Tandem lists all, including terminal ones, by position in the protein."""
+    """Return the modifications of the peptide in a ``domain`` element; the element gives their positions in the protein."""
     start = numbers.whole(domain, "start", 1)
     result = []
     for part in domain.iter("{*}aa"):

@@ -22,7 +22,10 @@ class TimeOverError(Cancelled):
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """Report of a progress: title of the stage, `done` of `total` steps (0 if unknown), seconds since its begin, and message or ''."""
+    """Report of a progress: title of the stage, `done` of `total` steps, seconds since the stage began, and a message, or ''.
+
+    `total` is 0 if the number of steps is unknown.
+    """
 
     stage: str
     done: int

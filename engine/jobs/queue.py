@@ -178,7 +178,7 @@ class JobQueue:
                 waiting.insert(len(waiting) if before is None else waiting.index(before), job)
 
     def cancel(self, job: Job, because: ProteoscopeError | None = None) -> None:
-        """Cancel a job: immediately if queued, at its next report if running; ignored if finished.
+        """Cancel a job. A queued job is cancelled immediately, a running job at its next report; a finished job is not changed.
 
         Parameters
         ----------

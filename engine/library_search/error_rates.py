@@ -99,7 +99,10 @@ def _hypotheses(references: References, rows: NDArray[np.int64]) -> tuple[NDArra
 
 
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of the peptide sequence or compound of each reference; a decoy has the index of its entry."""
+    """Return a number for each reference that is equal for references of the same peptide sequence or compound.
+
+    The decoys created from an entry have the number of the entry.
+    """
     entry = pa.array(references.entry[rows])
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
     # The first block of an InChIKey is the skeleton; spectra do not distinguish its isomers.

@@ -71,7 +71,7 @@ class PredictedLibrary:
     n_peptides : int
         Number of distinct peptides.
     n_forms : int
-        Number of peptidoforms with variable modifications, an upper limit.
+        Upper limit of the number of peptidoforms, including peptidoforms with variable modifications.
     """
 
     def __init__(self, indexes: Indexes, parameters: PredictionParameters, resources: Resources) -> None:
@@ -175,7 +175,10 @@ class PredictedLibrary:
     def _masses(
         self, offsets: NDArray[np.int64], residues: NDArray[np.uint8], site: NDArray[np.int64], modification: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the masses of residues (including modifications and the C-terminus), and the masses of N-terminal modifications, Da."""
+        """Return the masses of residues, and the mass of the N-terminal modifications of each peptide, Da.
+
+        Masses of residues include their modifications; the mass of the last residue also includes C-terminal modifications.
+        """
         peptides, length = self._peptides, np.diff(offsets)
         masses = np.asarray(peptides.residue_mass)[residues.astype(np.int64) - ord("A")]
         masses[offsets[1:] - 1] += peptides.c_term_mass
@@ -267,7 +270,7 @@ def predict_library(
     format: str = "",
     threads: int | None = None,
 ) -> Prediction:
-    """Predict the spectra of the peptides of proteins, and write them as a library, which appears only when complete.
+    """Predict the spectra of the peptides of proteins, and write them as a library; the file appears only when it is complete.
 
     Parameters
     ----------

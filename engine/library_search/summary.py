@@ -14,7 +14,7 @@ __all__ = ["LibrarySummary", "methods"]
 class LibrarySummary(Summary):
     """Summary of a library search.
 
-    Numbers of matches, peptides and proteins are targets at the false discovery rate, or all targets if it is unknown.
+    Matches, peptides and proteins are targets accepted at the false discovery rate; without error rates, all targets.
 
     Attributes
     ----------

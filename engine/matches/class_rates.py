@@ -52,7 +52,7 @@ _FEWEST_FORMS = 5  # decoys needed to estimate the score advantage of a class
 def class_advantages(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], match_class: NDArray[np.int64], n_classes: int
 ) -> NDArray[np.float64]:
-    """Return the score advantage of each class: median of its decoy scores minus the median of all decoy scores.
+    """Return the score advantage of each class: the median score of its decoys minus the median score of all decoys.
 
     Parameters
     ----------
@@ -176,8 +176,8 @@ class _Level(NamedTuple):
     ) -> tuple[NDArray[np.float64], dict[int, float]]:
         """Return the expected number of decoys at or above each score, and the mean number of rows per decoy peptide.
 
-        The first result, shape (2, n), contains the expected decoys among all matches and within the class of each match. The second result
-        is a dictionary by class; its key -1 means all matches.
+        The first result has the shape (2, n): row 0 is the number of decoys expected among all matches at or above the score of each match,
+        row 1 the number expected in the class of the match. The second result is a dictionary by class; its key -1 means all matches.
         """
         of_all, at_once = self._decoys(np.ones(len(self.score), np.bool_), unit)
         tail = DecoyTail.fit(of_all, scale)

@@ -2,8 +2,8 @@
 
 An entry contains the peaks of its best spectrum (smallest q-value, then highest score), or the mean of all its spectra. The mean has no
 peaks that occur in less than half of the spectra (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the peptide.
-The retention time is the median, and the q-value the minimum, over the spectra. Peaks are annotated with ions of those of the series y, b,
-z and c that were searched. Spectra searched with different series have separate entries.
+The retention time is the median, and the q-value the minimum, over the spectra. Peaks are annotated with y, b, z and c ions, if the series
+was searched. Spectra searched with different series have separate entries.
 """
 
 from __future__ import annotations
@@ -346,7 +346,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
-    """Return a run, its spectra, and the spectra identified at the run's false discovery rate."""
+    """Return the requested run, all its spectra, and the spectra identified at the run's false discovery rate."""
     # The user chose this run, so every kind of run is accepted, even kinds on which other searches cannot build.
     source = identified_run(project.folder, run, {finished.kind for finished in project.runs() if finished.id == run})
     progress.stage("Reading the spectra of the run")

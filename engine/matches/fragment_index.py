@@ -209,7 +209,7 @@ class FragmentIndexSearch:
         return self._counted
 
     def _windows(self, buckets: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the range of buckets that each of the e precursor windows of a query overlaps, (q, e, 2).
+        """Return the range of mass buckets that each precursor window overlaps, (q, e, 2), with e windows per query.
 
         `buckets` are the lower edges of the buckets, Da. The range is empty if the query is too light for the isotope error of the window.
         """
@@ -233,7 +233,10 @@ class FragmentIndexSearch:
         return 0.0 if self._counted is None else float(self._counted.ions[-1] / max(1, self._counted.forms[-1]))
 
     def _estimate_nanoseconds(self, forms: NDArray[np.int64], ions_of_form: float, queries: QueryArrays) -> NDArray[np.float64]:
-        """Return the estimated search time of each query on one thread, ns, (q,); `forms` is the number of peptidoforms in its windows."""
+        """Return the estimated search time of each query on one thread, ns, (q,).
+
+        `forms` (q,) is the number of peptidoforms in the precursor windows of each query.
+        """
         spectra, settings = self._index.arrays, self._settings
         n_peaks = np.diff(spectra.offsets)[queries.spectrum]
         covered = counts.covered_share(n_peaks, queries.mass, settings.fragment_absolute, settings.fragment_relative)

@@ -73,7 +73,7 @@ LONGEST_PREDICTED = 63
 
 
 class IntensitySettings(Protocol):
-    """Parameters that decide whether intensities are predicted, named as in the parameters of every search."""
+    """Settings that decide whether intensities are predicted; attributes are named like the parameters of searches."""
 
     predicted_intensities: bool
     intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
@@ -85,7 +85,7 @@ def has_predicted_series(series: str) -> bool:
 
 
 def unpredicted_reason(settings: IntensitySettings, series: Sequence[str], modifications: Sequence[SearchModification]) -> str:
-    """Return a sentence that explains why intensities cannot be predicted for these ion series and modifications; '' if they can.
+    """Return the reason why intensities cannot be predicted, as the end of a sentence; '' if they can be predicted.
 
     With several sets of ion series, intensities are predicted only for spectra that were searched for b and y ions.
     """
@@ -97,7 +97,7 @@ def unpredicted_reason(settings: IntensitySettings, series: Sequence[str], modif
 
 
 def unsupported_label_reason(modifications: Sequence[SearchModification]) -> str:
-    """Return a sentence that explains why intensities cannot be predicted with one of the given modifications; '' if they can."""
+    """Return the reason why a label among `modifications` prevents predictions, as the end of a sentence; '' without such a label."""
     label = next((modification.name for modification in modifications if modification.name.startswith(_LABELS)), "")
     return f"the label {label} changes them" if label else ""
 

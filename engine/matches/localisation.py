@@ -86,7 +86,7 @@ _PRIOR = 50.0
 
 
 class LocalisationSettings(Protocol):
-    """Settings of the localisation, named as in the parameters of every search."""
+    """Settings of the localisation; attributes are named like the parameters of searches."""
 
     localise: Literal["automatic", "all", "none"]
     fdr: float
@@ -145,7 +145,7 @@ class ModificationSites:
         True for decoy sites.
     is_reported : ndarray of bool, shape (n,)
         True for the most likely target sites of each modification (as many as the match has occurrences of the modification), and for
-        decoy sites that are more likely than a most likely target site.
+        decoy sites that are more likely than the least likely of these.
     has_alternative : ndarray of bool, shape (n,)
         True if the match has more possible sites than modifications, not counting decoy sites.
     mixed_with : ndarray of int16, shape (n,)
@@ -415,7 +415,10 @@ class _Localisation:
         )
 
     def _modifications_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the variable and known modifications of matches: index of the match in `rows`, number of the modification, and site."""
+        """Return the variable and known modifications of the matches `rows`, as three arrays.
+
+        These are the index of the match in `rows`, the number of the modification in the pass, and its site.
+        """
         psms = self._psms
         offsets, index = ranges(psms.modification_offsets[rows], psms.modification_offsets[rows + 1])
         number = psms.modification[index] - self._first_number

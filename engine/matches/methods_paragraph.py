@@ -62,7 +62,7 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
 
 
 def localisation_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
-    """Return a sentence on the localised modifications, and the citations; empty if the run localised none."""
+    """Return a sentence about the localisation of modifications, and its citations; empty if the run did not localise modifications."""
     localised = facts.record.get("localisation")
     entries = [entry for entry in localised if isinstance(entry, Mapping)] if isinstance(localised, list) else []
     names = [name for entry in entries if isinstance(name := entry.get("modification"), str) and len(name) <= _LONGEST_NAME][:_MOST_NAMES]

@@ -66,7 +66,7 @@ _Modifications = Annotated[tuple[Annotated[_Text, AfterValidator(lambda name: pa
 
 
 class PassSettings(Protocol):
-    """Settings of a pass, named as in the parameters of every search."""
+    """Settings of a pass; attributes are named like the parameters of searches."""
 
     enzyme: str
     missed_cleavages: int
@@ -77,7 +77,7 @@ class PassSettings(Protocol):
 
 
 class SeriesCount(NamedTuple):
-    """Activation method ('' if unknown), symbols of the ion series searched for it, and number of spectra."""
+    """Ion series that were searched in spectra with one activation method ('' if unknown), and the number of these spectra."""
 
     activation: _Text
     symbols: Annotated[str, Field(pattern="^[abcxyz]{0,100}$")]

@@ -175,7 +175,7 @@ def _settings(parameters: Any) -> _Settings:
 
 
 def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
-    """Return the labels among the named modifications, by mass; labels of equal mass are distinguished by name."""
+    """Return the labels among the modifications `names`, found by mass; if several labels have this mass, the name decides."""
     result: dict[LabelEvidence, None] = {}
     for name in names:
         mass = parse_modification(name).mass
@@ -186,13 +186,13 @@ def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
 
 
 def _find_conflicts(content: SpectraContent, settings: _Settings) -> list[_Conflict]:
-    """Return the settings that do not suit a file: at most one reason on tolerances or charges, one on ion series, and one on labels."""
+    """Return the conflicts of settings with a file: at most one about tolerances or charges, one about ion series, and one about labels."""
     result = (_tolerance_conflict(content, settings), _series_conflict(content, settings), _label_conflict(content, settings))
     return [advice for advice in result if advice is not None]
 
 
 def _series_conflict(content: SpectraContent, settings: _Settings) -> _Conflict | None:
-    """Return a reason if the ion series do not suit the activation methods that the file names, otherwise None."""
+    """Return a conflict if the ion series of the search do not suit the activation methods in the file, otherwise None."""
     wanted = {symbol for name in content.fragmentation for symbol in named_activation_series(name)}
     if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
         return None

@@ -86,7 +86,7 @@ def infer_protein_groups(
     decoy_ratio: float = 1.0,
     expected_at: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> ProteinGroups:
-    """Explain identified peptides by the smallest number of groups of indistinguishable proteins.
+    """Return the smallest set of groups of indistinguishable proteins that explains the identified peptides.
 
     Pass target and decoy peptides above one score threshold (usually 1 % at peptide level). The q-values of groups then estimate the
     fraction of groups that are based on false peptides only.

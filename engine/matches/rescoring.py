@@ -242,7 +242,7 @@ def rescore(
 
 
 def _table(features: Features, initial_score: Floats, rows: slice = slice(None)) -> Floats:
-    """Return the given rows as a table whose columns are the features and the initial score."""
+    """Return the features and the initial score as the columns of a table, for the rows `rows`."""
     return np.column_stack([*(np.asarray(column[rows], np.float64) for column in features.values()), initial_score[rows]])
 
 
@@ -336,7 +336,7 @@ def _standardised(table: Floats, mean: Floats, spread: Floats) -> Floats:
 
 
 def folds_by_peptide(peptide: Integers, folds: int, seed: int) -> Integers:
-    """Return the fold of each row, 0 to `folds` - 1, (n,) int64, by the SplitMix64 hash of the row's peptide (Steele 2014, OOPSLA)."""
+    """Return the fold of each row, 0 to `folds` - 1, (n,) int64: a SplitMix64 hash of the peptide of the row (Steele 2014, OOPSLA)."""
     golden = 0x9E3779B97F4A7C15
     state = peptide.view(np.uint64) + np.uint64((seed + 1) * golden % 2**64)
     return (splitmix64(state) % np.uint64(folds)).astype(np.int64)

@@ -46,7 +46,7 @@ _BEST = 10  # number of proteins in a summary
 
 
 class TableSettings(Protocol):
-    """Settings that decide which rows are accepted, named as in the parameters of every search."""
+    """Settings that decide which rows are accepted; attributes are named like the parameters of searches."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     fdr: float
@@ -84,7 +84,7 @@ class RunTables:
     def counts(self) -> dict[str, int]:
         """Numbers of accepted target ``psms``, ``peptides``, ``sequences`` and ``proteins``.
 
-        Without decoys and q-values, all rows are counted; of the PSMs, only those of rank 1.
+        Without decoys and q-values, all peptides, sequences and proteins are counted, and all PSMs of rank 1.
         """
         tables, counted = self._tables, self._tables.counted
         if self._parameters.decoys == "none" and not tables.psms["q_value"].is_valid().to_numpy().any():
@@ -191,13 +191,13 @@ def export_matches(write: MatchesWriter, project: Project, request: ExportReques
 def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     """Write the tables of PSMs, peptides, protein groups and, if the run localised modifications, sites.
 
-    See `proteoscope.engine.entry.Search.export`. With `accepted_only`, decoy residues are left out.
+    See `proteoscope.engine.entry.Search.export`. With `accepted_only`, sites at decoy residues are left out.
     """
     return [*export_matches(write_tables, project, request, progress), *export_sites(project, request, progress)]
 
 
 def export_sites(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the run's tables of sites to a folder; with `accepted_only`, decoy residues are left out."""
+    """Write the run's tables of sites to a folder; with `accepted_only`, sites at decoy residues are left out."""
     written, stored = [], {result.name for result in project.results(request.run_id)}
     for table in SITE_TABLES:
         if table.name not in stored:

@@ -90,7 +90,7 @@ class ShiftPositions(NamedTuple):
     residues : ndarray of uint8
         Residues of all proteins as ASCII capitals.
     shortest : int
-        Minimum number of residues of a peptide from which a shift by another terminus removes residues.
+        Minimum number of residues that a peptide must keep if removed terminal residues are to explain its shift.
     """
 
     shift: NDArray[np.float64]

@@ -98,7 +98,7 @@ def write_site_tables(run: Run, sites: SiteTables | None, progress: Progress) ->
 
 
 def _numbers(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a number for each row, equal for equal rows, and ascending when rows are sorted by the columns in order."""
+    """Return a number for each row of `columns`; equal rows have equal numbers, and numbers ascend in the sorted order of the rows."""
     order = np.lexsort(columns[::-1])
     result = np.empty(len(order), np.int64)
     result[order] = np.cumsum(is_group_start(*(column[order] for column in columns))) - 1
@@ -112,7 +112,7 @@ def _sequences(psms: Psms, rows: NDArray[np.int64], proteins: ProteinIndex) -> l
 
 
 def _peptidoforms(psms: Psms, rows: NDArray[np.int64], sequences: list[str]) -> NDArray[np.int64]:
-    """Return a number for each match, (rows,), equal for matches with the same sequence and the same number of each modification."""
+    """Return a number for each match, (rows,). Matches with the same sequence and equal counts of each modification have equal numbers."""
     names = [modification.name for modification in psms.modifications]
     distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
     number_of = np.array([distinct[name] for name in names], np.int64)
@@ -335,7 +335,7 @@ def _protein_table(
 
 
 def _windows(residue: NDArray[np.int64], proteins: ProteinIndex) -> list[str]:
-    """Return the residues around each position in the residues of all proteins, as text with ``_`` beyond the ends of the protein."""
+    """Return the residues around each of the positions `residue` (in all residues), as text with ``_`` beyond the ends of the protein."""
     offsets, residues = np.asarray(proteins.proteins.offsets), np.asarray(proteins.proteins.residues)
     protein, around = proteins.protein_of(residue), residue[:, None] + np.arange(-WINDOW_REACH, WINDOW_REACH + 1)
     is_outside = (around < offsets[protein][:, None]) | (around >= offsets[protein + 1][:, None])

@@ -66,7 +66,7 @@ _SAME_MASS = 1e-4  # Da
 
 
 class ReportSettings(Protocol):
-    """Settings of error rates and tables, named as in the parameters of every search."""
+    """Settings of error rates and tables; attributes are named like the parameters of searches."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     plus_one: bool
@@ -316,7 +316,7 @@ def _compact(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.f
 
 
 def _with_error_rates(scored: ScoredMatches, settings: ReportSettings) -> ScoredMatches:
-    """Add q-values and posterior error probabilities of the best match of each spectrum."""
+    """Return `scored` with q-values and posterior error probabilities of the best match of each spectrum."""
     psms, first = scored.psms, scored.psms.rank == 1
     if scored.learnt is None or not first.any():
         return scored
@@ -582,7 +582,7 @@ class PeptideRows:
         decoy_ratio: float = 1.0,
         scale: ScoreScale | None = None,
     ) -> tuple[ProteinGroups, NDArray[np.int64]]:
-        """Group proteins by the accepted peptides.
+        """Return the protein groups that explain the accepted peptides.
 
         All peptidoforms of a sequence are counted as one peptide, with the best score and the sum of the PSMs.
 

@@ -238,7 +238,7 @@ def _ranked_forms(
     *,
     by_count: bool,
 ) -> _Peptidoforms:
-    """Return the best forms of the spectra whose queries are in `part`, with `query` as an index of all queries."""
+    """Return the best forms of the spectra whose queries are in the slice `part`; the column `query` refers to all queries."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _select_rows(placed, part)
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
@@ -378,7 +378,7 @@ def _find_losses(
     position: NDArray[np.uint8],
     settings: ScoringSettings,
 ) -> NDArray[np.int64]:
-    """Return the neutral losses of precursors whose shift may be phosphate or sulfate, (n,) int64."""
+    """Return the neutral losses of precursors (see `precursor_losses`), (n,) int64; 0 unless the shift may be phosphate or sulfate."""
     rows = np.flatnonzero(is_shifted & (np.abs(shift - PHOSPHATE_OR_SULFATE) <= _NEAR_PHOSPHATE))
     residue = peptides.residues[peptides.position[matches.peptide[rows]].astype(np.int64) + position[rows] - 1]
     mass = matches.query_mass[rows] - matches.isotope_error[rows] * settings.isotope_spacing

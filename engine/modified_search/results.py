@@ -170,9 +170,10 @@ def _site_text(site: int, length: int, sequence: str) -> str:
 def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Table:
     """Return the table of modifications, most frequent first.
 
-    Shifts with the same name are in one row. Shifts without a name are in one row if their masses, rounded to 0.01 Da, are equal. Rank 1
-    targets accepted at the false discovery rate are counted, and the decoys accepted with them. The column ``sites`` contains the number of
-    matches for each residue or terminus; ``share_unmodified`` is the fraction of the peptides that were also found without a shift.
+    Shifts with the same name and mass are in one row. Shifts without a name are in one row if their masses, rounded to 0.01 Da, are equal.
+    Rank 1 targets accepted at the false discovery rate are counted, and the decoys accepted with them. The column ``sites`` contains the
+    number of matches for each residue or terminus; ``share_unmodified`` is the fraction of the peptides that were also found without a
+    shift.
     """
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]
     rows = psms.filter(_accepted(psms, fdr, has_decoys=has_decoys)).select(names).to_pylist()

@@ -18,7 +18,7 @@ _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 
 
 class DigestionSettings(Protocol):
-    """Settings of the digestion, named as in the parameters of all searches.
+    """Settings of the digestion; attributes are named like the parameters of searches.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ _MB = 1_000_000
 
 
 class IndexSettings(DigestionSettings, Protocol):
-    """Settings of the indexes, named as in the parameters of all searches.
+    """Settings of the indexes; attributes are named like the parameters of searches.
 
     Attributes
     ----------

@@ -118,7 +118,7 @@ class SearchedForms:
 
 
 class FormColumns(NamedTuple):
-    """Columns of a dictionary that identify its forms with known modifications, and their modifications.
+    """Columns of a dictionary with n entries that identify the forms with known modifications, and contain their modifications.
 
     The columns are as in `proteoscope.kernels.layouts.PeptideArrays`, except that modifications are indices of known modifications.
     All columns are empty in a dictionary without forms.
@@ -209,7 +209,7 @@ def merge_known_forms(
 
 
 class _Listing:
-    """Forms of the peptides of a dictionary, counted by mass first, and then listed by mass range."""
+    """Forms of the peptides of a dictionary. `count` counts them by mass; `forms` then lists the forms in a mass range."""
 
     def __init__(
         self, peptides: PeptideDictionary, proteins: ProteinIndex, digestion: Digestion, forms: SearchedForms, resources: Resources

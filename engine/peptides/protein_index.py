@@ -389,7 +389,7 @@ def _whole(proteins: Proteins) -> NDArray[np.int64]:
 
 
 def _replaced_in_decoys(replaced: NDArray[np.int64], offsets: NDArray[np.int64], *, is_reversed: bool) -> NDArray[np.int64]:
-    """Return the column `VariantEntries.replaced` of the decoys of n targets: proteins (decoys have the indices from n) and residues.
+    """Return `VariantEntries.replaced` for the decoys of n targets; the decoys have the indices from n.
 
     Parameters
     ----------

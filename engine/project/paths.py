@@ -100,7 +100,7 @@ def check_folder_name(path: str | Path) -> None:
 
 
 def inside(folder: Path, *parts: str) -> Path:
-    """Return the path ``folder/part/…/part`` after checking that none of the parts is a link.
+    """Return the path in the project `folder` with the components `parts`, after checking that no component is a link.
 
     Raises
     ------

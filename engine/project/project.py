@@ -207,9 +207,9 @@ class Project:
 
     @contextmanager
     def held_open(self) -> Iterator[None]:
-        """Let `open` return this project during a `with` block, in all threads, and hold the connection to its database.
+        """During a `with` block, make `open` return this project in all threads, and hold the connection to its database open.
 
-        Use this for many consecutive runs, since the checks of `open` take time in proportion to the number of runs.
+        This saves time if many runs follow each other, since the checks of `open` take time in proportion to the number of runs.
         """
         _OPEN_PROJECTS[self.folder] = self
         try:
@@ -738,7 +738,7 @@ class Project:
         return problems
 
     def inside(self, *parts: str) -> Path:
-        """Return the path of ``part/…/part`` in the project folder, after checking it for links.
+        """Return the path of a file or folder in the project, given its components `parts`, after checking it for links.
 
         Call this immediately before writing to the path.
 

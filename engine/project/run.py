@@ -143,7 +143,7 @@ class Run:
 
 
 def _text_columns(schema: pa.Schema) -> list[str]:
-    """Return the Parquet names of text columns and lists of text, which are dictionary-encoded; numbers repeat too rarely for this."""
+    """Return the Parquet names of text columns and lists of text. Only these are dictionary-encoded, since numbers rarely repeat."""
     lists = (pa.list_(pa.string()), pa.large_list(pa.string()))
     texts = [column.name for column in schema if column.type == pa.string()]
     return texts + [f"{column.name}.list.element" for column in schema if column.type in lists]

@@ -77,7 +77,7 @@ _LEAST_LABELLED = 0.5
 
 
 def labels_of_peptides(peptides: Sequence[str]) -> tuple[str, tuple[LabelName, ...], int] | None:
-    """Return the isobaric label that at least half of the peptidoforms carry, the kits with this label, and the number of peptidoforms.
+    """Return the isobaric label that at least half of the peptidoforms carry, the kits with this label, and the number of carriers.
 
     Return None if there is no such label.
 

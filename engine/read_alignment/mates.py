@@ -69,7 +69,7 @@ def learn_insert_sizes(rows: AlignmentRows) -> InsertRange:
 
 
 def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the length of each fragment, (pairs,), from the start of its forward read to the end of its reverse read."""
+    """Return the length of each fragment, (pairs,): the distance from the start of its forward read to the end of its reverse read."""
     start, end = alignments.text_start.astype(np.int64), alignments.text_end.astype(np.int64)
     forward_start = np.where(is_reverse[0::2], start[1::2], start[0::2])
     return np.where(is_reverse[0::2], end[0::2], end[1::2]) - forward_start

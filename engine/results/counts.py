@@ -63,7 +63,7 @@ class FalseShareInterval(NamedTuple):
 
     @property
     def nothing_accepted(self) -> str:
-        """Text with the numbers accepted at the run's FDR and at 5 % FDR, for a run that accepts nothing at its FDR; otherwise ''."""
+        """Text with the numbers accepted at the run's FDR and at 5 % FDR, if nothing is accepted at the run's FDR; otherwise ''."""
         if self.nothing_at is None or self.at_5_percent is None:
             return ""
         return f"0 at {self.nothing_at * 100:.3g} % FDR; {self.at_5_percent:,} at 5 % FDR"

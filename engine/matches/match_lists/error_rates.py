@@ -41,7 +41,7 @@ _SUFFIXES = (":reversed", ":reverse", "-decoy", "_decoy")
 
 
 class ListParameters(Protocol):
-    """Settings of a search that lists matches, named as in the parameters of every search."""
+    """Settings of a search that lists matches; attributes are named like the parameters of searches."""
 
     fragment_tolerance: Tolerance
     ion_series: str

@@ -48,7 +48,7 @@ __all__ = ["localise_list"]
 
 
 class _Settings(SpectrumSearchParameters):
-    """Settings of peaks, ions and localisation that a list of matches does not have, with their usual values."""
+    """Settings of peaks, ions and localisation. Settings that a list of matches does not have keep their usual values."""
 
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
@@ -174,7 +174,7 @@ def _modifications(peptides: ListedPeptides) -> _Modifications:
 def _scored(
     matches: ListedMatches, ranked: RankedMatches, modifications: _Modifications, database: Proteins, resources: Resources
 ) -> ScoredMatches:
-    """Return the matches in the order of the table of PSMs; matches that cannot be localised get rank 2, which excludes them."""
+    """Return the matches in the order of the table of PSMs. Matches that cannot be localised get rank 2, so that they are not localised."""
     order = row_order(ranked)
     at = matches.peptide[order]
     sites, offsets = take_segments(matches.peptides.sites, matches.peptides.offsets, at)

@@ -66,8 +66,8 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
     """Write matches as mzIdentML 1.2.
 
     All PSMs are written, including decoys and lower ranks; ``passThreshold`` is true for rank 1 targets within the false discovery rate of
-    the search. The evidence of a protein group consists of its passing rank 1 PSMs, or of all rank 1 PSMs if none passes. Without PSMs the
-    list is empty, which readers accept although the schema does not.
+    the search. The evidence of a protein group consists of its rank 1 PSMs that pass the threshold, or, if no PSM passes, of all its rank 1
+    PSMs. Without PSMs, the list of spectra is empty, which readers accept although the schema does not.
 
     Raises
     ------
@@ -437,7 +437,7 @@ _SITES = """
 def _spectra(
     connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile], *, is_localised: bool
 ) -> Iterator[tuple[list[str], int]]:
-    """Yield the lines of each identified spectrum with its PSMs, and the number of PSMs."""
+    """Yield, for each identified spectrum, its lines (with its PSMs) and the number of its PSMs."""
     present = columns(connection, "psms")
     # Start of each score's line, up to the value.
     begins = {

@@ -1,6 +1,6 @@
 """Writer of protein sites as a table for Perseus, with the column names of MaxQuant's tables of sites (Tyanova 2016, Nat Methods 13:731).
 
-A site of a peptide that occurs in several proteins has one row, for the leading protein of its best match. The leading protein is the first
+Each site has one row. If a peptide occurs in several proteins, the row is for the leading protein of the best match of the site: the first
 protein of the match that belongs to the best protein group.
 """
 
@@ -96,7 +96,7 @@ _QUERY = """
 
 
 def write_perseus(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
-    """Write the protein sites of a run; with `accepted_only`, only accepted sites, and sites without an alternative.
+    """Write the protein sites of a run; with `accepted_only`, write only accepted sites and sites without an alternative.
 
     Raises
     ------
