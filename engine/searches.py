@@ -227,9 +227,10 @@ def check_run_options(
 
 
 def run_or_skip(search: Callable[[bool], Summary], *, overwrite: bool, skip_existing: bool, have_files: bool) -> Summary | RunExistsError:
-    """Run a search and return its summary, or skip it, if its results exist, and return the error `RunExistsError`.
+    """Run a search and return its summary; if the search is skipped, since its results exist, return a `RunExistsError`.
 
-    The search is skipped if `skip_existing` is True, and a finished run of the same name has the same kind, parameters and inputs.
+    The search is skipped if `skip_existing` and `have_files` are True, and a finished run of the same name has the same kind, parameters
+    and inputs.
 
     Parameters
     ----------

@@ -455,7 +455,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _select_first(lists: pa.StringArray) -> pa.StringArray:
-    """Return the first item of each text, a list separated by bars. mzTab contains such lists for merged spectra."""
+    """Return the first item of each text; a text is a list with bars between items, which mzTab contains for merged spectra."""
     return pa.compute.replace_substring_regex(lists, r"\|.*$", "")
 
 

@@ -357,7 +357,7 @@ PROTEIN_COLUMNS = (
 
 
 def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> tuple[Column, ...]:
-    """Return the columns with changed attributes; `others` contains the new values of attributes by column name.
+    """Return copies of the columns; `others` contains new values of attributes, by column name and attribute name.
 
     Examples
     --------

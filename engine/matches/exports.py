@@ -36,7 +36,7 @@ WRITERS: dict[str, Callable[[], MatchesWriter]] = {}
 
 
 def _matches(name: str, title: str, writer: Callable[[], MatchesWriter], *endings: str) -> Export:
-    """Register and return an export format for matches. The format has files with the suffixes `endings`, or, without any, a folder."""
+    """Register and return an export format for matches: files with the suffixes `endings`, or a folder of tables if there are none."""
     WRITERS[name] = writer
     return Export(
         name,

@@ -49,8 +49,8 @@ def on_all_residues(
 ) -> FixedModifications:
     """Return the sample-preparation modifications that every residue of a type (or every peptide terminus) in the given peptides carries.
 
-    Unimod classifies modifications. Biological modifications are not returned, even if all residues carry them, as every tyrosine of
-    enriched peptides may do.
+    Sample-preparation modifications are those that Unimod classifies as such. Biological modifications are not returned, even if all
+    residues carry them, as every tyrosine of enriched peptides may do.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ class SpectraAgainstFragments(PredictableWorkloadType):
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Yield the computation on `device`; it builds indexes later, of the peptidoforms in the precursor windows of its queries."""
+        """Yield the computation on `device`. For its queries, it builds indexes of the peptidoforms in their precursor windows."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:

@@ -583,10 +583,10 @@ def _loss(modifications: Sequence[SearchModification]) -> float:
 
 
 def ion_evidence(counts: IonCounts) -> IonEvidence:
-    """Return the evidence of ions, calculated from frequencies in `counts`.
+    """Return the evidence of ions, calculated from the counts of matched and missing ions.
 
-    Frequencies estimated from few ions are unreliable, and are therefore shrunk towards more general frequencies: those by series, charge
-    and predicted intensity towards those by series and charge, these towards those of all ions, and those of all ions towards usual values.
+    Frequencies estimated from few ions are unreliable. Each frequency is therefore shrunk towards the next, more general one in this order:
+    frequency by series, charge and predicted intensity; by series and charge; of all ions; usual value.
     """
     present = counts.present.astype(np.float64)
     overall = _shrunk(present.sum(axis=(0, 1)), _USUAL)

@@ -128,7 +128,7 @@ _SEED = 20141
 
 
 class DecoyTag(NamedTuple):
-    """Prefix or suffix that marks the accessions of decoys, or a part of these accessions.
+    """Prefix or suffix of the accessions of decoys, or of a part of each accession.
 
     Attributes
     ----------
@@ -402,7 +402,7 @@ def _named(accessions: Texts, source: NDArray[np.int64]) -> tuple[NDArray[np.boo
 
 
 def _largest_share(protein: NDArray[np.int64], source: NDArray[np.int64]) -> float:
-    """Return the largest fraction that `protein` are of three sets: all proteins, the proteins of the database, and the contaminants.
+    """Return the largest of three fractions: of all proteins, of the database and of the contaminants, the fraction that is in `protein`.
 
     `protein` are indices of proteins. `source` is 0 for each protein of the database, and 1 for each contaminant.
     """

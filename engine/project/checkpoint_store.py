@@ -147,7 +147,11 @@ class CheckpointKey:
         return checkpoint_folder() / f"{self.project}-{_digest(self.run)}-{_digest(os.fspath(self.real_folder))}.sqlite"
 
     def find(self) -> Checkpoint | None:
-        """Return the checkpoint of the run, or None: the checkpoint created in `folder` or, without it, of a moved or copied project."""
+        """Return the checkpoint of the run, or None.
+
+        The checkpoint that was created in `folder` is preferred. Otherwise, the checkpoint that was created before the project was moved or
+        copied is returned.
+        """
         if not is_project_id(self.project) or not _is_private(checkpoint_folder()):
             return None
         uncopied, copied = self.path, None

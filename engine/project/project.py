@@ -480,15 +480,15 @@ class Project:
             set_row_mark(connection, run, table, row, mark)
 
     def row_corrections(self, run: str, table: str) -> dict[int, dict[str, float]]:
-        """Return the manually corrected values in a run's table: a dictionary by row index in the file, of dictionaries by column."""
+        """Return the manually corrected values in a run's table, as ``{row index in the file: {column: value}}``."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_corrections(connection, run, table, n_rows)
 
     def set_row_correction(self, run: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
-        """Store corrected values of the row with index `row` in a table's file; `numbers` is empty to restore the original values.
+        """Store corrected values of the row with index `row` in a table's file.
 
-        `numbers` contains the corrected values by column.
+        `numbers` contains the corrected values by column. If it is empty, the original values are restored.
 
         Raises
         ------

@@ -25,10 +25,7 @@ _MAXIMUM_CHARACTERS, _LARGEST = 2000, 1e300
 
 
 def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, dict[str, float]]:
-    """Return the corrected values of a table: a dictionary by row index in the file, of dictionaries by column.
-
-    Invalid corrections are skipped.
-    """
+    """Return the corrected values of a table as ``{row index in the file: {column: value}}``; invalid corrections are skipped."""
     rows = connection.execute(
         "SELECT row, numbers FROM row_corrections WHERE run = ? AND name = ? AND length(numbers) <= ? ORDER BY row LIMIT ?",
         (run_id, table, _MAXIMUM_CHARACTERS, MAXIMUM_CORRECTIONS),

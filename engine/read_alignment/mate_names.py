@@ -141,7 +141,7 @@ def _batches(names: Texts) -> Iterator[Texts]:
 
 
 def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
-    """Return, ascending, the rows in which the names in two files of mates are not names of mates.
+    """Return, ascending, the rows in which two files of mates have names that do not belong together (see `_are_mates`).
 
     Examples
     --------

@@ -99,9 +99,9 @@ def _fit_statistics(
     *,
     is_chosen: bool,
 ) -> tuple[ScoreStatistics, bool]:
-    """Return statistics fitted to the scores of the search or, if these are unsuitable, of random sequences; and True if unreliable.
+    """Return statistics fitted to the scores of the search, or to scores of random sequences if these are more suitable, and a flag.
 
-    The second value is True if E-values are unreliable; the user is warned. `is_chosen` is True if the user requested the fit.
+    The flag is True if E-values are unreliable; the user is warned. `is_chosen` is True if the user requested the fit.
     """
     ungapped = ungapped_lambda(scheme.matrix)
     reasons = [] if is_chosen else [f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}"]
