@@ -21,6 +21,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import copied_files, copy_text, file_digest
 from proteoscope.engine.project.paths import EXPERIMENT, check_run_name, entries, inside, is_run_id
 from proteoscope.engine.quantification.design import design_of_files
+from proteoscope.engine.results.counts import listed
 
 __all__ = [
     "ExperimentRow",
@@ -161,7 +162,8 @@ def add_rows(
 ) -> tuple[list[ExperimentRow], int]:
     """Return the rows of an experiment followed by the new rows, and the number of added files.
 
-    New rows get run names and digests. A file with the same content as a file of the experiment is left out with a warning.
+    New rows get run names and digests. A file with the same content as a file of the experiment is left out with a warning. New rows of a
+    file of the experiment replace its rows if they have a condition; otherwise they are left out with a warning.
 
     Parameters
     ----------
@@ -194,12 +196,29 @@ def add_rows(
     for file in present:
         if digests[file] != old[file]:
             raise InputError(file, "has changed since it was added", remedy="Remove it from the experiment first, then add it again")
-        progress.message(f"{PurePath(file).name} is already in the experiment", "warning")
+    old_rows, new_rows = _by_file(rows), _by_file(new)
+    given = {
+        file: [row._replace(run=old_rows[file][0].run, sha256=old[file]) for row in new_rows[file]]
+        for file in present
+        if any(row.condition for row in new_rows[file])
+    }
+    if omitted := [file for file in present if file not in given]:
+        progress.message(f"{listed(omitted)} {'is' if len(omitted) == 1 else 'are'} already in the experiment", "warning")
+    if changed := [file for file in given if given[file] != old_rows[file]]:
+        progress.message(f"Samples, conditions, fractions, replicates or labels are changed: {listed(changed)}")
+        rows = [row for file, of_file in old_rows.items() for row in given.get(file, of_file)]
     added = [file for file in files if file not in copies and file not in old]
     names = _run_names(added, {row.run for row in rows} | {row.run for row in new} | {run.id for run in project.runs()})
     result = [*rows, *(row._replace(run=row.run or names[row.file], sha256=digests[row.file]) for row in new if row.file in names)]
     _check_samples(project.folder / EXPERIMENT, dict.fromkeys(result))
     return result, len(added)
+
+
+def _by_file(rows: Iterable[ExperimentRow]) -> dict[str, list[ExperimentRow]]:
+    result = dict[str, list[ExperimentRow]]()
+    for row in rows:
+        result.setdefault(row.file, []).append(row)
+    return result
 
 
 def remove_runs(rows: Sequence[ExperimentRow], names: Iterable[str]) -> list[ExperimentRow]:

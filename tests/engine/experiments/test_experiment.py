@@ -102,6 +102,17 @@ def test_create_and_add_report_and_omit_copies_of_files(plain_files: list[str], 
     assert [row["file"] for row in listed(tmp_path / "x", capsys)] == plain_files
 
 
+def test_add_replaces_the_design_of_files_in_a_table(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "create", str(tmp_path / "x"), *plain_files]) == 0
+    before, table = listed(tmp_path / "x", capsys), tmp_path / "runs.tsv"
+    table.write_text(f"file\tsample\tcondition\n{plain_files[1]}\tb\ttreated\n{plain_files[0]}\ta\t\n")
+    assert main(["experiment", "add", str(tmp_path / "x"), "--runs", str(table)]) == 0
+    messages = capsys.readouterr().err
+    assert "labels are changed: control_2.mgf" in messages
+    assert "control_1.mgf is already in the experiment" in messages
+    assert listed(tmp_path / "x", capsys) == [before[0], {**before[1], "sample": "b", "condition": "treated"}, *before[2:]]
+
+
 def test_files_of_equal_name_get_distinct_run_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [tmp_path / "a" / "RUN.mgf", tmp_path / "b" / "run.mgf", tmp_path / "b" / "con.mgf", tmp_path / "b" / "試料.mgf"]
     for path in names:
