@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QStyle, QStyleOptionButton, QStylePainter, QToolButton
 
 from proteoscope.gui.icons import set_icon
@@ -110,8 +110,13 @@ class PrimaryButton(QPushButton):
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802, D102 - Qt's name
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
+        # Most of these buttons are hidden, and changing all of them at once would block the window.
+        if event.type() == QEvent.Type.PaletteChange and self.isVisible():
             self._take_colours()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802, D102 - Qt's name
+        self._take_colours()
+        super().showEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
         if not self.isEnabled():

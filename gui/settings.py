@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -135,16 +135,15 @@ class SettingsFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._unwritten: bytes | None = None
+        self._unwritten: dict[str, Any] | None = None
         self._writer: threading.Thread | None = None
         self.values = self._read()
 
     def save(self) -> None:
         """Start writing the current settings in a background thread; the file is replaced only when complete. `flush` waits until then."""
         content = {"version": _VERSION, **self.values.model_dump()}
-        written = json.dumps(content, indent=2).encode() + b"\n"  # ASCII, because folder names need not be UTF-8
         with self._lock:
-            self._unwritten = written
+            self._unwritten = content
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write, name="settings")
                 self._writer.start()
@@ -165,7 +164,7 @@ class SettingsFile:
                     return
             try:
                 with atomic_file(self._path) as file:
-                    file.write(content)
+                    file.write(json.dumps(content, indent=2).encode() + b"\n")  # ASCII, because folder names need not be UTF-8
             except StorageError as error:
                 _logger.warning("The settings cannot be saved: %s", error)
 

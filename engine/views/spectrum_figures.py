@@ -16,6 +16,7 @@ from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
 
 __all__ = [
     "LADDER_LINES",
+    "SPECTRUM_HEIGHTS",
     "ErrorUnit",
     "draw_ladder",
     "mirror_figure",
@@ -27,6 +28,8 @@ __all__ = [
 
 ErrorUnit = Literal["ppm", "Da"]
 
+SPECTRUM_HEIGHTS = 3.2, 1.0
+"""Relative heights of the peaks and the mass errors in the figure of an annotated spectrum."""
 _SPECTRUM_TOP, _MIRROR_TOP = 116.0, 134.0
 """Upper ends of the axes of single and mirrored spectra, percent of the base peak, to leave space for labels."""
 _SITE_SIZE = 5.0
@@ -66,7 +69,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
         x,
         Axis(0.0, _SPECTRUM_TOP, _INTENSITY, short_titles=_SHORT_INTENSITY),
         (*_peaks(shown), *_site_marks(shown, spectrum.site, is_alone=True)),
-        3.2,
+        SPECTRUM_HEIGHTS[0],
         _LEAST,
         is_base_fixed=True,
         pick=partial(_pick, [shown]),
@@ -76,7 +79,13 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
         f"Annotated spectrum of {peptidoform}: {len(spectrum.matches):,} of {counted(len(shown.mz), 'peak')} explained",
         (
             peaks,
-            Panel(x, Axis(-1.2 * reach, 1.2 * reach, f"Error ({unit})", short_titles=(unit,)), (*rules, *dots), 1.0, (_LEAST[0], None)),
+            Panel(
+                x,
+                Axis(-1.2 * reach, 1.2 * reach, f"Error ({unit})", short_titles=(unit,)),
+                (*rules, *dots),
+                SPECTRUM_HEIGHTS[1],
+                (_LEAST[0], None),
+            ),
         ),
         tuple(text for text in (str(peptidoform), spectrum.title) if text),
         () if spectrum.site is None else (LegendEntry(f"Peaks {spectrum.site.text}", "mark"),),

@@ -150,7 +150,8 @@ class PresetChoice(QWidget):
     def reset(self) -> None:
         """Select the default preset of the search, and clear the undo history."""
         self.is_chosen = False
-        self.choose(self._search.preset)
+        if self.name != self._search.preset or self.parameters.changed_names:
+            self.choose(self._search.preset)
         self.forget_replaced()
 
     def undo(self) -> None:

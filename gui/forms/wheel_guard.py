@@ -86,6 +86,8 @@ class ChoiceBox(WheelAfterFocus, QComboBox):
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         """Elide the shown text, which Qt would cut."""
         super().initStyleOption(option)
+        if not self.isVisible():
+            return
         field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self)
         icon = 0 if option.currentIcon.isNull() else option.iconSize.width() + _ICON_GAP
         space = field.width() - 2 * _FIELD_MARGIN - icon

@@ -100,6 +100,8 @@ class DrawingView(QWidget):
         super().__init__(parent)
         self._make: MakeDrawing | None = None
         self._drawing: Drawing | None = None
+        self._is_outdated = False
+        """True if the drawing must be created again before it is used."""
         self._picture: QPixmap | None = None
         self._marked: object | None = None
         self._dragged: Handle | None = None
@@ -114,6 +116,13 @@ class DrawingView(QWidget):
     @property
     def drawing(self) -> Drawing | None:
         """The shown drawing, in pixels."""
+        if self._is_outdated:
+            self._is_outdated = False
+            if self._make is not None and self.width() >= 2 and self.height() >= 2:
+                # Figures define the font size as 0.8 of the line height.
+                size = QFontMetricsF(self.font()).height() * 0.8
+                self._drawing = self._make(float(self.width()), float(self.height()), size)
+            self._describe()
         return self._drawing
 
     @property
@@ -124,7 +133,8 @@ class DrawingView(QWidget):
     def mark(self, target: object | None) -> None:
         """Mark the shape with this target; None removes the mark."""
         self._marked = target
-        self._describe()
+        if not self._is_outdated:
+            self._describe()
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -138,7 +148,7 @@ class DrawingView(QWidget):
 
     @property
     def _shapes(self) -> tuple[Shape, ...]:
-        return () if self._drawing is None else self._drawing.shapes
+        return () if self.drawing is None else self.drawing.shapes
 
     def target_at(self, position: QPointF) -> object | None:
         """Return the target of the topmost shape at a position, or None."""
@@ -170,7 +180,7 @@ class DrawingView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             colours = plot_colours(self.palette())
-            if self._drawing is None:
+            if self.drawing is None:
                 painter.fillRect(self.rect(), colours.background)
                 return
             ratio = self.devicePixelRatioF()
@@ -180,7 +190,7 @@ class DrawingView(QWidget):
                 self._picture.fill(colours.background)
                 on_picture = QPainter(self._picture)
                 on_picture.setRenderHint(QPainter.RenderHint.Antialiasing)
-                paint_drawing(on_picture, self._drawing, palette_of(self.palette()), self.font())
+                paint_drawing(on_picture, self.drawing, palette_of(self.palette()), self.font())
                 on_picture.end()
             painter.drawPixmap(0, 0, self._picture)
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -198,7 +208,7 @@ class DrawingView(QWidget):
 
     def handle_at(self, position: QPointF) -> Handle | None:
         """Return the handle at a position, or None."""
-        for handle in () if self._drawing is None else self._drawing.handles:
+        for handle in () if self.drawing is None else self.drawing.handles:
             across, along = (position.x(), position.y()) if handle.is_upright else (position.y(), position.x())
             if abs(across - handle.at) <= _GRIP and handle.start <= along <= handle.stop:
                 return handle
@@ -220,7 +230,7 @@ class DrawingView(QWidget):
 
     def _setting(self, handle: Handle, position: QPointF) -> float:
         """Return the value of a handle's setting at a position, from its axis in the current drawing, which may have changed."""
-        drawn = () if self._drawing is None else self._drawing.handles
+        drawn = () if self.drawing is None else self.drawing.handles
         handle = next((other for other in drawn if other.name == handle.name), handle)
         return handle.value(position.x() if handle.is_upright else position.y())
 
@@ -308,14 +318,11 @@ class DrawingView(QWidget):
         self.setAccessibleDescription(f"{title}. {tip}" if tip else title)
 
     def _draw(self) -> None:
-        self._picture = None
-        if self._make is None or self.width() < 2 or self.height() < 2:
-            self._drawing = None
-        else:
-            # Figures define the font size as 0.8 of the line height.
-            size = QFontMetricsF(self.font()).height() * 0.8
-            self._drawing = self._make(float(self.width()), float(self.height()), size)
-        self._describe()
+        """Create the drawing again; that of a hidden widget is created only when it is shown or used."""
+        self._picture = self._drawing = None
+        self._is_outdated = True
+        if self.isVisible():
+            _ = self.drawing
         self.update()
 
     def _figure(self) -> PaperFigure | None:

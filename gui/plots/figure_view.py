@@ -8,6 +8,7 @@ individually without regard to what is below them.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -17,10 +18,11 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from proteoscope.engine.views.drawings import Drawing, PaperFigure
+from proteoscope.engine.views.drawings import Axis, Drawing, PaperFigure
 from proteoscope.engine.views.figure_layout import figure_at_width, restrict_panel
 from proteoscope.engine.views.figures import Figure, Mark, Panel, Picked, Scatter
 from proteoscope.engine.views.palette import Palette
+from proteoscope.gui.actions import delayed
 from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.labels import answer_tooltip, toned_label
 from proteoscope.gui.layouts import in_column
@@ -57,6 +59,9 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         Minimum width and height in pixels with the default font.
     has_heading, has_x_title : bool
         `has_heading`: True to show the heading and legend of the figure. `has_x_title`: True to show the title of the lower axis.
+    heights : sequence of float
+        Relative heights of the panels of the figures that will be shown, one below the other: since creating their axes takes most of the
+        time when the first figure is shown, they are created before, in a step of the event loop.
 
     Signals
     -------
@@ -84,6 +89,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         least: tuple[int, int] = (160, 90),
         has_heading: bool = True,
         has_x_title: bool = True,
+        heights: Sequence[float] = (),
     ) -> None:
         super().__init__(parent)
         self._panels: list[PanelItems] = []
@@ -113,6 +119,8 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.scene().sigMouseClicked.connect(self._choose)
         self.export_action = ExportAction(self, self._exported, self.message.emit)
         self.setBackground(qt_colour("background", palette_of(self.palette())))
+        if heights:
+            delayed(self, partial(self._prepare, heights)).start()
 
     @property
     def figure(self) -> Figure | None:
@@ -162,10 +170,15 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             return
         self._is_arranging = True
         try:
-            form = _form(self._figure)
-            if form != self._built_form:
+            form = None if self._figure is None else _form(self._figure, self._has_heading)
+            if form is None:
+                # The axes are retained, since creating them takes most of the time, but not the data.
+                for items in self._panels:
+                    items.clear()
+            elif form != self._built_form:
                 self._build()
                 self._built_form = form
+            self.ci.setVisible(form is not None)
             self._take_theme()
         finally:
             self._is_outdated = self._is_arranging = False
@@ -201,7 +214,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     def inner(self, panel: int = 0) -> QRectF:
         """Return the drawing area of a panel, in pixels of this widget."""
         self._draw_if_outdated()
-        return QRectF(self._panels[panel].area) if self._panels else QRectF()
+        return QRectF() if self._figure is None else QRectF(self._panels[panel].area)
 
     def place_of(self, x: float, y: float, panel: int = 0) -> QPointF:
         """Return the position of the values x and y of a panel's axes, in pixels of this widget."""
@@ -266,7 +279,9 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         """Apply the colours and the font of the new theme."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and hasattr(self, "export_action"):
-            self._draw_anew()
+            self._is_outdated = True
+            if self.isVisible():
+                self._draw_if_outdated()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Draw a figure that was set while it was hidden."""
@@ -336,14 +351,22 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             items.draw(restrict_panel(self._figure.panels[at], *self._range_of(at), columns))
             items.highlight(self._highlights if at == self._highlighted else ())
 
+    def _prepare(self, heights: Sequence[float]) -> None:
+        """Create axes before the first figure is shown (see the class)."""
+        if self._figure is None and self._built_form is None:
+            axis, text = Axis(0.0, 1.0), self.text
+            self._figure = Figure("", "", tuple(Panel(axis, axis, (), height) for height in heights), ("",))
+            self._is_outdated = True
+            self._draw_if_outdated()
+            self.show_figure(None, text)
+
     def _build(self) -> None:
         """Create the heading and the axes of the figure's panels."""
         self.ci.clear()
         self._panels = []
         self._heading: Any = None
         figure = self._figure
-        if figure is None:
-            return
+        assert figure is not None
         n = figure.n_columns
         if self._has_heading and (figure.heading or figure.legend):
             self._heading = self.ci.addLabel(row=0, col=0, colspan=2 * n, justify="left")
@@ -448,12 +471,10 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return None if exported is None else exported.draw(None)
 
 
-def _form(figure: Figure | None) -> object:
+def _form(figure: Figure, has_heading: bool) -> object:
     """Return the properties of a figure that determine the layout of its axes; figures with equal properties have the same layout."""
-    if figure is None:
-        return None
     panels = [(bool(panel.title), panel.relative_height) for panel in figure.panels]
-    return panels, figure.n_columns, bool(figure.heading or figure.legend)
+    return panels, figure.n_columns, has_heading and bool(figure.heading or figure.legend)
 
 
 class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]

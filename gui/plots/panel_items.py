@@ -122,6 +122,12 @@ class PanelItems:
                 shapes += self.panel_area.shapes(mark)[1:]
         self._texts.show_shapes(Drawing(area.width(), area.height(), "", tuple(shapes), size), self._palette, font)
 
+    def clear(self) -> None:
+        """Remove all marks."""
+        self.panel_area = self._drawn = None
+        self._items, self._over = self._replaced(self._items, ()), self._replaced(self._over, ())
+        self._texts.show_shapes(Drawing(0, 0, "", ()), self._palette, self._view.font())
+
     def highlight(self, marks: Sequence[Mark]) -> None:
         self._over = self._replaced(self._over, marks)
 

@@ -2,7 +2,7 @@
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from PySide6.QtCore import QEvent, QSize, Signal
-from PySide6.QtGui import QIcon, QKeySequence, QPixmap, QResizeEvent
+from PySide6.QtGui import QIcon, QKeySequence, QPixmap, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from proteoscope.engine.arrays import SpectrumRow
@@ -28,7 +28,7 @@ class RunMap(QWidget):
         self.points: MapPoints | None = None
         self.marked: int | None = None
         """Index of the marked point, or None."""
-        self.canvas = FigureView("LC-MS map", self, least=(160, 110), has_heading=False)
+        self.canvas = FigureView("LC-MS map", self, least=(160, 110), has_heading=False, heights=(1.0,))
         self.canvas.targetChosen.connect(self._choose)
         self.canvas.message.connect(self.message)
         self.boxes = {status: QCheckBox() for status in (IDENTIFIED, EXPLAINED, UNEXPLAINED)}
@@ -70,7 +70,6 @@ class RunMap(QWidget):
             box.setAccessibleName(self._names[status])
             box.setToolTip(f"{self._names[status]}; click to show or hide these spectra")
         self._legend.setVisible(points is not None)
-        self._colour_legend()
         self._name_legend()
         if self.points is None:
             self.canvas.show_figure(None, text if points is None else "No spectrum has an m/z.")
@@ -95,10 +94,15 @@ class RunMap(QWidget):
         self._name_legend()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Apply the colours of the new theme."""
+        """Apply the colours of the new theme, or leave this to `showEvent`, since most maps are hidden."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "export_action"):
+        if event.type() == QEvent.Type.PaletteChange and self.isVisible():
             self._colour_legend()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Apply the colours of the theme."""
+        self._colour_legend()
+        super().showEvent(event)
 
     def _draw(self) -> None:
         if self.points is not None:
@@ -120,10 +124,10 @@ class RunMap(QWidget):
         self.spectrumChosen.emit(int(self.points.spectrum[point]))
 
     def _colour_legend(self) -> None:
-        size = self.fontMetrics().height() // 2
+        size, palette = self.fontMetrics().height() // 2, palette_of(self.palette())
         for status, box in self.boxes.items():
             drawn = QPixmap(size, size)
-            drawn.fill(qt_colour(STATUS_INKS[status], palette_of(self.palette())))
+            drawn.fill(qt_colour(STATUS_INKS[status], palette))
             box.setIcon(QIcon(drawn))
             box.setIconSize(QSize(size, size))
 

@@ -15,7 +15,7 @@ class MirrorView(SpectrumPage):
     """Widget that shows two mirrored spectra, a single spectrum, or a text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        plot = FigureView("Mirrored spectra", least=(160, 130), has_heading=False)
+        plot = FigureView("Mirrored spectra", least=(160, 130), has_heading=False, heights=(1.0,))
         super().__init__(plot, "the spectra", "Save the visible range of the spectra as SVG, PDF or PNG (Ctrl+E)", parent)
         self.spectra: MirroredSpectra | None = None
         self._text.setMinimumWidth(1)

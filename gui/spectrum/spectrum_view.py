@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, AnnotationChoice, IonSettings, annotate_match
 from proteoscope.engine.views.peaks import Peaks
-from proteoscope.engine.views.spectrum_figures import ErrorUnit, peak_text, spectrum_figure
+from proteoscope.engine.views.spectrum_figures import SPECTRUM_HEIGHTS, ErrorUnit, peak_text, spectrum_figure
 from proteoscope.gui.buttons import menu_button, text_button
 from proteoscope.gui.layouts import in_column, title_row
 from proteoscope.gui.plots.figure_view import FigureView
@@ -35,7 +35,7 @@ class SpectrumView(SpectrumPage):
     """The user changed the matched ions; views store `annotation.choice`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        plot = FigureView("Annotated spectrum", has_heading=False)
+        plot = FigureView("Annotated spectrum", has_heading=False, heights=SPECTRUM_HEIGHTS)
         super().__init__(plot, "the spectrum", "Save the visible range of the spectrum as SVG, PDF or PNG (Ctrl+E)", parent)
         self.setAccessibleName("Spectrum")
         self.spectrum: AnnotatedSpectrum | None = None

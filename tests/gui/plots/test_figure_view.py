@@ -160,6 +160,33 @@ def test_figure_view_shows_a_text_without_a_figure(view: FigureView, tmp_path: P
     assert "Intensity (%)" in (tmp_path / "peaks.svg").read_text()
 
 
+def test_figure_view_without_a_figure_is_blank(view: FigureView) -> None:
+    show(view, FREE)
+    view.mark(1)
+    view.show_figure(None, "")
+    shown = view.grab().toImage()
+    background = qt_colour("background", palette_of(view.palette()))
+    assert {shown.pixelColor(x, y).name() for x in range(4, shown.width() - 4) for y in range(4, shown.height() - 4)} == {background.name()}
+    assert view.picked_at(view.rect().center().toPointF()) is None and view.inner().isEmpty()
+
+
+def test_prepared_axes_are_used_by_the_first_figure(qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a view creates its axes before a figure is shown, looks empty meanwhile, and shows the figure like any other view."""
+    prepared, usual = FigureView("Peaks", has_heading=False, heights=(1.0,)), FigureView("Peaks", has_heading=False)
+    for view in (prepared, usual):
+        qtbot.addWidget(view)
+        view.resize(600, 300)
+    prepared.show_figure(None, "Nothing yet.")
+    qtbot.waitUntil(lambda: bool(prepared._panels))
+    assert prepared.figure is None and prepared.text == "Nothing yet." and prepared.text_at(QPointF(300, 150)) == ""
+    show(usual, FREE)
+    pictures = [usual.grab().toImage()]
+    monkeypatch.setattr(PanelItems, "__init__", lambda *_, **__: pytest.fail("axes were created again"))
+    show(prepared, FREE)
+    pictures.append(prepared.grab().toImage())
+    assert pictures[0] == pictures[1]
+
+
 def test_exported_figure_shows_the_visible_range(view: FigureView) -> None:
     view.show_range(((150.0, 160.0), (0.0, 100.0)))
     drawing = view.drawing()
