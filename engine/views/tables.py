@@ -170,6 +170,7 @@ class TableSource:
             described = cursor.execute(f"DESCRIBE {self._table}").fetchall()
         self.types: dict[str, str] = {row[0]: row[1] for row in described if row[0] != _ROW}
         """DuckDB type of each column."""
+        self._has_values: dict[str, bool] = {}
 
     def sibling(self, name: str) -> TableSource:
         """Return the source of another table of the run, for use in the same thread; it is closed with this source."""
@@ -181,8 +182,11 @@ class TableSource:
         return self.count()
 
     def has_values(self, column: str) -> bool:
-        """Return True if any row has a value in a column."""
-        return bool(self.query(f"SELECT 1 AS n FROM {self._table} WHERE {identifier(column)} IS NOT NULL LIMIT 1").num_rows)
+        """Return True if any row has a value in a column; the answer is cached."""
+        if column not in self._has_values:
+            query = f"SELECT 1 AS n FROM {self._table} WHERE {identifier(column)} IS NOT NULL LIMIT 1"
+            self._has_values[column] = bool(self.query(query).num_rows)
+        return self._has_values[column]
 
     def count(self, conditions: Iterable[Condition] = ()) -> int:
         """Count the rows that satisfy all conditions."""

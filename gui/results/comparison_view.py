@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.comparison_drawings import (
@@ -87,7 +88,14 @@ class ComparisonView(PaneView):
         self._progress = Progress()
 
         def compare() -> RunComparison:
-            return compare_runs([open_run(project, run) for run in self.run_ids], self._progress)
+            comparison = compare_runs([open_run(project, run) for run in self.run_ids], self._progress)
+            try:
+                # Compute and cache here, in the thread, what the view shows first.
+                _ = comparison.parameters, comparison.notes
+            except ProteoscopeError:
+                comparison.close()
+                raise
+            return comparison
 
         self._opener.submit("open", compare, self._open, self._fail)
 
@@ -100,9 +108,9 @@ class ComparisonView(PaneView):
 
     @property
     def is_busy(self) -> bool:
-        """True while data are being read."""
-        workers = (self._opener, self._computer, self._reader)
-        return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
+        """True while the runs are being opened or data are being read."""
+        is_reading = any(worker.is_busy for worker in (self._opener, self._computer, self._reader)) or self._deferred.is_busy
+        return is_reading or any(panel.model.is_busy for panel in self.panels.values())
 
     @property
     def threshold(self) -> float:
@@ -224,8 +232,9 @@ class ComparisonView(PaneView):
         if comparison.files.n_shared == 0:  # the runs have no common spectrum
             self.level_box.setCurrentIndex(self.level_box.findText("Peptides"))
         self._prompt_for_spectrum()
-        self._show_panes()
         self._show_level()
+        # Showing the panes for the first time takes long.
+        self._deferred.add(self._show_panes)
 
     def _fail(self, error: Exception) -> None:
         self._show_text(str(error))
@@ -256,8 +265,17 @@ class ComparisonView(PaneView):
         """Compute the counts for the selected level and threshold in a thread, and then draw them."""
         comparison = self._comparison
         if comparison is not None:
-            level = self._level
-            self._computer.submit("level", lambda: comparison.accepted_from(level.name), lambda _: self._draw(comparison), self._fail)
+            level, is_new = self._level.name, self._level.name not in self.panels
+
+            def read() -> TableSource | None:
+                comparison.accepted_from(level)
+                if not is_new:
+                    return None
+                source = comparison.source(level)
+                _ = source.total  # computed and cached here, in the thread, for the panel
+                return source
+
+            self._computer.submit("level", read, partial(self._draw, comparison), self._fail)
             self._show_scores()
 
     def _show_scores(self) -> None:
@@ -273,20 +291,20 @@ class ComparisonView(PaneView):
                 "scores", lambda: comparison.scores(pair[0], pair[1], threshold), lambda _: self.scores.show_drawing(draw), self._fail
             )
 
-    def _draw(self, comparison: RunComparison) -> None:
+    def _draw(self, comparison: RunComparison, source: TableSource | None) -> None:
+        """Draw the counts of the selected level, and show its table, which is opened from `source` if it is new."""
         level, threshold = self._level, self.threshold
         self.overlaps.show_drawing(lambda *size: draw_overlaps(comparison, level, threshold, *size))
         self.curves.show_drawing(lambda *size: draw_curves(comparison, level, threshold, *size))
-        if level.name not in self.panels:
-            self._add_panel(comparison, level.name)
+        if source is not None:
+            self._add_panel(comparison, level.name, source)
         self._tables.setCurrentWidget(self.panels[level.name])
         self.differing_box.setEnabled(level.name == "spectra")
         self._filter()
 
-    def _add_panel(self, comparison: RunComparison, level: str) -> None:
+    def _add_panel(self, comparison: RunComparison, level: str, source: TableSource) -> None:
         table = comparison_table(comparison, level)
         panel = TablePanel(f"{table.title[0].upper()}{table.title[1:]}", table.columns, ())
-        source = comparison.source(level)
         self._sources.append(source)
         self.panels[level] = panel
         self._tables.addWidget(panel)

@@ -36,7 +36,6 @@ from proteoscope.engine.views.peptide_quantities import LinkedQuantities
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace
 from proteoscope.gui.alignment.alignment_view import AlignmentView
-from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.layouts import make_tabs
 from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
@@ -90,7 +89,6 @@ class EvidenceView(WithStructures, RunView):
         self._place: int | None = None
         """Index of the last picked residue while the table shows the peptides that cover it; otherwise None."""
         self._is_picking = False
-        self._deferred = DeferredTasks(self)
         self.coverage = CoverageMap()
         self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="similar chain", entries="structures")
         self._offer_structures_panel("Show the selected chain in 3D", is_shown=True)
@@ -136,7 +134,6 @@ class EvidenceView(WithStructures, RunView):
         self._go_to_wanted()
 
     def _forget(self) -> None:
-        self._deferred.drop()
         self._protein = self._fold = self._quantities = None
         self.coverage.show_coverage(None)
         self.alignment.show_pair(None)

@@ -217,11 +217,8 @@ class IdentificationView(SpectraRunView):
             return
 
         def read() -> list[TableSource]:
-            sources = [run.tables.source(name) for name in (PROTEIN_SITES.name, PSM_SITES.name)]
-            for source in sources:
-                # Compute and cache the row count here, in the thread, for the panel.
-                _ = source.total
-            return sources
+            sites, psm_sites = (run.tables.source(name) for name in (PROTEIN_SITES.name, PSM_SITES.name))
+            return [page.sites.prepare(sites), page.psm_sites.prepare(psm_sites)]
 
         def show(sources: list[TableSource]) -> None:
             page.open_tables(sources[0], sources[1], run.fdr)

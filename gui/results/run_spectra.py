@@ -1,6 +1,7 @@
 """List, chromatogram and LC-MS map of all spectra of a run; the spectra are read when one of these views is first visible."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
@@ -13,6 +14,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.run_map import MapPoints
 from proteoscope.engine.views.spectrum_list import open_spectrum_list, read_spectrum_map
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.plots.run_map import RunMap
 from proteoscope.gui.results.chromatogram_page import ChromatogramPage
 from proteoscope.gui.results.facts import records_of_spectra
@@ -49,6 +51,7 @@ class RunSpectra(QObject):
         self._marked: tuple[SpectrumRow, str | None, float | None, float | None] | None = None
         self._progress = Progress()
         self._worker = TableWorker(None, self)
+        self._deferred = DeferredTasks(self)
         self.panel.rowChosen.connect(self.rowChosen)
         for picture in (self.chromatogram, self.map):
             picture.spectrumChosen.connect(self.pointed)
@@ -57,7 +60,7 @@ class RunSpectra(QObject):
     @property
     def is_busy(self) -> bool:
         """True while data are being read."""
-        return self._worker.is_busy or self.chromatogram.is_busy or self.panel.table.model.is_busy
+        return self._worker.is_busy or self._deferred.is_busy or self.chromatogram.is_busy or self.panel.table.model.is_busy
 
     def open(self, run: FinishedRun) -> None:
         """Set the run without reading its spectra."""
@@ -67,6 +70,7 @@ class RunSpectra(QObject):
     def close(self) -> None:
         """Clear the views and release all files."""
         self._progress.cancel()
+        self._deferred.drop()
         self._worker.close()
         self._progress = Progress()
         self._run = self._marked = self._wanted = None
@@ -84,9 +88,7 @@ class RunSpectra(QObject):
         self._show_text(_READING)
 
         def read() -> _Opened:
-            listed = open_spectrum_list(run, progress.check)
-            # Compute and cache the row count here, in the thread, for the list.
-            _ = listed.total
+            listed = self.panel.table.prepare(open_spectrum_list(run, progress.check))
             return _Opened(listed, open_spectrum_list(run), read_spectrum_map(listed), records_of_spectra(run))
 
         self._worker.submit("spectra", read, self._show, lambda error: self._show_text(str(error)))
@@ -127,5 +129,4 @@ class RunSpectra(QObject):
         wanted, self._wanted = self._wanted, None
         self.panel.open_list(opened.listed, wanted)
         self.chromatogram.open(opened.by_time, [file.path for file in opened.files], RecordedFiles(opened.files).check)
-        self.map.show_points(opened.points)
-        self._mark()
+        self._deferred.add(partial(self.map.show_points, opened.points), self._mark)

@@ -21,6 +21,7 @@ from proteoscope.engine.views.dependent_runs import runs_based_on
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.actions import make_action
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.file_dialogs import prompt_for_path
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
@@ -97,6 +98,7 @@ class RunView(PaneView):
         self._opener = TableWorker(None, self)
         self._statistician = TableWorker(self._interrupt_statistics, self)
         self._reader = TableWorker(None, self)
+        self._deferred = DeferredTasks(self)
         self._annotated: SpectrumView | None = None
         """Spectrum view whose choice of annotated ions is stored in `state`, or None."""
         # Tables are not sorted initially: a search writes its best rows first.
@@ -125,9 +127,10 @@ class RunView(PaneView):
 
     @property
     def is_busy(self) -> bool:
-        """True while data are being read."""
+        """True while data are being read, or a run is being opened."""
         workers = (self._opener, self._statistician, self._reader)
-        return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
+        is_reading = any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
+        return is_reading or self._deferred.is_busy
 
     @property
     def is_used(self) -> bool:
@@ -160,6 +163,7 @@ class RunView(PaneView):
 
     def clear(self, text: str = "") -> None:
         """Clear the view, release all files, and cancel running work; show a text, by default that there are no results yet."""
+        self._deferred.drop()
         for worker in (self._opener, self._statistician, self._reader):
             worker.close()
         for panel in self.panels.values():
@@ -428,10 +432,7 @@ class RunView(PaneView):
         """Return the run, a source for each table, and one for statistics. Called in a thread, since opening takes milliseconds each."""
         run = self._read(project, run_id)
         try:
-            sources = {name: run.tables.source(name) for name in self.panels}
-            for source in sources.values():
-                # Compute and cache the row count here, in the thread, for the panel.
-                _ = source.total
+            sources = {name: panel.prepare(run.tables.source(name)) for name, panel in self.panels.items()}
             return run, sources, run.tables.source(next(reversed(self.panels)))
         except ProteoscopeError:
             run.close()
@@ -443,9 +444,12 @@ class RunView(PaneView):
         for name, panel in self.panels.items():
             panel.open_table(sources[name])
         self._show_messages(run, run.messages, run.n_warnings)
+        # Together, these steps would block the window. The text is shown until the last one, since tables without rows look empty.
+        self._deferred.add(partial(self._begin, run, self._statistics), self._show_opened)
+
+    def _show_opened(self) -> None:
         self._show_panes()
         self._enable_actions(True)
-        self._begin(run, self._statistics)
         self.filter_bar.begin_history()
         self.opened.emit()
 

@@ -177,10 +177,8 @@ class StructureView(WithStructures, QueryHitsView):
             self._statistician.submit("folds", lambda: self._read_folds(run), self._show_folds, self._fail_softly)
         self._statistician.submit("summary", lambda: structure_summary(source), partial(self._show_summary, run), self._fail_softly)
 
-    @staticmethod
-    def _read_folds(run: FinishedRun) -> tuple[TableSource, FoldMap | None]:
-        source = run.tables.source(CLUSTERS.name)
-        _ = source.total  # computed and cached here, in the thread
+    def _read_folds(self, run: FinishedRun) -> tuple[TableSource, FoldMap | None]:
+        source = self.clusters.prepare(run.tables.source(CLUSTERS.name))
         return source, read_fold_map(source)
 
     def _show_folds(self, source_and_folds: tuple[TableSource, FoldMap | None]) -> None:

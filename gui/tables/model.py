@@ -99,14 +99,18 @@ class ParquetTableModel(QAbstractTableModel):
         """Names of the sort columns, each with True for descending order."""
         return self._order
 
+    def columns_in(self, source: TableSource) -> tuple[Column, ...]:
+        """Return the columns that a table has; may be called in any thread."""
+        stored = (column for column in self._described if column.name in source.types)
+        return tuple(column for column in stored if not column.is_hidden_if_absent or source.has_values(column.name))
+
     def open(self, source: TableSource) -> None:
         """Set the source and its columns; there are no rows until the first `show`. The model closes the source."""
         self.close()
         self.beginResetModel()
         self._source = source
         self._locale = QLocale()
-        stored = (column for column in self._described if column.name in source.types)
-        self.columns = tuple(column for column in stored if not column.is_hidden_if_absent or source.has_values(column.name))
+        self.columns = self.columns_in(source)
         self._choose_columns()
         self.endResetModel()
 

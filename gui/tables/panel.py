@@ -129,6 +129,11 @@ class TablePanel(QWidget):
         self.view.add_action(action)
         self._buttons.addWidget(action_button(action))
 
+    def prepare(self, source: TableSource) -> TableSource:
+        """Let a source compute and cache what `open_table` needs, and return it; called in a thread, since queries take milliseconds."""
+        _ = source.total, self.model.columns_in(source)
+        return source
+
     def open_table(self, source: TableSource) -> None:
         """Set the source of the table, without scope and filter; it has no rows until the next `show_rows`."""
         self.error = ""

@@ -4,9 +4,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+from shiboken6 import isValid
+
+from proteoscope.gui.deferred_tasks import DeferredTasks
 
 
 @dataclass(eq=False)
@@ -16,6 +20,12 @@ class _Job:
     done: Callable[[Any], None]
     failed: Callable[[Exception], None]
     is_dropped: bool = field(default=False)
+
+
+@cache
+def _deliveries() -> DeferredTasks:
+    """Return the queue of the results of all workers. Delivering and painting several results in one step would block the window."""
+    return DeferredTasks(QCoreApplication.instance())
 
 
 class TableWorker(QObject):
@@ -43,7 +53,7 @@ class TableWorker(QObject):
         self._running: _Job | None = None
         self._thread: threading.Thread | None = None
         self._waited_for: set[_Job] = set()
-        self._finished.connect(self._deliver)
+        self._finished.connect(self._take)
 
     @property
     def is_busy(self) -> bool:
@@ -140,8 +150,11 @@ class TableWorker(QObject):
                 job.is_dropped = True
             return
 
+    def _take(self, job: _Job, result: Any, error: Exception | None) -> None:
+        _deliveries().add(partial(self._deliver, job, result, error))
+
     def _deliver(self, job: _Job, result: Any, error: Exception | None) -> None:
-        if job.is_dropped:
+        if job.is_dropped or not isValid(self):
             return
         self._waited_for.discard(job)
         if error is None:

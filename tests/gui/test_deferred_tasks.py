@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from PySide6.QtCore import QAbstractEventDispatcher, QObject, QTimer
 from PySide6.QtGui import QPalette, QPixmap
@@ -13,13 +16,17 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
+from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui import icons
 from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
+from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.result_projects import project_with_results
+from tests.fuzz.result_tables import make
+from tests.gui.result_views import settle
 
 
 class _Count(QObject):
@@ -112,7 +119,65 @@ def test_another_project_is_opened_in_steps_of_the_event_loop(
     assert all(form.project_folder() == tmp_path / "second" for form in forms)
 
 
-def test_deferred_tasks_finish_before_form_or_comparison_opens(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_results_of_several_workers_are_delivered_in_separate_turns(count: _Count, qtbot: QtBot) -> None:
+    workers = [TableWorker(None, count) for _ in range(3)]
+    for name, worker in zip("abc", workers, strict=True):
+        worker.submit("note", lambda: None, lambda _, name=name: count.note(name), pytest.fail)
+    for thread in threading.enumerate():
+        if thread.name == "results":
+            thread.join()
+    qtbot.waitUntil(lambda: not any(worker.is_busy for worker in workers))
+    assert sorted(name for _, name in count.notes) == ["a", "b", "c"]
+    assert len({turn for turn, _ in count.notes}) == 3
+
+
+@pytest.mark.parametrize("kind", ["identify", "explain", "quantify"])
+def test_run_is_opened_in_steps_without_queries_in_the_thread_of_the_window(
+    window: MainWindow, count: _Count, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    make(kind, tmp_path / kind)
+    results, queried = window.searches[kind].results, threads_of_queries(monkeypatch)
+    begin, show_panes = results._begin, results._show_panes
+    monkeypatch.setattr(results, "_begin", lambda *given: (count.note("begin"), begin(*given)))
+    monkeypatch.setattr(results, "_show_panes", lambda: (count.note("show"), show_panes()))
+    window.open_project(tmp_path / kind)
+    assert results.text == "Opening the results…"
+    settle(results, qtbot)
+    assert results.text == "" and results.run is not None
+    assert [name for _, name in count.notes] == ["begin", "show"], "tables without rows would look empty"
+    assert len({turn for turn, _ in count.notes}) == 2
+    assert queried and threading.get_ident() not in queried
+
+
+def test_comparison_is_opened_without_queries_in_the_thread_of_the_window(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, *_ = project_with_runs(tmp_path / "compared", n_runs=2)
+    window.open_project(tmp_path / "compared")
+    settle(window.results, qtbot)
+    queried = threads_of_queries(monkeypatch)
+    window.compare_runs(project.runs())
+    view = window.comparisons.view
+    assert view is not None
+    settle(view, qtbot)
+    assert view.text == "" and view.panel.model.rowCount() and view.overlaps.drawing is not None
+    assert queried and threading.get_ident() not in queried
+
+
+def threads_of_queries(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which the thread of each later query of a table is added."""
+    threads: list[int] = []
+    query = TableSource.query
+
+    def noting(source: TableSource, *given: Any) -> pa.Table:
+        threads.append(threading.get_ident())
+        return query(source, *given)
+
+    monkeypatch.setattr(TableSource, "query", noting)
+    return threads
+
+
+def test_deferred_tasks_finish_before_a_form_or_comparison_is_shown(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     """Check that a requested form or comparison never comes before its task."""
     project, *_ = project_with_runs(tmp_path / "second", n_runs=2)
     project_with_results(tmp_path / "first")
