@@ -119,7 +119,7 @@ def test_another_project_is_opened_in_steps_of_the_event_loop(
     assert all(form.project_folder() == tmp_path / "second" for form in forms)
 
 
-def test_results_of_several_workers_are_delivered_in_separate_turns(count: _Count, qtbot: QtBot) -> None:
+def test_results_of_workers_are_delivered_in_separate_turns(count: _Count, qtbot: QtBot) -> None:
     workers = [TableWorker(None, count) for _ in range(3)]
     for name, worker in zip("abc", workers, strict=True):
         worker.submit("note", lambda: None, lambda _, name=name: count.note(name), pytest.fail)
@@ -132,7 +132,7 @@ def test_results_of_several_workers_are_delivered_in_separate_turns(count: _Coun
 
 
 @pytest.mark.parametrize("kind", ["identify", "explain", "quantify"])
-def test_run_is_opened_in_steps_without_queries_in_the_thread_of_the_window(
+def test_run_is_opened_in_steps_without_queries_in_gui_thread(
     window: MainWindow, count: _Count, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     make(kind, tmp_path / kind)
@@ -149,7 +149,7 @@ def test_run_is_opened_in_steps_without_queries_in_the_thread_of_the_window(
     assert queried and threading.get_ident() not in queried
 
 
-def test_comparison_is_opened_without_queries_in_the_thread_of_the_window(
+def test_comparison_is_opened_without_queries_in_gui_thread(
     window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, *_ = project_with_runs(tmp_path / "compared", n_runs=2)
@@ -177,7 +177,7 @@ def threads_of_queries(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return threads
 
 
-def test_deferred_tasks_finish_before_a_form_or_comparison_is_shown(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_deferred_tasks_finish_before_a_page_is_shown(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     """Check that a requested form or comparison never comes before its task."""
     project, *_ = project_with_runs(tmp_path / "second", n_runs=2)
     project_with_results(tmp_path / "first")
