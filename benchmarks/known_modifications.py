@@ -89,7 +89,7 @@ def searched(spectra: list[Path], database: Path, folder: Path, parameters: Iden
     rows = [row for row in rows.to_pylist() if row["rank"] == 1 and not row["is_decoy"]]
     rows.sort(key=lambda row: -row["score"])
     is_false = np.array([all("|T" in name for name in row["proteins"]) for row in rows])
-    accepted = np.array([row["q_value"] for row in rows]) <= 0.01
+    accepted = np.array([row["q_value"] for row in rows], np.float64) <= 0.01  # missing in small classes
     at_share = at_equal_share(np.arange(1, len(rows) + 1.0), 2.0 * np.cumsum(is_false), 0.01)
     return {
         "psms": int(accepted.sum()),
