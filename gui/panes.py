@@ -220,7 +220,7 @@ class Pane(QWidget):
         self.maximise_button.setVisible(self.is_picture and not self.is_detached)
         set_icon(self.maximise_button, "restore" if self.is_maximised else "maximise")
         set_icon(self.detach_button, "restore" if self.is_detached else "detach")
-        tip = f"Return {self.title} to its place" if self.is_detached else f"Show {self.title} in a separate window"
+        tip = f"Dock {self.title} in the window again" if self.is_detached else f"Show {self.title} in a separate window"
         self.detach_button.setToolTip(tip)
         self.detach_button.setAccessibleName(tip)
 

@@ -52,7 +52,7 @@ _GROUPS = (
     _Group(
         "compare", "Compare sequences and structures", "Similar proteins, and peptides on structures", ("align", "structures", "evidence")
     ),
-    _Group("inspect", "Inspect and import", "Results of other programs, and groups of similar spectra", ("import", "cluster")),
+    _Group("inspect", "Inspect and import", "Import results of other programs, or cluster spectra", ("import", "cluster")),
 )
 
 

@@ -485,7 +485,7 @@ class CalibrationTask(WritingTask):
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
         """Return a text that states whether the device was measured."""
-        return "done; estimates now use it" if written else "the device could not be measured; see the log"
+        return "calibrated; estimates now use the new values" if written else "the device could not be measured; see the log"
 
 
 @dataclass(frozen=True)

@@ -248,7 +248,7 @@ class ClusteringParameters(VectorParameters):
         1e-4,
         ge=0,
         le=1,
-        title="Convergence tolerance",
+        title="k-means convergence tolerance",
         group=_MEANS,
         advanced=True,
         help="k-means stops when the sum of the squared movements of all centroids is below this fraction of the variance of the data.",

@@ -88,7 +88,7 @@ def add_experiment(commands: Any, arguments: Sequence[str]) -> None:
         "--search",
         choices=searches.EXPERIMENT_KINDS,
         default=search.kind,
-        help="search to use for all runs; this help lists its options (default: identify)",
+        help="search to use for all runs (default: identify); the options listed below are those of this search",
     )
     for search_input in search.inputs:
         if search_input.option:

@@ -78,7 +78,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             required=True,
             type=output_name,
             metavar="FILE",
-            help="file for the results, gzipped if its name ends with .gz; - for standard output, which then contains nothing else",
+            help="file for the results, gzipped if its name ends with .gz; - for standard output, which then contains only the results",
         )
         formats = [export.name for export in search.exports if not export.is_folder]
         parser.add_argument("--format", choices=formats, help=f"format of FILE (default: by its suffix, or {formats[0]})")

@@ -67,8 +67,8 @@ class EvidenceParameters(SearchParameters):
         title="Minimum TM-score",
         group=_STRUCTURES,
         advanced=True,
-        help="Minimum TM-score between a remote chain and the most similar chain, normalised by the length of the most similar"
-        " chain. Above 0.5, folds are usually the same.",
+        help="Minimum TM-score between a remote chain and the chain whose sequence is most similar to the protein, normalised by the"
+        " length of the latter chain. Above 0.5, folds are usually the same.",
     )
     homologues_per_protein: int = parameter(
         50,

@@ -52,7 +52,7 @@ class IdentificationParameters(SpectrumSearchParameters):
         200,
         ge=1,
         le=100000,
-        title="Maximum modification arrangements",
+        title="Maximum arrangements of modifications",
         group=MODIFICATIONS,
         advanced=True,
         help="Maximum number of arrangements of the same modifications on the sites of a peptide. Further arrangements are not searched.",
@@ -61,16 +61,17 @@ class IdentificationParameters(SpectrumSearchParameters):
         "automatic",
         title="Localise modifications",
         group=MODIFICATIONS,
-        help="Variable modifications whose sites are reported, with probabilities and false localisation rates. automatic:"
-        " modifications of residues, except Oxidation (M); all: modifications of residues; none: no sites.",
+        help="Variable modifications whose sites are reported, with probabilities and false localisation rates. automatic: all"
+        " modifications of residues except Oxidation (M); all: also Oxidation (M); none: no sites. Sites of modifications of termini"
+        " are never reported.",
     )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     calibrate_tolerance: bool = parameter(
         False,
         title="Calibrate precursor tolerance",
         group=PRECURSOR,
-        help="Estimate the precursor mass errors in a quick first search, and search with the tolerance that covers nearly all of"
-        " them. Only for tolerances in ppm.",
+        help="Measure the precursor mass errors of each file in a quick first search, correct the systematic error, and widen the"
+        " tolerance if this is needed to cover nearly all errors. Only for tolerances in ppm.",
     )
     isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
     minimum_charge: int = shared.MINIMUM_CHARGE
@@ -150,7 +151,7 @@ class IdentificationParameters(SpectrumSearchParameters):
     )
     second_pass_specificity: Literal["specific", "semi-specific", "non-specific"] = parameter(
         "semi-specific",
-        title="Second-pass specificity",
+        title="Second-pass enzyme specificity",
         group=SECOND_PASS,
         help="Number of peptide ends that must be cleavage sites of the enzyme in the second pass. specific: both; semi-specific:"
         " one; non-specific: none.",

@@ -28,7 +28,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
     )
     same_mass: Tolerance = parameter(
         Tolerance(10.0, "ppm"),
-        title="Same-mass tolerance",
+        title="Tolerance for the same mass",
         group=PRECURSOR,
         editor="tolerance",
         advanced=True,

@@ -55,7 +55,7 @@ class PredictionParameters(SpectrumSearchParameters):
         50,
         ge=1,
         le=100000,
-        title="Maximum modification arrangements",
+        title="Maximum arrangements of modifications",
         group=MODIFICATIONS,
         advanced=True,
         help="Maximum number of arrangements of the same modifications on the sites of a peptide. Further arrangements are not added.",

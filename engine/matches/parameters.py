@@ -265,7 +265,7 @@ KSDP_WINDOW = parameter(
     unit="ions",
     group=SCORING,
     advanced=True,
-    help="Number of consecutive fragment ions that the kernel spectral dot product (KSDP) rewards together.",
+    help="Number of consecutive fragment ions in a window of the kernel spectral dot product (KSDP).",
 )
 KSDP_POWER = parameter(
     3.0,

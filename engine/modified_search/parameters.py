@@ -61,7 +61,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         100,
         ge=1,
         le=256,
-        title="Maximum candidates",
+        title="Maximum candidates per spectrum",
         group=SCORING,
         help="Maximum number of candidate peptides per spectrum and charge that are scored with the mass shift at each site. The"
         " candidates with the most matched masses are scored.",

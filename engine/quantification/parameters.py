@@ -92,7 +92,7 @@ class QuantificationParameters(SearchParameters):
         0.9,
         ge=0,
         le=1,
-        title="Minimum isotope agreement",
+        title="Minimum isotope pattern similarity",
         group=_TRACES,
         help="Minimum cosine between the measured areas of the isotope peaks and the expected isotope pattern. Traces below this"
         " are not quantified.",
@@ -135,7 +135,7 @@ class QuantificationParameters(SearchParameters):
     )
     reporter_level: Literal["automatic", "ms2", "ms3"] = parameter(
         "automatic",
-        title="Reporter ion level",
+        title="MS level of reporter ions",
         group=_REPORTERS,
         help="Spectra in which reporter ions are measured. ms2: the identified spectra; ms3: the MS3 spectra made from them;"
         " automatic: MS3 if the file has such spectra, otherwise MS2.",
@@ -175,8 +175,8 @@ class QuantificationParameters(SearchParameters):
         "",
         title="Reference condition",
         group=_REPORTERS,
-        help="Condition in the design of the reference channels, which contain the same pooled sample in each plex. Plexes are"
-        " scaled to them. Empty: no reference.",
+        help="Condition that marks the reference channels in the design. Reference channels contain the same pooled sample in each"
+        " plex, and plexes are scaled to them. Empty: no reference.",
     )
 
     protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(
@@ -199,8 +199,8 @@ class QuantificationParameters(SearchParameters):
         le=1,
         title="Minimum site probability",
         group=_SITES,
-        help="Sites of modifications are quantified by the peptidoforms in which the site has at least this probability, if the"
-        " identification localised modifications.",
+        help="If the identification localised modifications, a site is quantified from the peptidoforms in which its probability is"
+        " at least this.",
     )
 
     conditions: tuple[str, ...] = parameter(

@@ -126,14 +126,14 @@ class ReadAlignmentParameters(SearchParameters):
         title="Interleaved mates",
         group=_MAPPING,
         advanced=True,
-        help="Treat consecutive reads of one file as mates. auto: if the file is FASTQ and all read names are those of mates;"
+        help="Treat consecutive reads of one file as mates. auto: yes if the file is FASTQ and all its read names are those of mates;"
         " yes: always; no: never.",
     )
     match: int = parameter(
         2,
         ge=-_MAXIMUM_SCORE,
         le=_MAXIMUM_SCORE,
-        title="Match",
+        title="Match score",
         group=_SCORING,
         help="Score of two aligned bases or residues that are equal.",
     )
@@ -141,7 +141,7 @@ class ReadAlignmentParameters(SearchParameters):
         -3,
         ge=-_MAXIMUM_SCORE,
         le=_MAXIMUM_SCORE,
-        title="Mismatch",
+        title="Mismatch score",
         group=_SCORING,
         help="Score of two aligned bases or residues that differ.",
     )
@@ -170,7 +170,7 @@ class ReadAlignmentParameters(SearchParameters):
     )
     recurrence: Literal["exact", "published"] = parameter(
         "exact",
-        title="Recurrence",
+        title="Alignment recurrence",
         group=_ALIGNMENT,
         advanced=True,
         help="exact: find the optimal alignment; published: use the recurrence printed in Carroll's thesis, which misses"

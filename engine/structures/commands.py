@@ -64,7 +64,7 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
         "were read before, also by an interrupted build, are not read again. add: add the chains of files. remove: remove chains by name, "
         "or all chains of a file by its name without suffix. DATABASE/skipped.tsv lists what was left out, with reasons."
     )
-    parser.add_argument("action", choices=_ACTIONS, help="action")
+    parser.add_argument("action", choices=_ACTIONS, help="build, add or remove chains (see above)")
     parser.add_argument(
         "items",
         nargs="+",

@@ -54,7 +54,7 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
     answers = source.row(row, [*names, "spectrum_id"])
     first, second = runs or differing_runs(comparison, answers)
     if any(answers[f"psm_{comparison.symbols[run]}"] is None for run in (first, second)):
-        raise ProteoscopeError(f"Only one of the runs has an answer for the spectrum {answers['spectrum_id']}.")
+        raise ProteoscopeError(f"Only one of the runs identified the spectrum {answers['spectrum_id']}.")
     details = [_psm(comparison.runs[run], int(answers[f"psm_{comparison.symbols[run]}"])) for run in (first, second)]
     retained = [_peaks(comparison.runs[run], SpectrumRow(int(psm["spectrum"]))) for run, psm in zip((first, second), details, strict=True)]
     there = next((peaks for peaks in retained if isinstance(peaks, Peaks)), None)
@@ -81,7 +81,7 @@ def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[
     """
     there = [run for run, symbol in enumerate(comparison.symbols) if answers[f"psm_{symbol}"] is not None]
     if len(there) < 2:
-        raise ProteoscopeError("Only one of the runs has an answer for this spectrum.")
+        raise ProteoscopeError("Only one of the runs identified this spectrum.")
 
     def order(pair: tuple[int, int]) -> tuple[bool, float]:
         first_symbol, other = (comparison.symbols[run] for run in pair)

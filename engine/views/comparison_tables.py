@@ -108,7 +108,9 @@ def comparison_table(comparison: RunComparison, level: str) -> Table:
     for symbol, label in zip(comparison.symbols, comparison.labels, strict=True):
         if level == "spectra":
             columns += [
-                Column(f"peptide_{symbol}", f"{symbol} peptide", f"Answer of {label}", width=26, is_nullable=True),
+                Column(
+                    f"peptide_{symbol}", f"{symbol} peptide", f"Peptide assigned by {label}", width=26, is_nullable=True
+                ),
                 Column(f"charge_{symbol}", f"{symbol} z", f"Charge in {label}", "integer", 4, is_shown=False, is_nullable=True),
                 Column(f"score_{symbol}", f"{symbol} score", f"Score in {label}", "number", 9, is_nullable=True),
             ]
@@ -248,7 +250,7 @@ def _count_columns(comparison: RunComparison) -> dict[str, Any]:
 
 def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
     """Return the columns of a level's file, including ``runs``, the symbols of the runs that accept the item."""
-    found_by = Column("runs", meaning="Symbols of the runs that accept the row", is_own_text=True)
+    found_by = Column("runs", meaning="Symbols (A, B, …) of the runs in which the item is accepted", is_own_text=True)
     columns = comparison_table(comparison, level).columns
     of_item = len(_ITEMS[level])
     return (*columns[:of_item], found_by, *columns[of_item:])

@@ -439,7 +439,7 @@ def _found(run: FinishedRun, near: MappedChain) -> ChainInFile:
         alone, path = database.chains.taken([position]), database.file_of(position)
     symbols = alone.sequence(ChainRow(0))
     if any(row >= len(symbols) or symbols[row] != symbol for row, symbol in wanted.items()):
-        raise InputError(path, f"no longer contains the chain {name} as searched", remedy=_REMEDY)
+        raise InputError(path, f"no longer contains the chain {name} with the sequence that was searched", remedy=_REMEDY)
     return ChainInFile(alone, path)
 
 

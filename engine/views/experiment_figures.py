@@ -77,11 +77,11 @@ QUALITY_FIGURES = (
         ("mass_error_low", "mass_error_high"),
     ),
     QualityFigure("drift", "Retention drift against the medians of shared peptides", "Drift (s)", (("drift", ""),)),
-    QualityFigure("missed-cleavages", "PSMs with missed cleavages", "Fraction", (("missed_cleavages", ""),), is_percent=True),
+    QualityFigure("missed-cleavages", "PSMs with missed cleavages", "Percentage of PSMs", (("missed_cleavages", ""),), is_percent=True),
     QualityFigure(
         "charges",
         "Charges of the PSMs",
-        "Fraction",
+        "Percentage of PSMs",
         (("charge_1", "1"), ("charge_2", "2"), ("charge_3", "3"), ("charge_4", "4 or more")),
         is_stacked=True,
         is_percent=True,

@@ -180,7 +180,7 @@ def find_differences(
     n_read = np.bincount(row, of_read, n).astype(np.int64)
     if (n_read != read_end - read_start + 1).any() or (read_end >= np.diff(reads.offsets)).any() or (read_start < 0).any():
         wrong = int(np.flatnonzero((n_read != read_end - read_start + 1) | (read_end >= np.diff(reads.offsets)) | (read_start < 0))[0])
-        raise ProteoscopeError(f"{columns['pattern'][wrong].as_py()}: its alignment cannot be drawn. Run the search again.")
+        raise ProteoscopeError(f"{columns['pattern'][wrong].as_py()}: the alignment of this read cannot be drawn. Run the search again.")
     # First position of each operation in the reference, from 1.
     position = start[row] + text_before + 1
     complement = complement_table()
@@ -259,7 +259,7 @@ def _reference_line(row: dict[str, Any], bases: str) -> NDArray[np.uint8]:
         pattern = bases[row["pattern_start"] - 1 : row["pattern_end"]]
         _, subject = draw_lines(other_strand(pattern) if row["strand"] == "-" else pattern, row["cigar"], row["md"])
     except (ValueError, TypeError) as error:
-        raise ProteoscopeError(f"{row['pattern']}: its alignment cannot be drawn. Run the search again.") from error
+        raise ProteoscopeError(f"{row['pattern']}: the alignment of this read cannot be drawn. Run the search again.") from error
     line = np.frombuffer(subject.encode("ascii", "replace"), np.uint8)
     reference: NDArray[np.uint8] = line[line != _DASH]
     return reference

@@ -238,7 +238,7 @@ def draw_correlations(
     reported = correlation[np.isfinite(correlation)]
     if not len(reported):
         needed = "At least three proteins with different quantities in two samples are needed."
-        return nothing_drawn("Correlations of the samples", needed, width, height, font_size)
+        return nothing_drawn("Correlations between samples", needed, width, height, font_size)
     least = float(reported.min())
     title = f"Correlation, {least:.2f} (faint) to 1"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]

@@ -126,7 +126,7 @@ class ReadPair(AlignedPair):
             if len(signs):
                 quality[has_base] = signs.astype(np.int16) - _FIRST_QUALITY
         except ValueError as error:
-            reason = f"its alignment cannot be drawn, since its parts do not fit ({error})"
+            reason = f"the alignment cannot be drawn, since its parts do not fit ({error})"
             raise ProteoscopeError(f"{names[0]}: {reason}. Run the search again.") from error
         start = last if is_reverse else first + 1
         middle = _middle(query, subject, matrix)

@@ -36,7 +36,7 @@ __all__ = [
 _MAXIMUM_TEXTS = 200
 """Maximum number of references that the depth plot offers; the reference of the selected row is always included."""
 _MAXIMUM_BINS = 60
-NO_READS = "The run has no table of reads, which is needed to draw alignments. Run the search again to see them."
+NO_READS = "The run has no table of reads, which is needed to draw alignments. Run the search again to see the alignments."
 """Message for projects that lack the table of reads."""
 _DETAILS = (
     *("text", "pattern", "score", "gaps", "identity", "text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar"),
@@ -235,7 +235,7 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     """
     values = source.row(row, _DETAILS)
     if values["text_start"] is None:
-        missing = "no position was found for it" if values["text"] is None else f"cannot be aligned with {values['text']} with so few gaps"
+        missing = "not mapped to any reference" if values["text"] is None else f"cannot be aligned with {values['text']} with so few gaps"
         return ReadRow(None, None, None, f"{values['pattern']}: {missing}.")
     text = ShownReference(values["text_row"], values["text"], values["text_length"])
     symbols = (values["text_start"], values["text_end"])

@@ -250,7 +250,7 @@ class RunComparison:
         if self.files.by_name:
             pairs = "; ".join(first if first == second else f"{first} and {second}" for first, second in self.files.by_name[:3])
             more = f" and {len(self.files.by_name) - 3} more" if len(self.files.by_name) > 3 else ""
-            notes.append(f"Matched as the same spectrum file only by name: {pairs}{more}.")
+            notes.append(f"Spectrum files compared as identical only because their names match: {pairs}{more}.")
         for label, run in zip(self.labels, self.runs, strict=True):
             rows = run.tables.source(PSMS.name)
             if not rows.count([compares("rank", "=", 1), compares("q_value", "<=", 1.0)]) and rows.count([compares("rank", "=", 1)]):

@@ -94,7 +94,7 @@ EXPLAINED_LIST = _listed(
         width=10,
     ),
     "Identified peptide, or peptide of the explanation, in ProForma",
-    "q-value of the explanation, also if the explanation is not accepted",
+    "q-value of the explanation, even if it is not accepted",
     "Row of the explanation in the table of explanations, from 0; missing if it is not accepted",
 )
 """Description of the list of spectra of a run that explains spectra."""

@@ -143,7 +143,7 @@ class StackSheet(Sheet):
         if not self.logo:
             return []
         right, size = left + self.name, 0.86
-        shapes: list[Basic] = [Label(left + 4, self._baseline(top + self._logo_top), "logo, bits", ink="faint", is_fixed=True)]
+        shapes: list[Basic] = [Label(left + 4, self._baseline(top + self._logo_top), "Logo (bits)", ink="faint", is_fixed=True)]
         for bits in _BITS:
             y = top + self._logo_top + self._logo_height * (1 - bits / MAXIMUM_BITS)
             down = CENTRE * size * self.measure.font_size

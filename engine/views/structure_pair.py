@@ -224,7 +224,7 @@ class StructurePair(AlignedPair):
             parts = [f"{title}: {RESIDUE_NAMES.get(symbol, symbol)} {_label(facts, row + 1)}", _STATES[facts.states[row]]]
             for value, text in (
                 (facts.length[row], "{:.2f} Å to the next Cα"),
-                (facts.angle[row], "{:.0f}° between the vectors"),
+                (facts.angle[row], "{:.0f}° between successive Cα vectors"),
                 (facts.confidence[row], "pLDDT {:.0f}"),
             ):
                 if np.isfinite(value):

@@ -131,7 +131,7 @@ class OutputLine(PathLine):
         Valid file name extensions, such as ``.mgf``.
     """
 
-    icon, tip = "save", "Choose where to write"
+    icon, tip = "save", "Choose an output file"
     mode = "save"
 
     def __init__(self, title: str, help: str, hint: str, suffixes: tuple[str, ...]) -> None:
@@ -155,7 +155,7 @@ class ProjectLine(FolderLine):
     """Line edit for the folder of an existing project."""
 
     tip = "Choose a project"
-    usual_hint = "No project: the files are searched"
+    usual_hint = "Leave empty to search the files"
 
     def _problem_of(self, path: Path) -> str:
         return "" if is_project(path) else "This folder is not a project"

@@ -53,8 +53,8 @@ class Samples(QObject):
         if following is not search:
             before = self._before(demo)[0]
             self._window.message_bar.show_message(
-                f"The sample data of the {search.name} use results of the {before.name}, which do not exist yet. Press Run for the "
-                f"{following.name}, which takes a few seconds; the next step is offered when it is done.",
+                f"The sample data of the {search.name} use results of the {before.name}, which do not exist yet. Press Run to start "
+                f"the {following.name} (a few seconds). When this search is done, the next step is offered.",
                 "attention",
             )
 

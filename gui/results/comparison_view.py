@@ -184,7 +184,7 @@ class ComparisonView(PaneView):
         overlaps, figures = Pane("Overlaps", self.overlaps, is_picture=True), Pane("Figures", self.tabs, is_picture=True)
         above = split(Qt.Orientation.Horizontal, {overlaps: 1, figures: 1})
         spectra = Pane("Compared spectra", mirror_place, is_picture=True)
-        below = split(Qt.Orientation.Horizontal, {Pane("Items", self._tables): 1, spectra: 1})
+        below = split(Qt.Orientation.Horizontal, {Pane("Compared results", self._tables): 1, spectra: 1})
         down = split(Qt.Orientation.Vertical, {above: 1, below: 1})
         shown = QWidget()
         layout = in_column(on=shown, spacing=0)

@@ -47,7 +47,7 @@ class ExplanationFilterBar(MassFilterBar):
             "Show only explanations with this text in the peptide or in the name of one of the two spectra",
             "Show only explanations by peptides of the same mass, or of another mass",
             "modified",
-            "explanations accepted only at a larger FDR",
+            "explanations with a larger q-value",
             parent,
         )
 

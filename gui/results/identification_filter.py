@@ -27,7 +27,7 @@ class IdentificationFilter(RatedFilterBar):
         self.decoys = described(QCheckBox("&Decoys"), tip="Show decoys too, in italics")
         self.decoys.toggled.connect(self._now)
         self.marked = self._marked_box()
-        help_text = "Hide rows accepted only at a larger FDR; 1 shows all rows"
+        help_text = "Hide rows with a larger q-value; 1 shows all rows"
         self._add_number(self.q_value, "&q-value ≤", "Maximum q-value", help_text)
         self._add(self.charge, "Char&ge")
         self._add(self.modification, "&Modification")

@@ -45,7 +45,7 @@ class LibraryFilterBar(MassFilterBar):
             "Show only matches with this text in the entry's name, peptide, formula or InChIKey, the modification, or the spectrum's name",
             "Show only matches with entries of the same mass, or of another mass",
             "shifted",
-            "matches accepted only at a larger FDR, and matches without q-value",
+            "matches with a larger q-value or without q-value",
             parent,
         )
 

@@ -34,7 +34,7 @@ class ModifiedFilterBar(RatedFilterBar):
         )
         self.sure.toggled.connect(self._now)
         self.marked = self._marked_box()
-        q_help = "Hide rows accepted only at a larger FDR; 1 shows all rows"
+        q_help = "Hide rows with a larger q-value; 1 shows all rows"
         self._add_number(self.lowest, "Shift fro&m", "Minimum shift", "Hide smaller mass shifts, in Da")
         self._add_number(self.highest, "t&o", "Maximum shift", "Hide larger mass shifts, in Da")
         self._add_number(self.q_value, "&q-value ≤", "Maximum q-value", q_help)

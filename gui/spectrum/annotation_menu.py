@@ -37,7 +37,7 @@ class AnnotationMenu(QMenu):
         self.series = {series: self._box(series, f"Match {series} ions") for series in SHOWN_SERIES}
         self.losses = {loss: self._box(title, f"Match ions after loss of {lost}") for loss, (title, lost) in _LOSSES.items()}
         self.precursor = self._box("&Precursor", "Match the remaining precursor")
-        self.immonium = self._box("&Immonium ions", "Match immonium ions of the residues, with their modifications")
+        self.immonium = self._box("&Immonium ions", "Match immonium ions of modified and unmodified residues")
         self.tolerance = described(
             QLineEdit(),
             "Tolerance of fragments",

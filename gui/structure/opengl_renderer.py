@@ -167,7 +167,7 @@ class OpenGLRenderer:
         self._frames: dict[str, QOpenGLFramebufferObject] = {}
         self._last: _Last | None = None
         if not self._context.create() or not self._context.makeCurrent(self._surface):
-            raise RenderingError("this display provides no OpenGL context")
+            raise RenderingError("OpenGL is not available on this display")
         try:
             self._prepare()
         finally:

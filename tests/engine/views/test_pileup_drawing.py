@@ -93,7 +93,7 @@ def test_find_differences_rejects_reads_that_are_too_short(name: str) -> None:
     values = columns[name].to_pylist()
     values[1] = values[1] + 9 if name == "pattern_end" else values[1] + "50I"
     wrong = columns.set_column(columns.column_names.index(name), name, pa.array(values))
-    with pytest.raises(ProteoscopeError, match=f"{columns['pattern'][1].as_py()}: its alignment cannot be drawn"):
+    with pytest.raises(ProteoscopeError, match=f"{columns['pattern'][1].as_py()}: the alignment of this read cannot be drawn"):
         find_differences(wrong, reads, 1, LENGTH)
 
 

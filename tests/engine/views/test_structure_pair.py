@@ -73,7 +73,7 @@ def test_structure_pair_labels_have_numbers_and_insertion_codes() -> None:
 def test_pair_column_text_describes_residues_and_distance() -> None:
     pair = pair_of("2I5M3D")
     query, target, distance = pair.column_text(3).splitlines()
-    assert query.startswith("Query: ") and query.endswith(" 1A, coil, 3.80 Å to the next Cα, 90° between the vectors")
+    assert query.startswith("Query: ") and query.endswith(" 1A, coil, 3.80 Å to the next Cα, 90° between successive Cα vectors")
     assert target.startswith("Target: ") and " 99, coil" in target
     assert distance == f"Aligned, {pair.distance[3]:.2f} Å apart"
     assert pair.column_text(0).splitlines()[1:] == ["Target: gap", "Not aligned"]

@@ -554,7 +554,7 @@ def test_widgets_of_hits_view_have_names_and_are_reached_by_tab(shared_hits: Ope
     names = (
         *("Filter by text", "Maximum E-value", "Minimum identity", "Minimum coverage of the query", "Rese&t"),
         *("Queries", "Hits", "Hits along the query"),
-        *("Smaller (Ctrl+-)", "100 %", "Larger (Ctrl++)"),
+        *("Reduce text (Ctrl+-)", "100 %", "Enlarge text (Ctrl++)"),
         "Copy the alignment as text, in BLAST's layout",
         "Copy the two aligned sequences with their gaps, as FASTA",
         "Save the whole alignment as SVG, PDF or PNG",

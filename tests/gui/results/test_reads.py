@@ -279,7 +279,7 @@ def test_mapping_qualities_and_mates_are_shown_if_present(project: Project, tmp_
     assert not {"mapping_quality", "mate"} & set(view.alignments.view.hidden_columns())
     assert "mapping quality 60" in view.alignment.plot.pair.facts[0] and view.alignment.plot.pair.facts[0].endswith("mate 1")
     choose(view, {"text": "nowhere"}, qtbot)
-    assert view.alignment.plot._text == "nowhere: no position was found for it."
+    assert view.alignment.plot._text == "nowhere: not mapped to any reference."
     view.clear()
 
 
