@@ -108,9 +108,7 @@ def comparison_table(comparison: RunComparison, level: str) -> Table:
     for symbol, label in zip(comparison.symbols, comparison.labels, strict=True):
         if level == "spectra":
             columns += [
-                Column(
-                    f"peptide_{symbol}", f"{symbol} peptide", f"Peptide assigned by {label}", width=26, is_nullable=True
-                ),
+                Column(f"peptide_{symbol}", f"{symbol} peptide", f"Peptide assigned by {label}", width=26, is_nullable=True),
                 Column(f"charge_{symbol}", f"{symbol} z", f"Charge in {label}", "integer", 4, is_shown=False, is_nullable=True),
                 Column(f"score_{symbol}", f"{symbol} score", f"Score in {label}", "number", 9, is_nullable=True),
             ]

@@ -112,9 +112,7 @@ def test_read_pair_marks_positive_scores_of_a_matrix() -> None:
 
 @pytest.mark.parametrize("changed", [{"cigar": "9="}, {"md": "2"}, {"md": "99"}, {"cigar": "2=2X1D1="}, {"md": "2A0C0^GGGGGGGGG2"}])
 def test_read_pair_rejects_inconsistent_cigar_and_md(changed: dict[str, object]) -> None:
-    with pytest.raises(
-        ProteoscopeError, match=r"read: the alignment cannot be drawn, since its parts do not fit.*Run the search again\."
-    ):
+    with pytest.raises(ProteoscopeError, match=r"read: the alignment cannot be drawn, since its parts do not fit.*Run the search again\."):
         pair_of(**changed)
 
 
