@@ -106,7 +106,7 @@ class JobDock(QWidget):
         self._enable()
 
     def _drag(self, row: JobRow, y: int) -> None:
-        """Move a row to the height `y` of the pointer, within the queued jobs of the same lane of the job queue."""
+        """Move a dragged row to the height `y` of the pointer. It can pass only rows of queued jobs with the same `Job.lane`."""
         for other in self._waiting_with(row):
             at, index = self._list.indexOf(other), self._list.indexOf(row)
             middle = other.geometry().center().y()

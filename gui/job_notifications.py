@@ -50,7 +50,7 @@ class JobNotifications(QObject):
                 self._notify_writing(job, task)
 
     def _notify_search(self, job: Job, task: SearchTask) -> None:
-        """Show the results of a search; if the user has started another action, show only a button for them."""
+        """Show the results of a search. If the user has started another action, show only a button that opens the results."""
         window, show = self._window, partial(self.results_requested.emit, task.project_folder, job.result.run_id)
         page, pane = window.pages.currentWidget(), window.project_pane
         results = next((results for results in window.made_results() if results is page), None)

@@ -23,7 +23,7 @@ _Bold = QWidget | QListWidgetItem
 
 
 def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True, is_hidden: bool = False) -> QLabel:
-    """Return a label with the colour of a tone in the current theme, hidden until `show_text` if `is_hidden`."""
+    """Return a label with the colour of a tone in the current theme. If `is_hidden`, the label is hidden until `show_text` is called."""
     role = _ROLES.get(tone)
     label = QLabel(text) if role is not None else _TonedLabel(text, tone)
     if role is not None:
@@ -56,7 +56,7 @@ def set_bold(widget: _Bold, is_bold: bool = True) -> None:
 
 
 class _TonedLabel(QLabel):
-    """Label in a tone that has no palette role; its colour is set after each theme change or, if it is hidden then, when it is next shown.
+    """Label whose tone has no palette role. After a theme change, its colour is set as soon as the label is visible.
 
     Most of these labels are hidden, and setting the colours of all of them at once would block the window.
     """

@@ -370,7 +370,7 @@ class _PaneWindow(QWidget):
 
 
 class PaneView(QWidget):
-    """Base class of views that show either panes in splitters or a text instead.
+    """Base class of views that show either panes in splitters, or only a text.
 
     Signals
     -------
@@ -500,7 +500,7 @@ class TitledPage(QWidget):
     *widgets : QWidget
         Widgets in the bar.
     stretched : QWidget
-        The widget of the bar that takes the free space.
+        Widget in the bar that takes the free width of the bar.
     """
 
     def __init__(self, title: str, content: QWidget, *widgets: QWidget, stretched: QWidget) -> None:

@@ -65,7 +65,7 @@ class ProjectPane(QWidget):
     Signals
     -------
     run_chosen
-        Record of the run to show, with or without results.
+        Record of the run to show; the run may have no results.
     runs_chosen
         Records of the selected runs, oldest first, if the user has selected none or several.
     refreshed

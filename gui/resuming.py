@@ -7,7 +7,7 @@ from proteoscope.gui.tasks import SearchTask
 
 
 def resume_task(project: Project, run_id: str) -> tuple[SearchTask, str]:
-    """Return the task that resumes a run, and a sentence about the output files outside the project that it will not write (or '').
+    """Return the task that resumes a run, and a sentence about output files outside the project that the task will not write, or ''.
 
     Raises
     ------

@@ -43,7 +43,7 @@ def manual_page(name: str) -> str:
 
 
 def help_target(widget: QWidget | None, searches: Iterable[SearchPages], here: str) -> HelpTarget:
-    """Return the glossary term of the setting or table column of a widget, and the manual page of its search or view.
+    """Return the help for a widget: the glossary term of its setting or table column, and the manual page of its search or view.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Samples(QObject):
             )
 
     def _before(self, demo: Demo) -> tuple[Search, Demo]:
-        """Return the search whose results a sample needs, and the sample of that search for the same data."""
+        """Return the search whose results the sample `demo` needs, and the sample of that search with the same data."""
         search = self._window.searches[demo.after].search
         before = search.demo_with(demo.data)
         assert before is not None

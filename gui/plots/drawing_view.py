@@ -88,7 +88,8 @@ class DrawingView(QWidget):
     targetChosen
         A shape was selected; emitted with its target: an object for a bar, a row of a table for a dot or cells.
     handleDragged, handleReleased
-        A handle is being dragged, or was released; emitted with its name and the value of the setting at its position.
+        A handle is being dragged, or was released; emitted with the handle's name and the value of the setting at the
+        handle's position.
     """
 
     targetChosen = Signal(object)
@@ -295,7 +296,7 @@ class DrawingView(QWidget):
         return [targets[position] for position in np.argsort(across, kind="stable").tolist()]
 
     def _marked_shape(self) -> tuple[QRectF, str, bool] | None:
-        """Return the rectangle and the tooltip of the marked shape, and True if it is a dot; or None."""
+        """Return the marked shape as rectangle, tooltip, and True if it is a dot; return None if no shape is marked."""
         for shape in self._shapes if self._marked is not None else ():
             if isinstance(shape, Bar) and shape.target == self._marked and not shape.is_round:
                 return _box(shape), shape.tip, False
@@ -411,7 +412,7 @@ def _tip(shape: Shape, position: QPointF) -> str:
 
 @contextmanager
 def _sharp(painter: QPainter, width: float) -> Iterator[None]:
-    """Switch off antialiasing during the `with` block, which is ten times faster, unless shapes of this width (pixels) could vanish."""
+    """Draw without antialiasing (ten times faster) during the `with` block, unless shapes of this width (pixels) could vanish."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, bool(width < 1))
     yield
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -423,7 +424,7 @@ def _pen(ink: Ink, palette: Palette, width: float, *, is_dashed: bool = False) -
 
 @lru_cache(maxsize=64)
 def _label_font(description: str, pixels: int, is_bold: bool, is_fixed: bool) -> tuple[QFont, QFontMetricsF]:
-    """Return the font of a figure's labels and its metrics; `description` is the text of the figure's font from `QFont.toString`."""
+    """Return the font of labels and its metrics; `description` is the font of the figure, as returned by `QFont.toString`."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont) if is_fixed else QFont()
     if not is_fixed:
         font.fromString(description)

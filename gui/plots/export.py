@@ -41,7 +41,7 @@ class ExportAction(QAction):
         owner.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Handle the shortcut for the focused figure, since Qt treats it as ambiguous if another figure has it for the whole window."""
+        """Export the focused figure on Ctrl+E; Qt would do nothing if another figure has the same shortcut for the whole window."""
         is_key = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
         if not is_key or not isinstance(event, QKeyEvent) or self.shortcutContext() == Qt.ShortcutContext.WindowShortcut:
             return False

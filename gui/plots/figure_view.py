@@ -185,7 +185,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.show_range(self._ranges)
 
     def dragged(self, panel: int, event: Any) -> bool:
-        """Handle a drag that started in a panel (`event` is a pyqtgraph `MouseDragEvent`); return True if it must not draw a zoom box."""
+        """Handle a drag that started in a panel (`event` is a pyqtgraph `MouseDragEvent`); return True if the drag draws no zoom box."""
         return False
 
     def highlight(self, marks: Sequence[Mark], panel: int = 0) -> None:
@@ -317,7 +317,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return () if self._zoomed is None else tuple(smallest for smallest in self._zoomed.smallest if smallest is not None)
 
     def _range_from_base(self, top: float) -> Range:
-        """Return the visible y range up to `top`, which starts at the lower end of the axis, or at -top if the axis is mirrored."""
+        """Return the visible y range from the lower end of the axis, or from -top if the axis is mirrored, to `top`."""
         assert self._zoomed is not None
         return (-top if self._zoomed.y.is_mirrored else self._zoomed.y.low), top
 

@@ -21,7 +21,7 @@ def log_counts_box(counted: str) -> QCheckBox:
 
 
 def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
-    """Return a page with `plots` below their checkbox (see `log_counts_box`)."""
+    """Return a page with the checkbox for logarithmic counts (see `log_counts_box`), and `plots` below it."""
     return widget_with(in_column(in_row(STRETCH, box, margins=(8, 4, 8, 2)), (plots, 1), spacing=0))
 
 

@@ -23,7 +23,10 @@ last_choice = PageChoice()
 
 
 def size_box(free: str) -> ChoiceBox:
-    """Return a field with the widths of journal columns and the figure's own width, named `free`; it shows the last selection."""
+    """Return a field with the widths of journal columns and an entry named `free` for the figure's own width.
+
+    The field shows the last selection.
+    """
     box = ChoiceBox((size.title if size.width is not None else free, size) for size in PAGE_SIZES)
     box.setCurrentIndex(PAGE_SIZES.index(last_choice.size))
     box.setAccessibleName("Width")

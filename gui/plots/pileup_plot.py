@@ -126,7 +126,7 @@ class PileupPlot(Zoomable, QWidget):
         super().show_range(tuple((max(low, (low + high) / 2 - half), min(high, (low + high) / 2 + half)) for low, high in ranges))
 
     def show_pile(self, pile: Pileup | None, text: str = "") -> None:
-        """Show alignments or a text. The first visible line is retained, if there are as many lines."""
+        """Show alignments or a text. The first visible line is retained if the new pile-up contains it."""
         self.pile, self.text = pile, text
         if pile is None and not text:
             self._of = self.reference_depth = None
@@ -153,7 +153,7 @@ class PileupPlot(Zoomable, QWidget):
         self.update()
 
     def _seek(self) -> None:
-        """Scroll to the line of the marked alignment, once it is among the shown ones."""
+        """Scroll to the line of the marked alignment if the pile-up contains it."""
         sheet = self.sheet
         if not self._is_sought or sheet is None or not len(lanes := sheet.pile.lane[sheet.pile.row == self.chosen]):
             return

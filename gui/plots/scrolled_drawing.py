@@ -63,7 +63,7 @@ class ScrolledDrawing(QAbstractScrollArea):
         return None if self._sheet is None else self._sheet.draw(self.in_sight)
 
     def on_viewport(self, position: Region) -> QRectF:
-        """Return the rectangle on the viewport of a region in coordinates of the figure."""
+        """Convert a region from coordinates of the figure to coordinates of the viewport."""
         left, top, _, _ = self.in_sight
         return QRectF(*position).translated(-left, -top)
 

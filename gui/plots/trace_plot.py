@@ -163,7 +163,7 @@ class TracePlot(FigureView):
             self._draw_all()
 
     def _move(self, position: int, *borders: float) -> bool:
-        """Set the limits of a trace to the MS1 spectra nearest to two times in seconds; return False if the limits are unchanged."""
+        """Set the limits of a trace to the MS1 spectra nearest to `borders` (seconds); return False if the limits are unchanged."""
         trace = self._trace(position)
         if trace is None or not len(trace.seconds):
             return False

@@ -50,11 +50,11 @@ class Zoomable:
         self._draw_ranges()
 
     def zoom(self, steps: int) -> None:
-        """Zoom in around the centre by a number of steps, or out if it is negative."""
+        """Zoom in around the centre by a number of steps, or out if the number is negative."""
         self._zoom(ZOOM**steps, tuple((low + high) / 2 for low, high in self._ranges))
 
     def bring_into_sight(self, *values: float) -> None:
-        """Centre the visible range of an axis on its given value if the value is outside the range."""
+        """For each axis, centre the visible range on the given value if the value is outside the range."""
         moves = [
             0.0 if low <= value <= high else value - (low + high) / 2 for (low, high), value in zip(self._ranges, values, strict=False)
         ]

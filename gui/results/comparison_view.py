@@ -384,7 +384,7 @@ class ComparisonView(PaneView):
         self.mirror.show_spectra(mirrored)
 
     def _mirrored(self, comparison: RunComparison, spectrum: int, pair: tuple[int, int] | None) -> MirroredSpectra:
-        """Return the mirrored spectra. It runs in the reader thread, the only one that uses `_details` and the peaks of the runs."""
+        """Return the mirrored spectra. Called in the reader thread, since only this thread uses `_details` and the peaks of the runs."""
         if self._details is None:
             self._details = comparison.source("spectra")
         return compared_answers(comparison, self._details, spectrum, pair)

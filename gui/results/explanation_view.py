@@ -60,7 +60,7 @@ class ExplanationFilterBar(MassFilterBar):
 class ExplanationView(MirroredRunView):
     """View of a finished search that explains unidentified spectra by similar identified spectra.
 
-    The keyword arguments are existing parts to reuse, if any.
+    The keyword arguments are existing widgets that the view reuses, if any.
     """
 
     def __init__(

@@ -92,7 +92,7 @@ class ExportDialog(QFileDialog):
 
     @property
     def consensus(self) -> Literal["merged", "best"]:
-        """Type of exported library entries: merged spectra, or the best spectrum of each."""
+        """Type of exported library entries: the merged spectra of an entry, or its best spectrum."""
         return self._formats[self.selectedNameFilter()].consensus
 
     @property

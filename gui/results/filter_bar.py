@@ -320,7 +320,7 @@ class MassFilterBar(RatedFilterBar):
     other : str
         Text and value of the choice that shows only matches of a different mass, such as "modified".
     hidden : str
-        Plural phrase for the rows that the maximum q-value hides, for its tooltip.
+        Plural noun for the rows that the maximum q-value hides, such as ``matches with a larger q-value``; it is part of a tooltip.
     """
 
     def __init__(self, searched_texts: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:

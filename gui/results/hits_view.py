@@ -123,7 +123,7 @@ class HitsView(QueryHitsView):
         self._read_subject(self.hits.view.chosen)
 
     def _stack_hits(self) -> None:
-        """Stack the selected hits if there are several, otherwise those that meet the filter; only while the tab is visible."""
+        """Stack the selected hits if there are several, otherwise all hits that meet the filter. Do nothing while the tab is hidden."""
         source, query = self._statistics, self._query
         if source is None or query is None or self.tabs.currentWidget() is not self.stack:
             return

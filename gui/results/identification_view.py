@@ -70,7 +70,7 @@ class _Overview(NamedTuple):
 
 
 class IdentificationView(SpectraRunView):
-    """View of a finished identification. The keyword arguments are existing parts to reuse, if any."""
+    """View of a finished identification. The keyword arguments are existing widgets that the view reuses, if any."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class LibraryFilterBar(MassFilterBar):
 
 
 class LibraryView(MirroredRunView):
-    """View of a finished library search. The keyword arguments are existing parts to reuse."""
+    """View of a finished library search. The keyword arguments are existing widgets that the view reuses, if any."""
 
     def __init__(
         self,

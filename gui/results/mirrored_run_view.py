@@ -47,7 +47,7 @@ class MirroredRunView(SpectraRunView):
         self.mirror.show_text(self._no_match)
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
-        """Return the spectra of a match, and its values, which include the row of its spectrum. Called in the reader thread."""
+        """Return the two spectra of a match, and the values of the match with the row of its spectrum. Called in the reader thread."""
         raise NotImplementedError
 
     def _show_match(self, row: int) -> None:

@@ -63,7 +63,7 @@ class _Found(NamedTuple):
 
 
 class ModifiedView(SpectraRunView):
-    """View of a finished open modification search. The keyword arguments are existing parts to reuse, if any."""
+    """View of a finished open modification search. The keyword arguments are existing widgets that the view reuses, if any."""
 
     def __init__(
         self,
@@ -290,7 +290,7 @@ class ModifiedView(SpectraRunView):
         self.spectra.mark(SpectrumRow(int(match.match["spectrum"])), match.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
-        """Return a PSM with the two spectra that are compared. It runs in the reader thread."""
+        """Return a PSM with the two spectra that are compared. Called in the reader thread."""
         return compared_match(self._table(run, "psms"), row, run)
 
     def _prefill_for(self, kind: str) -> FormPrefill | None:

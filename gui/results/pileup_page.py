@@ -78,7 +78,7 @@ class PileupPage(QWidget):
         return self._worker.is_busy or self._reader.is_busy or self.plot.is_waiting
 
     def open(self, run: FinishedRun) -> None:
-        """Set the run; its alignments are read once a row or position is requested."""
+        """Set the run; its alignments are read only when a row or position is requested."""
         self.close_run()
         self._run = run
 

@@ -1,4 +1,4 @@
-"""Panel with predicted and measured run times, as stacked bars, which can be exported, and as text."""
+"""Panel with predicted and measured run times, as text and as stacked bars; the bars can be exported."""
 
 from math import ceil
 

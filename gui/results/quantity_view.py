@@ -326,7 +326,7 @@ class QuantityView(RunView):
         self.traces.show_traces(None, _NO_TRACE if self.ions.total else _NOT_LABEL_FREE)
 
     def _ion(self, run: FinishedRun, ms1_reader: Ms1Reader, row: int) -> IonTraces:
-        """Return the traces of an ion. It runs in the reader thread, the only one that uses the MS1 spectra."""
+        """Return the traces of an ion. Called in the reader thread, since only this thread uses the MS1 spectra."""
         return ion_traces(self._table(run, ION_TRACES.name), row, run, ms1_reader)
 
     def _fail_traces(self, error: Exception) -> None:

@@ -119,7 +119,7 @@ class RunPage(QWidget):
         account : RunAccount
             Details of the run.
         others : sequence of (RunRecord, str)
-            Runs that can be compared with it, and their titles.
+            Runs that can be compared with this run, and their titles.
         can_write : bool
             True if the project is writable: title and note can be edited, and the run can be deleted.
         """

@@ -32,7 +32,7 @@ class _Opened(NamedTuple):
 
 
 class RunSpectra(QObject):
-    """Three linked views of the spectra of a run: list, chromatogram and map; `panel` replaces the default list."""
+    """Three linked views of the spectra of a run: list, chromatogram and map. `panel`, if given, replaces the default list."""
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
     """A row of the list was selected; emitted with the row and its values."""
@@ -96,7 +96,7 @@ class RunSpectra(QObject):
     def mark(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
         """Mark a spectrum, by its row of the table of spectra, in the chromatogram and on the map.
 
-        `values` is its row of the list or of the PSMs: file, retention time and m/z by column.
+        `values` are the values of the spectrum by column (file, retention time, m/z), from the list of spectra or the table of PSMs.
         """
         self._marked = (spectrum, values.get("spectrum_file"), values.get("retention_time"), values.get("precursor_mz"))
         self._mark()

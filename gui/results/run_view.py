@@ -273,7 +273,7 @@ class RunView(PaneView):
         question.open()
 
     def show_peptide(self, peptide: str) -> None:
-        """Select a peptide (in ProForma) once the run is open; only views of peptides on structures do this, others ignore the call."""
+        """Select a peptide (in ProForma) when the run is open. Only views of peptides on structures do this; other views do nothing."""
 
     def offer_search(self, search: Search, text: str) -> None:
         """Add a follow-up search of the shown run to the context menu of every table, and as a button in the header."""
@@ -308,7 +308,7 @@ class RunView(PaneView):
         panel.model.when_loaded(position, lambda values: self._request_peptide(str(values["peptide"])))
 
     def _request_peptide(self, peptide: str) -> None:
-        """Request a peptide in the newest run that maps the peptides of the shown run onto structures."""
+        """Request that a peptide is shown in the newest run that maps the peptides of the shown run onto structures."""
         run = self._finished
         if run is None:
             return
@@ -429,7 +429,7 @@ class RunView(PaneView):
         self.failed.emit(str(error))
 
     def _opened(self, project: Project, run_id: str | None) -> tuple[FinishedRun, dict[str, TableSource], TableSource]:
-        """Return the run, a source for each table, and one for statistics. Called in a thread, since opening takes milliseconds each."""
+        """Return the run, a source for each table, and a source for statistics. Called in a thread, since opening a source is slow."""
         run = self._read(project, run_id)
         try:
             sources = {name: panel.prepare(run.tables.source(name)) for name, panel in self.panels.items()}

@@ -104,7 +104,7 @@ class StructureView(WithStructures, QueryHitsView):
         self._show_pair(None)
 
     def state(self) -> str:
-        """Return the state of the base class, with True if the 3D panel is visible, as JSON."""
+        """Return the state of the base class, and the visibility of the 3D panel, as JSON."""
         return json.dumps({**json.loads(super().state()), "structures": self.structures_action.isChecked()})
 
     def restore_state(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Mixin of the views with a 3D panel, which is created on first use, and the action that shows it."""
+"""Mixin of views with a 3D panel and the action that shows the panel; the panel is created on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequence of a peptide above its spectrum, with bonds that ions confirm, and modifications."""
+"""Sequence of a peptide above its spectrum, with its modifications and the bonds that matched ions confirm."""
 # ruff: noqa: N802 - Qt gives these names
 
 from PySide6.QtCore import QSize

@@ -471,7 +471,7 @@ class StructureCanvas(QWidget):
         _ = self.renderer
 
     def _draw_sample(self, *, is_smooth: bool) -> None:
-        """Draw a sample picture, since OpenGL then compiles its shaders for such pictures, which takes long with software rendering."""
+        """Draw a sample picture in advance, so that OpenGL compiles its shaders; with software rendering, this takes long."""
         if self._renderer is None or (self._renderer.needs_kernels and not self._are_kernels_ready):
             return
         with suppress(RenderingError):

@@ -41,7 +41,7 @@ class DrawnRenderer:
 
 
 def finest(size: QSize) -> int:
-    """Return the largest possible supersampling factor, 1 to 4, for a picture of this size in pixels.
+    """Return the maximum supersampling factor, 1 to 4, with which a picture of this size in pixels can be drawn.
 
     Raises
     ------

@@ -50,7 +50,8 @@ class SceneSnapshot:
     Attributes
     ----------
     text_height : int or None
-        Height (pixels) of a view in which the overlay's text has its normal size; pictures scale the text with their height. None: no text.
+        Height in pixels of a picture in which the text of the overlay has its normal size; in other pictures, the text is scaled in
+        proportion to the height. None: no text.
     """
 
     scene: Scene

@@ -102,7 +102,7 @@ class _Uploaded:
     """The body with the colours that the cached picture shows, or None."""
 
     def changed(self) -> NDArray[np.uint32]:
-        """Return the vertex indices, shape (k,), of triangles whose colours differ from the cached picture, three per triangle."""
+        """Return three vertex indices for each triangle whose colours differ from the cached picture, as an array of shape (k,)."""
         if self.drawn is None or self.drawn is self.body:
             return np.zeros(0, np.uint32)
         has_new_colour = (self.drawn.colours != self.body.colours).any(axis=1)

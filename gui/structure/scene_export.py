@@ -71,7 +71,7 @@ class SceneFilesTask(WritingTask):
 
 
 def _row(hit: Trace) -> dict[str, Any]:
-    """Return the table row of a hit with the transformation of its chain, which the row itself may lack if it is damaged."""
+    """Return the table row of a hit with the transformation of its chain; a damaged row would lack the transformation."""
     return {
         **hit.hit,
         "rotation": hit.rotation.ravel().tolist(),

@@ -66,7 +66,7 @@ class StructurePanel(QWidget):
     Parameters
     ----------
     submit : Submit
-        Function that runs functions that read files in a thread.
+        Function that runs another function in a thread; the panel reads files with it.
     parent : QWidget or None
         Owner of the panel.
     schemes : sequence of Scheme
