@@ -38,8 +38,8 @@ class StageTimes:
         """Return the estimated remaining seconds of the job, or None if there is no estimate.
 
         Future stages are estimated from the durations in the earlier job, scaled by the ratio of the two jobs' finished stages. The running
-        stage is estimated from its own progress, or from the earlier job until its progress is known. Return None if the earlier job did not
-        have the running stage.
+        stage is estimated from its own progress, or from the earlier job until its progress is known. Return None if the earlier job did
+        not have the running stage.
         """
         stages = list(self._earlier)
         if self._stage not in self._earlier:

@@ -129,7 +129,7 @@ class WrittenLibrary(NamedTuple):
 class WritingTask:
     """Base class of tasks that write files outside projects.
 
-    Such tasks run at the same time as searches, unless a derived class uses the lane of the searches.
+    Such tasks run at the same time as searches. If a derived class has the `lane` "searches", its tasks wait for searches instead.
     """
 
     lane: ClassVar[Lane] = "writing"
@@ -467,7 +467,7 @@ class PredictionTask(WritingTask):
 
 @dataclass(frozen=True)
 class CalibrationTask(WritingTask):
-    """Task that calibrates a device, in the lane of the searches, so that no search uses the device during the measurement."""
+    """Task that calibrates a device. It has the `lane` of searches, so that no search uses the device during the measurement."""
 
     lane = "searches"
     device: Device

@@ -305,7 +305,7 @@ def _palette(chosen: Colours) -> QPalette:
 
 
 def _palette_of_scroll_bars(chosen: Colours) -> QPalette:
-    """Return a palette in which the handle of a scroll bar is visible: by default, high contrast draws it as dark as the groove."""
+    """Return a palette with a visible handle of scroll bars; the high-contrast palette would draw the handle as dark as the groove."""
     palette = _palette(chosen)
     if chosen is HIGH_CONTRAST:
         palette.setColor(QPalette.ColorRole.Button, QColor(chosen.outline))

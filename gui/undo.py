@@ -113,9 +113,8 @@ class Change(QUndoCommand):
 class UndoStack(QUndoStack):
     """Changes of a window that can be undone or redone.
 
-    While a text field has the keyboard focus and a text history, it handles the shortcuts of Undo and Redo itself, unless the last change
-    of the window is newer than the text in the field. (A page that is shown again gives the focus to its last field, possibly long after
-    the user typed there.)
+    A focused text field with a text history handles the shortcuts of Undo and Redo itself, unless the last change of the window is newer
+    than the text in the field. (A page that is shown again gives the focus to its last field, possibly long after the user typed there.)
 
     Signals
     -------

@@ -255,7 +255,7 @@ class MainWindow(WindowFrame):
         self.tasks.add(task)
 
     def prompt_for_export(self) -> None:
-        """Open a dialog for a file to which the shown results of the current search are exported."""
+        """Open the dialog that exports the shown results of the current search."""
         self.results.prompt_for_export()
 
     def load_preset(self) -> None:
@@ -263,7 +263,7 @@ class MainWindow(WindowFrame):
         self.form.presets.prompt_for_file()
 
     def save_preset(self) -> None:
-        """Open a dialog for a preset file to which the parameters of the current form are saved."""
+        """Open the dialog that saves the parameters of the current form as a preset file."""
         self.form.presets.prompt_for_path()
 
     def cancel_running(self) -> None:

@@ -138,7 +138,7 @@ class VectorSums(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """Progress of an assignment: `end`, and, if reported, the sums of the items since the previous report."""
+    """Progress of an assignment: items before `end` are assigned. `sums` are the sums of the items since the previous report, or None."""
 
     end: int
     sums: Any = None
@@ -197,7 +197,7 @@ def total_sums(parts: Sequence[Any]) -> Any:
 
 
 def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
-    """Return the centroids of the sums; the centroids of empty clusters do not change."""
+    """Return the centroids of the sums; empty clusters retain their centroids in `old`."""
     empty = sums.counts == 0
     if not empty.any():
         return sums.centroids()
@@ -289,7 +289,7 @@ def rounds_through_host(
     Parameters
     ----------
     labels : (n,) int32
-        Labels of the previous iteration, or -2; updated.
+        Labels of the previous iteration, or -2 if there was none; updated.
     tolerance
         Iterations end when the sum of the squared movements of the centroids is at most this value, or when no label changes; 0 for the
         second condition only.
@@ -369,7 +369,7 @@ class Groups(NamedTuple):
     Attributes
     ----------
     vectors
-        All vectors; `members` are their indices.
+        All vectors. `members` contains indices of these vectors.
     ends : (n,) int64
         Vector i is compared with the vectors i + 1 to ends[i] - 1 (see `islands`).
     members : (k,) int64
@@ -418,7 +418,10 @@ def window_pairs(ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def named_by_smallest(roots: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the smallest item of each item's cluster, (n,); `roots` has one representative per cluster, the same for all its items."""
+    """Return for each item the smallest item of its cluster, (n,).
+
+    `roots` (n,) has for each item a representative of its cluster, which is the same for all items of the cluster.
+    """
     n = len(roots)
     smallest = np.zeros(n, np.int64)
     smallest[roots[::-1]] = np.arange(n)[::-1]  # with repeated indices, NumPy keeps the last value: the smallest here

@@ -106,7 +106,8 @@ def covered_share(
 def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *, is_modified: bool) -> NDArray[np.float64]:
     """Return the relative costs of queries in exhaustive scoring, (q,).
 
-    The cost of a candidate is one look-up and, for each modified form, one ion per residue.
+    The cost of a candidate is one look-up plus its ions. The number of ions is proportional to the mass or, if `is_modified`, to the
+    squared mass, because the number of modified forms increases with the mass too.
     """
     return (candidates + COST_OF_QUERY) * (1.0 + (mass / _MASS_OF_A_LOOKUP) ** (2 if is_modified else 1))
 
@@ -168,14 +169,14 @@ def spectrum_search(
     Parameters
     ----------
     items
-        Number of blocks.
+        Number of thread blocks.
     candidates
         Number of candidates in all mass windows.
     ions
         Number of ions of all peptidoforms of the candidates, (length - 1) x series x charges each; a look-up in the bit table is one
         operation.
     hits, slots, bins
-        Dimensions of the hits.
+        Maximum number of hits per query, of modifications per hit, and number of bins of the histogram of scores per query.
     windows
         Number of combinations of modifications and isotope errors.
     with_heights
@@ -251,6 +252,8 @@ def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, loo
 
     Parameters
     ----------
+    shares, buckets
+        Number of parts into which the residues are divided, and number of groups of peptides that each part counts.
     looked_at
         Number of residues visited from all start positions. With non-specific digestion, these are the residues of the longest peptide that
         begins at each position.

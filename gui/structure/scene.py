@@ -236,7 +236,7 @@ class Scene:
         return np.concatenate([np.empty((0, 3), np.float32), *shown])
 
     def aligned_points(self) -> NDArray[np.float32]:
-        """Return the positions, shape (k, 3), of the query's Cα that are aligned with the selected hit, or of all visible Cα if none are."""
+        """Return the positions, shape (k, 3), of the query's Cα that are aligned with the selected hit; if none are, of all visible Cα."""
         chosen = self.chosen.trace if self.chosen else None
         if self.query is None or chosen is None or chosen.pairs is None or not len(chosen.pairs):
             return self.points()

@@ -199,7 +199,7 @@ def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
 
 
 def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
-    """Return the maximum query length for which scoring a group of subjects in lanes is faster than one after another."""
+    """Return the maximum query length for which scoring a group of subjects in lanes is faster than scoring them one by one."""
     vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
     saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # time per residue of the query
     return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf

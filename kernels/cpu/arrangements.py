@@ -65,7 +65,8 @@ def _find_sites(residues, position, length, flags, residue_mask, index, sites, m
 def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
     """Set the first arrangement of the modification combination `c` on a peptide.
 
-    Returns the number of modifications, and the number of those at known residues, or -1 if there are too few sites.
+    Returns the number of modifications, including the known modifications of the peptide. Returns -1 if there are too few sites, too many
+    modifications, or two modifications of a terminus.
 
     Parameters
     ----------

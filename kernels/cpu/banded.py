@@ -145,7 +145,7 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, score, ends):
-    """Record the best score at the last base of a read, with the first position that has this score, and its minimum number of gaps."""
+    """Write the best score at the last base of a read, the first reference position that has it, and its minimum number of gaps."""
     best, column = np.int64(np.iinfo(np.int32).min), np.int64(-1)
     for b in range(max(0, slack - j), min(width, text_length - j + slack + 1)):
         result = np.int64(g[(maximum_gaps * width + b) * lanes + lane])
@@ -207,7 +207,7 @@ def align_where_near(
     symbols: NDArray[np.integer],
     slack: int,
 ) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Align pairs in mode WITHIN; return the alignments, and True for those proven to be optimal; other alignments are invalid.
+    """Align pairs in mode WITHIN; return the alignments, and a mask of the alignments proven to be optimal. All others are invalid.
 
     Parameters
     ----------

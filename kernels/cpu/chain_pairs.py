@@ -22,7 +22,7 @@ def tm_scale(length):
 
 @njit(nogil=True, cache=True)
 def farthest_pair(length):
-    """Return the maximum distance (Å) of aligned residues, given the length of the shorter chain."""
+    """Return the cutoff distance (Å) up to which residues can be aligned, for a shorter chain of the given length."""
     return 1.5 * length**0.3 + 3.5
 
 

@@ -15,7 +15,7 @@ _TOLERANCE = 1e-9  # relative size of a Newton step at which the iteration stops
 def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_code, masked, counts):
     """Mask the low-complexity segments of sequences, and count the unmasked residues of each.
 
-    A segment is the union of overlapping windows with an entropy of at most `extension`, and at least one window has an entropy of at most
+    A segment is the union of overlapping windows with an entropy of at most `extension`; at least one of them has an entropy of at most
     `trigger` (first step of SEG, Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
 
     Parameters

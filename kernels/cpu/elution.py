@@ -46,6 +46,7 @@ class Traces(NamedTuple):
     times : (surveys,) float64
         Retention times of the MS1 spectra (s), ascending.
     pattern : ndarray of float64, shape (n, isotopes)
+        Expected isotope pattern of each ion.
     """
 
     cells: NDArray[np.float32]

@@ -52,9 +52,9 @@ _ENTROPY_OF_CLEAR_SPECTRA = 3.0  # if the spectral entropy is lower, weights inc
 
 
 class Network(NamedTuple):
-    """Weights of the network, float32: `tables` and `others` of the first layer, the second layer, and the output layers.
+    """Weights of the network, float32: `tables` and `others` of the first layer, the second layer, and the output layers `out`.
 
-    `out` (models, 41, 4) contains biases in its last row; each match uses one of several output layers.
+    `out` (models, 41, 4) contains several output layers, and each match uses one of them; the last row of a layer contains biases.
     """
 
     tables: NDArray[np.float32]
@@ -90,7 +90,7 @@ def match_bonds(spectra, matches, peptides, modification_mass, settings, series,
     offsets : (n + 1,) int64
         Row i is written to ``out[offsets[i] : offsets[i + 1]]``, with one row per residue for the ions of the bond after it.
     out : (r, IONS) float32
-        Output, initially 0. Doubly charged ions are searched for from precursor charge 3.
+        Output, initially 0. Doubly charged ions are matched only for precursor charges of 3 or more.
     """
     query_spectrum, query_charge, peptide, site, modification = matches
     b_series, y_series = series
@@ -229,7 +229,7 @@ def _entropy(values, n, total):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear(values, n):
-    """Raise the values of a spectrum with low entropy to a power below 1, and scale them to a sum of 1 (Li 2021).
+    """Scale the values of a spectrum to a sum of 1; if their entropy is low, first raise them to a power below 1 (Li 2021).
 
     Return False if there are no values.
     """
@@ -253,7 +253,7 @@ def _clear(values, n):
 def _measures(predicted, weight, n, a, b, mixed, out):
     """Compare predicted logarithms of `n` ions with weights of matched peaks (square roots of fractions); write the agreement to `out`.
 
-    `a`, `b` and `mixed` are workspace, as is `predicted` after reading.
+    `a`, `b` and `mixed` are workspace; `predicted` is overwritten.
     """
     dot, square_a, square_b = 0.0, 0.0, 0.0
     sum_x, sum_y = 0.0, 0.0
@@ -299,7 +299,8 @@ def compare_intensities(network, residues, offsets, charge, weight, model, first
         Index of the output layer used for each match.
     out : (n, 3) float64
         The cosine of the square roots, the correlation (Pearson) of the logarithms of `FLOOR` plus intensity fractions, and the similarity
-        of the spectral entropies (Li 2021, Nature Methods 18:1524). Doubly charged ions are included from precursor charge 3.
+        of the spectral entropies (Li 2021, Nature Methods 18:1524). Doubly charged ions are included only for precursor charges of 3 or
+        more.
     """
     codes, workspace, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     predicted, matched = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST, np.float32)

@@ -349,7 +349,10 @@ def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, w
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, position, codes):
-    """Write base `i` of each reference to `band_symbols`, and the distinct bases, padded by three, to `codes`; return their number."""
+    """Write base `i` of each reference to `band_symbols`; write the distinct bases, and three for padding, to `codes`.
+
+    Return the number of distinct bases.
+    """
     seen, n = 0, 0
     for lane in range(len(text_begins)):
         # After the end of a text, use the symbol of the longest text, since its profile is needed anyway.

@@ -33,8 +33,8 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
     sources
         `FormSources`.
     counts : (b,) int64
-        Output; number of peptidoforms by integer mass (Da), which is increased. The first and last elements include lighter and heavier
-        ones.
+        Output; increased by the number of peptidoforms of each integer mass (Da). The first and last elements also count lighter and
+        heavier peptidoforms.
     fill
         True to also write the peptidoforms to `forms` (`KnownForms`), from row `cursor`.
     """

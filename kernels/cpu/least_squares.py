@@ -201,7 +201,7 @@ def batch_workspace():
 
 @njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _rotations(sums, moves, state):
-    """Compute `rotations`; row `MOVE` of `moves` is positive for valid results, and not for collinear and some other pairs."""
+    """Compute `rotations`. Row `MOVE` of `moves` is positive only for valid results; collinear pairs, for example, have no valid result."""
     for k in range(BATCH):
         inverse = 1.0 / sums[16 * BATCH + k]
         mx, my, mz = sums[k], sums[BATCH + k], sums[2 * BATCH + k]
@@ -363,7 +363,7 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
     """Score the segments of pairs (see `moments`) under each superposition of a batch; empty segments are skipped.
 
     The sums of 1 / (1 + (d / scale)^2) are written to `totals` (BATCH,), the moments of pairs nearer than ``limits[k]`` (BATCH,) to `sums`
-    (MOMENTS * BATCH,); limits are increased by half an Å until they include three pairs.
+    (MOMENTS * BATCH,); a limit is increased in steps of half an Å until it includes three pairs.
     """
     inverse = 1.0 / (scale * scale)
     for k in range(BATCH):
@@ -426,7 +426,7 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
 def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
-    """Write the score sums of `near_moments` only, which are bit-identical and need half the time."""
+    """Write only the score sums of `near_moments`: the same bits in half the time."""
     inverse = 1.0 / (scale * scale)
     for k in range(BATCH):
         n, p, q = count[k], first_x[k], first_y[k]

@@ -166,7 +166,7 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, positions, 
 
 @njit(nogil=True, cache=True)
 def _select_peaks(out, at, n, highest, rules):
-    """Select the allowed ones of the `n` peaks from index `at` on, sort them by m/z and scale the highest to 10,000.
+    """Select the peaks that `rules` allow among the `n` peaks from index `at` on, sort them by m/z and scale the highest to 10,000.
 
     Return the number of selected peaks.
     """

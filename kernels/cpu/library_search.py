@@ -232,7 +232,7 @@ class LibrarySearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Find the most similar reference of each of the queries `first:last` in its ranges of references, the first of equal ones.
+        """Find for each of the queries `first:last` the most similar reference in its ranges of references; of equal ones, the first.
 
         Parameters
         ----------

@@ -81,7 +81,7 @@ class LinkageRounds:
         )
 
     def take(self, labels: NDArray[np.integer]) -> None:
-        """Store the labels of a round for finished components; use the others to continue."""
+        """Store the labels of a round for finished components; prepare the groups of the next round from all other labels."""
         sizes = np.diff(self._starts)
         component = np.repeat(np.arange(len(sizes)), sizes)
         is_done = self._is_final[component]

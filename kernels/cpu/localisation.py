@@ -84,7 +84,7 @@ class MovableSites(NamedTuple):
     n_term, c_term : (n,) float64
         Masses of both termini with all modifications that do not move, Da.
     counts : (n, t) int64
-        Number of modifications of each type; the product of the numbers plus one is at most `LARGEST_STATE`.
+        Number of modifications of each type; the product of (number + 1) over all types is at most `LARGEST_STATE`.
     allowed : (r + 2 n,) uint64
         For each peptide N-terminus, residues and C-terminus: bit i if type i is possible, bit `DECOY_BIT` + i if the site is a decoy.
     modification_mass, loss : (t,) float64
