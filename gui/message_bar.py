@@ -171,7 +171,7 @@ class _LinesLabel(QLabel):
                 painter.drawText(position, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, line)
 
     def _lines(self) -> list[str]:
-        """Return the lines as painted."""
+        """Return the lines in which the message is painted."""
         text, lines = " ".join(self.text().split()), list[str]()
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)

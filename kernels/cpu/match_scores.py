@@ -51,7 +51,9 @@ _GROUP = 128  # number of counters that are compared together
 
 
 class _Index(NamedTuple):
-    """Postings of all chunks; rows are the occurring masses, followed by the occurring differences from the precursor mass.
+    """Postings of all chunks.
+
+    The rows of a chunk are the masses of all candidates, followed by the differences between precursor mass and masses of all candidates.
 
     Attributes
     ----------
@@ -60,7 +62,7 @@ class _Index(NamedTuple):
     first : (c + 1,) int64
         First posting of each chunk.
     start : (c, rows + 2) uint32
-        First posting of each row, relative to the chunk's first.
+        First posting of each row, relative to the first posting of the chunk; two more elements are needed while `_build` counts.
     posting : (p,) uint16
         Index of the candidate, relative to the first candidate of the chunk.
     """
@@ -407,7 +409,7 @@ class MatchScores:
         )
 
     def _build(self, reported: int) -> Generator[int, None, None]:
-        """Build the index, unless the masses are so fine that it would be too large; yield `reported` repeatedly."""
+        """Build the index, unless it would be too large because hardly any masses are equal; yield `reported` repeatedly."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1

@@ -28,7 +28,7 @@ def _middle(values, count):
 
 @njit(nogil=True, cache=True)
 def _solve(is_pair, degree, right, x):
-    """Solve the normal equations of connected samples by conjugate gradients, preconditioned by the diagonal; `x` has any mean."""
+    """Solve the normal equations of connected samples by conjugate gradients with diagonal preconditioning; `x` has an arbitrary mean."""
     n = len(right)
     x[:] = 0
     residual, limit = right.copy(), _CONVERGED * np.abs(right).max()

@@ -282,7 +282,7 @@ def _visit(chunk, index, segments, first, last, workspace):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear_outside(windows, start, stop, counter):
-    """Set the counters of peptidoforms outside all windows to 0; return the range, in complete groups, of the other counters."""
+    """Set the counters of peptidoforms outside all windows to 0; return the range of complete groups that contains all windows."""
     first, done = -1, 0
     for e in range(windows.shape[0]):
         low, high = max(start, windows[e, 0]) - start, min(stop, windows[e, 1]) - start

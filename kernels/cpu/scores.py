@@ -282,10 +282,11 @@ def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
-    """Match the ions that `look_up_ions` found; return the numbers of matched N- and C-terminal ions and the spectral dot product.
+    """Match the ions of peptidoform `f` that `look_up_ions` found; return the counts of matched ions and the spectral dot product.
 
-    An ion matches the peak with the largest weight within the tolerance. With `keep`, the peak of each ion, or -1, is written to
-    `matched_peak` (rows, length - 1) of the workspace; columns count from the terminus of the series.
+    There are separate counts of N-terminal ions (the first `n_n_rows` of the `n_rows` rows of ions) and C-terminal ions. An ion matches
+    the peak with the largest weight within the tolerance. With `keep`, the peak of each ion, or -1, is written to `matched_peak` (rows,
+    length - 1) of the workspace `scratch`: columns start at the N-terminus for N-terminal ions, and at the C-terminus for C-terminal ions.
     """
     forms, rows, first_peak, matched_peak = scratch.forms, scratch.rows, scratch.first_peak, scratch.matched_peak
     mz, weight = spectra.mz, spectra.weight

@@ -185,8 +185,8 @@ def _keep(score, move, scores, moves):
 def _realigned(workspaces, alignment, x, y, move, scales, weights, halvings, pairs):
     """Realign under a superposition, optimise the superposition of the aligned pairs, and replace `move` by the result.
 
-    Return the score sum and the number of pairs, which are at the end of `pairs` unless the alignment was visited before. `workspaces` are
-    the search's workspace and the visited alignments; y is already set in the alignment's workspace.
+    The aligned pairs are written to the end of `pairs`, unless the alignment was visited before. Return the score sum and the number of
+    pairs. `workspaces` are the search's workspace and the visited alignments; y is already set in the alignment's workspace.
     """
     (workspace, met), (guide, near), (gap, by_states, by_distance), m, n = workspaces, scales, weights, x.shape[1], y.shape[1]
     # The same superposition always leads to the same alignment and result, and most refinements converge to earlier ones: skip them.

@@ -28,7 +28,7 @@ _COMPLEMENTS = np.array([sum(((bases >> bit) & 1) << (3 - bit) for bit in range(
 
 @njit(nogil=True, cache=True)
 def frames(nucleotides, offsets, residue_of_codon, minimum, strands, positions, residues):
-    """Find open reading frames: ranges between two stop codons, or between a stop codon and an end of the sequence, in each frame.
+    """Find open reading frames: in each frame, ranges from a stop codon or sequence end to the next stop codon or sequence end.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class _Numbers:
 
     @classmethod
     def of(cls, kind: int, scores: NDArray[np.int64], opening: int, extending: int) -> _Numbers:
-        """Create from scores; `opening` is the cost of the first residue of a gap."""
+        """Create the numbers from scores; `opening` is the cost of the first residue of a gap."""
         table, zero = scores + opening, 0
         if kind == SIXTEEN_BITS:
             zero = opening + extending
