@@ -54,12 +54,12 @@ class MassLists(NamedTuple):
 
 
 class MassRows(NamedTuple):
-    """Masses that occur, in ascending order. Their ranks are row numbers, so that masses of no candidate need no memory.
+    """Masses of all candidates, in ascending order. The rank of a mass is its row in an index, so that other masses need no row.
 
     Attributes
     ----------
     bits : (w,) uint64
-        Bit m % 64 of word m / 64 is set if mass m occurs.
+        Bit m % 64 of word m / 64 is set if a candidate has the mass m.
     before : (w + 1,) int64
         Number of bits set in the previous words.
     """

@@ -71,11 +71,11 @@ class ScoreKind(NamedTuple):
     on_processor, on_gpu : str
         Function in `proteoscope.kernels.cpu.scores`, which is called with `Matched` and the settings; kernel in ``sparse_search.cu``.
     histogram_width : float
-        Bin width of the histogram of candidates' scores, which covers the scores of good matches.
+        Bin width of the histogram of candidates' scores. The histogram must cover the scores of good matches.
     method, citation : str
         Name of the score in the methods paragraph, and publication of the score.
     tail_root : str
-        Setting r such that the r-th root of the score has an exponential tail, if the score itself has a longer tail; see
+        Name of the search parameter r if the r-th root of the score has an exponential tail; '' if the score itself has such a tail. See
         `proteoscope.engine.matches.scoring`.
     needs_roots, needs_correlation : bool
         True if the score needs roots of the peak weights, or XCorr's vector, in addition to the matches.
@@ -90,8 +90,8 @@ class ScoreKind(NamedTuple):
     exported_as, in_pepxml : str
         Name in files of other formats if the vocabulary has no term (default: the title), and in pepXML (default: the name of the column).
     is_main : bool
-        True if the column is among the first in text tables, whose order other programs rely on, and if the score is always a Percolator
-        feature.
+        True for main scores. Their columns come first in text tables (other programs rely on this order), and they are always Percolator
+        features.
     is_optional : bool
         True if tables may lack the column, such as those written before the score was added.
     order : Order

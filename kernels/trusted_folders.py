@@ -34,7 +34,7 @@ def unused_folder_reason() -> str:
 
 
 def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
-    """Return the first folder, of a folder and its parents, through which another user could replace files in the folder.
+    """Check a folder and its parents; return the first of them through which another user could replace files in the folder.
 
     Each parent must belong to this user or the system. Only this user, or a group without other members, may write to it, except for
     folders with the sticky bit, such as ``/tmp``. The folder itself must belong to this user or be closed to others. Folders that do not

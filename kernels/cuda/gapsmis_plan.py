@@ -227,9 +227,9 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
 
 
 def host_trace_seconds(task: Task, threads: int) -> float:
-    """Return the predicted CPU time of aligning the sections before the ends, s.
+    """Return the predicted seconds in which the CPU aligns, for all pairs, the section of the reference before the known end.
 
-    The sections have at least as many bases of the reference as of the read.
+    A section is assumed to have twice as many bases as the read, or all bases of a shorter reference.
     """
     return task.n_pairs * (task.m + 1.0) * (min(task.n, 2 * task.m) + 1.0) * (task.gaps + 1) / (_HOST_CELLS_PER_SECOND * threads)
 
@@ -237,7 +237,7 @@ def host_trace_seconds(task: Task, threads: int) -> float:
 def predicted_seconds(
     texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, properties: Properties, *, traces: bool
 ) -> float:
-    """Return the predicted time of the best plan for pairs of the given lengths, (n,), with four symbols and a reference per pair, s.
+    """Return the predicted seconds of the best plan for n pairs of the given lengths, with four symbols and one reference per pair.
 
     Each launch computes a block of pairs and takes as long as its longest pair; pairs are assumed to be as long as those of the upper
     tenth.

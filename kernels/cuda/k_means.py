@@ -411,7 +411,7 @@ class PointMeans:
             )
 
     def _add(self, group: _Group, centers: _Centers, first: int, last: int) -> None:
-        """Launch the summation of the points `first:last` of a group by label."""
+        """Launch the kernel that adds the points `first:last` of a group to the sums of their clusters."""
         points, columns = (
             self._struct(group, None, False, centers, first, last),
             _columns(centers.k, self._d, self._gpu.maximum_shared_bytes()),

@@ -2,16 +2,17 @@
 
 Counterpart of `proteoscope.kernels.cpu.library_search`.
 
-ATGPU analysis, a word has 4 bytes, counted by `search_analysis`. For q queries of n peaks, and p pairs of a query and a reference of m
-peaks:
+ATGPU analysis of one batch of q queries of n peaks, for p pairs of a query and a reference of m peaks. `search_analysis` counts it in
+words of 4 bytes and memory blocks of 32 bytes:
 
-* rounds: one for each batch of queries;
-* words in: once 1.5 (r m) and 3 r for r references; 1.5 q n and 3 q for queries, and 4 q for each range; words out: 5 q;
+* rounds: 1;
+* words in: 1.5 q n + 3 q for the queries, and 4 for each range of references of a query; words out: 5 q;
 * operations: p m peaks of references (twice as many with shifted fragments);
-* memory blocks: for each pair 1.5 m words and their position; each thread reads its own;
+* memory blocks: 6 m / 32 + 2 for each pair, since each thread reads the peaks of a different reference;
 * shared memory: 5 KB, for the peaks of the query and the best result of each thread.
 
-References stay on the device. If they do not fit, ranges of them are searched one after the other, and the best result is returned.
+Not counted is the single transfer of r references to the device: 1.5 r m + 3 r words. If the references do not fit, ranges of them are
+searched one after the other, and the best result is returned.
 """
 
 from __future__ import annotations

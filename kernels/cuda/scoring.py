@@ -268,7 +268,7 @@ class SpectrumSearch:
         )
 
     def _stretches(self, queries: QueryArrays, first: int, last: int) -> Generator[tuple[int, int], None, None]:
-        """Divide queries into ranges whose peptides fit on the device; send the peptides of each range, and yield it."""
+        """Divide queries into ranges whose peptides fit on the device; send the peptides of each range, and yield the range."""
         mass, begun = self._peptides["mass"], first
         below, above = self._queries_mass_bounds(queries.mass[first:last])
         while begun < last:
@@ -386,7 +386,7 @@ class SpectrumSearch:
         shared_bytes: int,
         free: list[_Batch],
     ) -> Generator[int, None, None]:
-        """Search queries whose peptides are on the device; the batch buffers `free` may all be in use."""
+        """Search queries whose peptides are on the device; `free` are the batch buffers that are not in use, possibly none."""
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)
         if cost.max(initial=0) > _MAXIMUM_CANDIDATES:
@@ -473,7 +473,7 @@ class SpectrumSearch:
         return np.maximum(searching, (warps + 1) // 2 * _TILE * _CANDIDATE_BYTES)  # minimum space for merging the hits
 
     def _dense_shape(self, hits: HitArrays, maximum_peaks: int) -> tuple[int, int, int]:
-        """Return the warps of a block, the shift of coarse bins, and the bytes of dynamic shared memory for queries that fit."""
+        """Return the first launch shape that fits: warps of a block, shift of coarse bins, and bytes of dynamic shared memory."""
         sizes = ((*shape, int(self._dense_shared_bytes(hits, maximum_peaks, *shape))) for shape in _DENSE_SHAPES)
         return next(size for size in sizes if size[-1] <= self._available_shared_bytes())
 

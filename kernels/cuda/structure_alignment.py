@@ -105,7 +105,9 @@ def _profile_bytes(rewards: Rewards, columns: int) -> int:
 
 
 def _lowest_rewards(rewards: Rewards) -> NDArray[np.int32]:
-    """Return the lowest value of each table for residues, (k,), or none if sums of rewards do not fit the halves of a word.
+    """Return the lowest value of each table for residues, (k,).
+
+    The array is empty if lengths and angles are compared directly, or if sums of rewards do not fit the halves of a word.
 
     The lowest value of the first table also replaces `FORBIDDEN`: it makes every reward of padding negative, so that no score increases
     there.
@@ -169,7 +171,7 @@ class StructureSearch:
     ) -> Generator[int, None, None]:
         """Score the query against chains (see `proteoscope.kernels.cpu.structure_alignment.StructureSearch.score`).
 
-        Scores of chains from the last yielded end on are unchanged.
+        A yielded number is the end of the finished chains; the scores of later chains are not written yet.
 
         Raises
         ------
