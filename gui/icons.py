@@ -32,7 +32,7 @@ _users: weakref.WeakKeyDictionary[_HasIcon, tuple[str, QColor | None]] = weakref
 
 
 def set_icon(user: _HasIcon, name: str, colour: QColor | None = None) -> None:
-    """Set the icon of an action or a button in a colour, by default that of the palette, and redraw it after each palette change."""
+    """Set the icon of an action or button, in `colour` or else in the colour of the palette; redraw the icon after palette changes."""
     _users[user] = (name, colour)
     user.setIcon(icon(name, colour))
 

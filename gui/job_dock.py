@@ -241,7 +241,7 @@ class JobRow(Card):
         self.bar.setValue(min(_STEPS, _STEPS * progress.done // progress.total))
 
     def show_time(self) -> None:
-        """Show the elapsed time and the remaining time: that of the whole job if known, otherwise that of its current stage."""
+        """Show the elapsed time, and the remaining time of the whole job or, if this is unknown, of its current stage."""
         job, left, suffix = self.job, self._tasks.seconds_left(self.job), ""
         if left is None and job.progress is not None and job.progress.seconds > _SURE_SECONDS:
             left, suffix = job.progress.seconds_left, " in this stage"

@@ -536,7 +536,7 @@ def add_half(splitter: QSplitter, pane: Pane) -> None:
 
 
 def halve(splitter: QSplitter) -> None:
-    """Give the last widget of a splitter half of the space, and divide the rest equally among the others."""
+    """Give the last widget of a splitter half of the space, and divide the other half equally among all previous widgets."""
     n_others = splitter.count() - 1
     space = splitter.width() if splitter.orientation() == Qt.Orientation.Horizontal else splitter.height()
     # Pixel sizes: Qt uses stretch factors only to distribute extra space.

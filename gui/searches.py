@@ -164,7 +164,7 @@ class SearchPages(QObject):
         return False
 
     def _next_step(self, page: _Page) -> None:
-        """Do the next step of creating a page; a failed step marks the page as failed, and its next use starts its creation again."""
+        """Do the next step of creating a page. If the step fails, mark the page as failed; the next use of the page creates it anew."""
         making = self._making.pop(page, None) or (self._make_form() if page == "form" else self._make_results())
         self._failed.add(page)
         next(making, None)

@@ -163,7 +163,7 @@ class StartPage(QWidget):
         return card
 
     def _more_searches(self, searches: list[Search]) -> QWidget:
-        """Return the rows of the searches that have no card: the question they answer, their purpose, and buttons."""
+        """Return a list with a row for each search that has no card: the question it answers, its purpose, and buttons."""
         widget = QWidget()
         widget.setObjectName("more")
         grid = QGridLayout(widget)

@@ -48,7 +48,7 @@ class TaskProjects(QObject):
         """The open dialog for the location of a project, or None."""
 
     def open_for(self, task: SearchTask | ExperimentTask) -> None:
-        """Open the project of a task and emit `opened`; if a known project is missing, open a dialog for its location instead."""
+        """Open the project of a task and emit `opened`. If a known project is missing, instead open a dialog for its new location."""
         if self._is_known(task.project_folder) and not is_project(task.project_folder):
             self._prompt(task)
         else:

@@ -122,7 +122,7 @@ def colours() -> Colours:
 
 
 def scale_font(application: QApplication, percent: int) -> None:
-    """Set the font size in percent of the system's size; to be called before widgets are created, since they compute sizes from it."""
+    """Set the font size in percent of the system's size. Call this before widgets are created, since they compute sizes from the font."""
     font = application.font()
     font.setPointSizeF(font.pointSizeF() * percent / 100)
     application.setFont(font)

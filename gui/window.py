@@ -169,7 +169,7 @@ class MainWindow(WindowFrame):
         self.show_page(position)
 
     def _clear_deleted_run(self, run: RunRecord) -> None:
-        """Clear the views that show a deleted run, and discard its details if they are being read."""
+        """Clear the views that show a deleted run; if the details of the run are being read, discard them."""
         self.run_actions.stop_reading()
         for results in self.made_results():
             if results.run_id == run.id:

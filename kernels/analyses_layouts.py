@@ -112,7 +112,10 @@ def reduction_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of a prefix scan of n words: those of a reduction, then the same levels in reverse; a vector is sent in and out."""
+    """Return the rounds of a prefix scan of n words: the rounds of a reduction, then the same in reverse order.
+
+    n words are transferred in, and n words out.
+    """
     levels = scan_levels(n)
     up = [Round(-(-size // (2 * BLOCK)), 2 + 2 * _TREE, 2 * size / _WARP, 2 * BLOCK) for size in levels]
     down = [Round(-(-size // (2 * BLOCK)), 2, 2 * size / _WARP) for size in reversed(levels[:-1])]

@@ -207,7 +207,7 @@ def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
 
 
 def movement(old: Any, new: Any) -> float:
-    """Return the total movement of centroids: the sum of squared distances between old and new ones."""
+    """Return the total movement of centroids: the sum of the squared distances between old and new centroids."""
     if isinstance(old, VectorSums):
         k = len(old.counts)
         before, after = (part.sums / part.counts[part.keys % k] for part in (old, new))
@@ -236,7 +236,7 @@ def moved_centroids(old: VectorSums, new: VectorSums) -> NDArray[np.bool_]:
 
 
 def sum_by_cluster(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: int, last: int) -> VectorSums:
-    """Return the sums of the vectors `first:last` by cluster; those with a negative label are skipped."""
+    """Return the sums of the vectors `first:last` by cluster; vectors with a negative label are skipped."""
     elements = slice(int(vectors.offsets[first]), int(vectors.offsets[last]))
     of_elements = np.repeat(labels[first:last].astype(np.int64), np.diff(vectors.offsets[first : last + 1]))
     keys = (vectors.bins[elements] * np.int64(k) + of_elements) << _WEIGHT_BITS | vectors.weights[elements]
@@ -396,7 +396,7 @@ class Groups(NamedTuple):
 
 
 def islands(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the boundaries of islands: the smallest ranges of vectors such that no vector is compared with one in another range.
+    """Return the boundaries of islands, the smallest ranges of vectors such that vectors of different ranges are never compared.
 
     Parameters
     ----------

@@ -276,7 +276,7 @@ class ScoreTables(NamedTuple):
 
 
 class BestArrays(NamedTuple):
-    """Best candidates of each query by the scores of `ScoreTables`, best first, equal ones by number.
+    """Best candidates of each query by the scores of `ScoreTables`: by descending score, then by ascending number.
 
     `score` (q, k) float32, or -inf; `code` (q, k) int64, numbers of candidates (`PeptidoformCode`), or -1.
     """

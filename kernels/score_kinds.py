@@ -222,7 +222,7 @@ def ordered_scores(order: Literal["files", "window", "features"]) -> list[ScoreK
 
 
 def parted_scores(order: Literal["files", "window", "features"]) -> tuple[list[ScoreKind], list[ScoreKind]]:
-    """Return the scores with a term in the PSI-MS vocabulary and those without, each sorted by a list of `Order`."""
+    """Return two lists: the scores with a term in the PSI-MS vocabulary, and all other scores, both sorted by a field of `Order`."""
     scores = ordered_scores(order)
     return [kind for kind in scores if kind.term], [kind for kind in scores if not kind.term]
 

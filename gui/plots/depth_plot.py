@@ -42,14 +42,14 @@ class DepthPlot(FigureView):
         self.show_figure(None if depth is None else depth_figure(depth), text, retains_range=retains_range)
 
     def mark_positions(self, positions: tuple[int, int] | None) -> None:
-        """Mark the positions of the selected alignment, and scroll to its middle if it is completely outside the visible range."""
+        """Mark the positions of the selected alignment. If none of them is visible, scroll to the middle of the alignment."""
         self.marked = positions
         self._highlight()
         if positions is not None and self.ranges and (positions[1] < self.ranges[0][0] or positions[0] > self.ranges[0][1]):
             self.bring_into_sight((positions[0] + positions[1]) / 2)
 
     def show_place(self, positions: tuple[int, int] | None) -> None:
-        """Draw lines around the selected positions (first, last), or remove them."""
+        """Draw lines around the selected positions (first, last); None removes the lines."""
         self.selected_range = positions
         self._highlight()
 

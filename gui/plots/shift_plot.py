@@ -53,7 +53,7 @@ class ShiftPlot(FigureView):
             self._draw_all(self.text)
 
     def show_place(self, shifts: tuple[float, float] | None) -> None:
-        """Draw lines at the ends of the selected range of shifts (dalton), or remove them."""
+        """Draw lines at the ends of the selected range of shifts (dalton); None removes the lines."""
         self.selected_range = shifts
         self.highlight([Rule(end) for end in shifts or ()])
 

@@ -104,7 +104,7 @@ class TracePlot(FigureView):
             self.viewport().setCursor(Qt.CursorShape.SplitHCursor)
 
     def dragged(self, panel: int, event: Any) -> bool:
-        """Move the selected limit, or draw new ones."""
+        """Move the selected limit, or draw both limits of a trace without limits."""
         trace = self._trace(panel)
         if event.isStart():
             self._held = None if trace is None else self._begin(panel, trace, event.buttonDownScenePos())

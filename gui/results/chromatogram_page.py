@@ -113,7 +113,7 @@ class ChromatogramPage(QWidget):
         self.plot.mark_time(None)
 
     def show_spectrum(self, file: str | None, seconds: float | None, mz: float | None) -> None:
-        """Mark the retention time of a spectrum in the chromatogram of its file, and preset its m/z for extracted chromatograms.
+        """Mark the retention time of a spectrum, and use its m/z as the default of extracted chromatograms.
 
         Parameters
         ----------

@@ -168,7 +168,7 @@ class ClusterView(RunView):
                 self.clusters.view.choose(position)
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, int | None]:
-        """Return the mirrored spectra, and the row of the cluster or None. Called in the reader thread, since only it uses these tables."""
+        """Return the mirrored spectra, and the row of the cluster or None. Called in the reader thread, which alone uses the tables."""
         result = compared_member(self._table(run, "members"), row, run)
         member, consensus, lower = result.member, result.consensus, result.spectra.lower
         if consensus is None or lower is None:

@@ -362,7 +362,7 @@ class EvidenceView(WithStructures, RunView):
         self._show_over(position)
 
     def _show_over(self, position: int) -> None:
-        """Show the peptides that cover a residue or, if the table of sites is visible and contains the residue, select its row there."""
+        """Select the row of a residue in the table of sites if it is visible and has such a row; otherwise show the covering peptides."""
         protein = self._protein
         assert protein is not None
         self._place = position

@@ -106,7 +106,7 @@ class ExportDialog(QFileDialog):
         return FigureFormat(self._formats[self.selectedNameFilter()].figure_type, last_choice.size, last_choice.dpi)
 
     def _suit_name(self) -> None:
-        """Replace the extension of the typed name by that of the selected format."""
+        """Replace the extension of the typed name by the extension of the selected format."""
         names = self.selectedFiles()
         self._suggest(_without_ending(Path(names[0]).name, self._exports) if names else "")
 

@@ -43,7 +43,7 @@ def _records_of_source(run: FinishedRun) -> list[InputRecord]:
 
 
 def records_of_spectra(run: FinishedRun) -> list[InputRecord]:
-    """Return the input records of the spectrum files of a run, including those of the run whose results it used."""
+    """Return the input records of the spectrum files of a run and, if the run used results of another run, of that run."""
     try:
         if run.spectra_run != run.run.id:
             # An explanation records tables of the identification run as its inputs; the spectrum files are inputs of that run.

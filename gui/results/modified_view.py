@@ -146,7 +146,7 @@ class ModifiedView(SpectraRunView):
             self.histogram.show_place(None)
 
     def _clear_choices(self) -> None:
-        """Deselect modifications and proteins, since they no longer determine the shown PSMs."""
+        """Deselect modifications and proteins, since the selection no longer determines the shown PSMs."""
         for panel in (self.modifications, self.proteins):
             panel.clear_choice()
         self.histogram.mark_modifications(frozenset())

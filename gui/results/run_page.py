@@ -156,7 +156,7 @@ class RunPage(QWidget):
             self.text.setHtml(_page(self.account))
 
     def save_note(self) -> None:
-        """Emit `noted` with the typed title and note if they differ from the stored ones."""
+        """Emit `noted` with the typed title and note if one of them differs from the stored text."""
         self._save_timer.stop()
         if self.account is None or self.title.isReadOnly():
             return
@@ -227,7 +227,7 @@ def _lines(text: str) -> str:
 
 
 def _parameters(account: RunAccount) -> str:
-    """Return an HTML table of the parameters; those that differ from the preset are first, in bold, with the value of the preset."""
+    """Return an HTML table of the parameters. Parameters that differ from the preset are first, in bold, with the value of the preset."""
     lines = []
     for parameter in sorted(account.parameters, key=lambda row: not row.is_changed):
         value = escape(f"{parameter.value} {parameter.unit}".strip())

@@ -489,7 +489,7 @@ class RunView(PaneView):
 
 
 def _with_marks(table: Table) -> tuple[Column, ...]:
-    """Return the columns of a table; if its rows can be marked, the column of stars is first and that of comments last."""
+    """Return the columns of a table; if its rows can be marked, the column of stars is first, and the column of comments last."""
     if not table.takes_marks:
         return table.columns
     star, comment = MARK_COLUMNS

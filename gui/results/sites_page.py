@@ -155,7 +155,7 @@ class SitesPage(QWidget):
 
 
 def _ordered(table: Table) -> tuple[Column, ...]:
-    """Return the columns of a table, with those of `_FIRST` directly after its first column."""
+    """Return the columns of a table; the columns in `_FIRST` follow directly after the first column."""
     first, *others = table.columns
     ranks = {name: rank for rank, name in enumerate(_FIRST)}
     return (replace(first, width=_NARROW), *sorted(others, key=lambda column: ranks.get(column.name, len(ranks))))

@@ -41,7 +41,7 @@ class MirrorView(SpectrumPage):
         self._stack.setCurrentWidget(self._shown)
 
     def _hover(self, target: int | None) -> None:
-        """Mark the peak under the pointer and its counterpart in the other spectrum, and describe them in the readout."""
+        """Mark the peak under the pointer and the matching peak of the other spectrum, and describe both in the readout."""
         if self.spectra is None:
             return
         if target is None:

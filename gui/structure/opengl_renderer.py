@@ -110,7 +110,7 @@ class _Uploaded:
         return np.ascontiguousarray(triangles[has_new_colour[triangles].any(axis=1)], np.uint32).ravel()
 
     def colour(self, body: Body) -> None:
-        """Replace the colours by those of another body with the same mesh."""
+        """Replace the colours by the colours of another body, which has the same mesh."""
         if body is not self.body:
             self.body = body
             content = _colours(body).tobytes()
@@ -415,7 +415,7 @@ def _uploaded(body: Body) -> _Uploaded:
 
 
 def _colours(body: Body) -> NDArray:
-    """Return the colours as four bytes per vertex, the last one unused; without a copy if they are stored in this form already."""
+    """Return the colours as four bytes per vertex, the last byte unused; copy only if the body stores them in another layout."""
     packed: NDArray | None = body.colours.base
     if packed is not None and packed.dtype == np.uint32 and packed.shape == (len(body.mesh.vertices),):
         return packed

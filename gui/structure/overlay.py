@@ -82,7 +82,7 @@ def paint_overlay(
 def best_corner(
     legend: Legend, font: QFont, scene: Scene, camera: Camera, width: float, height: float, current: tuple[bool, bool]
 ) -> tuple[bool, bool]:
-    """Return the corner in which the legend covers the fewest Cα of a scene; the current corner if others are hardly better."""
+    """Return the corner in which the legend covers the fewest Cα of a scene, or the current corner if no other is clearly better."""
     layout = _LegendLayout(legend, font, width, height)
     x, y, depth = camera.projected(scene.points(), width, height).T
     covered = {}

@@ -189,7 +189,7 @@ class Scene:
         self._drop_missing()
 
     def pick(self, picks: Sequence[Pick]) -> None:
-        """Replace the picked residues and atoms; those without finite coordinates are ignored, and only the last 12 are retained."""
+        """Replace the picked residues and atoms by the last 12 of `picks` that have finite coordinates."""
         self.picks = [pick for pick in picks if np.isfinite(pick.position).all()][-_MAXIMUM_PICKS:]
         wanted = {(pick.trace, pick.row) for pick in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}

@@ -192,7 +192,7 @@ class StructurePanel(QWidget):
             self.canvas.refresh()
 
     def clear_picks(self) -> None:
-        """Clear the picks; Undo restores them."""
+        """Clear the picks, which Undo restores."""
         if self.scene.picks:
             picks = list(self.scene.picks)
             self.pick([])

@@ -95,7 +95,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _digits(column: Column, value: float) -> str:
-    """Return a number with all its digits (15 after a unit conversion), so that a filter with the copied value finds its row."""
+    """Return a number with all digits (15 after a unit conversion), so that a filter with the copied text finds the row of the number."""
     if isinstance(value, int):
         return str(column.in_unit(value))
     text = f"{column.in_unit(value):.15g}"

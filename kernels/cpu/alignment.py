@@ -167,7 +167,7 @@ class _Task:
 def _tasks(
     groups: Sequence[LaneGroup], query_lengths: Sequence[int], queries: range, lengths: NDArray[np.int64], lanes: int, threads: int
 ) -> list[_Task]:
-    """Divide the scoring of the given queries into tasks, and return them by descending size."""
+    """Divide the scoring of the given queries into tasks; return the tasks, largest first."""
     tasks = []
     # If there are few groups of subjects, divide the queries too, so that every thread has work.
     parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1

@@ -1,4 +1,4 @@
-"""Enumeration, without storing them, of the arrangements of variable modifications on the sites of a peptide.
+"""Enumeration of the arrangements of variable modifications on the sites of a peptide, one by one in the same workspace.
 
 Functions in inner loops are compiled without Numba's reference counting (``_nrt=False``). They do not own arrays, and counting the
 references to each array in every call took ten times as long as the computation.

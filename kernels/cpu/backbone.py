@@ -17,7 +17,7 @@ _N, _CA, _C, _O = 0, 1, 2, 3
 
 @njit(nogil=True, cache=True)
 def gather_backbone(atom_offsets, name, alternative, occupancy, element, position, least, most):
-    """Return N, Cα, C and O of each residue, from the same alternative location if it has all of them.
+    """Return N, Cα, C and O of each residue, all from one alternative location if this location has all four.
 
     The location is that of the first Cα with the highest occupancy. Atoms are treated as missing if a coordinate is not finite or not
     within `least` to `most` Å.

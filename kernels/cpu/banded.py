@@ -51,7 +51,7 @@ class _Side(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Workspace arrays, aligned except for `directions`; `g` has the columns of all layers, `f` one layer more, `s` one layer."""
+    """Workspace arrays, aligned except for `directions`: matrices G and F (see `gapsmis`) of all layers, scores, and bases of each lane."""
 
     g: NDArray[np.int16]
     f: NDArray[np.int16]

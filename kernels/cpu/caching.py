@@ -37,7 +37,7 @@ _reasons: list[str] = []
 
 
 def uncached_reason() -> str:
-    """Return the reason why compiled kernels are not cached in the intended folder; '' if they are."""
+    """Return the reason why compiled kernels are not cached in the intended folder; '' if they are cached there."""
     return _reasons[0] if _reasons else ""
 
 
@@ -95,7 +95,7 @@ def _temporary_folder() -> Path:
 
 @cache
 def _source(module: str) -> tuple[str, tuple[str, ...]]:
-    """Return a digest of the source of a module of kernels, and the modules of kernels that it imports; both empty for a package."""
+    """Return a digest of a kernel module's source, and the names of the kernel modules that it imports; both empty for a package."""
     path = Path(__file__).parents[1].joinpath(*module.removeprefix(_OWN).split(".")).with_suffix(".py")
     if not path.is_file():
         return "", ()
@@ -106,7 +106,7 @@ def _source(module: str) -> tuple[str, tuple[str, ...]]:
 
 @cache
 def _sources_digest(module: str) -> str:
-    """Return a digest of the sources of a module and of the kernels that it imports, which are compiled into its functions."""
+    """Return a digest of the sources of a module and of the kernels that it imports, since imported kernels are compiled into its own."""
     waiting, digests = [module], dict[str, str]()
     while waiting:
         name = waiting.pop()
@@ -133,7 +133,7 @@ def guard_cache() -> None:
                 self._cache_file._source_stamp = (self._cache_file._source_stamp, _sources_digest(py_func.__module__))
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            """Load a compiled function like Numba; if the files are damaged, remove them and return None."""
+            """Load a compiled function as Numba does; if its files are damaged, remove the files and return None."""
             with contextlib.suppress(OSError):
                 if _is_damaged(self.cache_path, self._impl.filename_base):
                     _remove(self.cache_path, self._impl.filename_base)

@@ -1,4 +1,4 @@
-"""Conversion of pairs of chains to the input of a superposition, and of its output to results.
+"""Conversion of pairs of chains to the input of the superposition kernels, and of their output to results.
 
 The search on GPUs uses these functions too, so that input and results are the same.
 """

@@ -1,4 +1,4 @@
-"""Representatives of clusters of vectors, similarities of members to them, and mean spectra of clusters."""
+"""Representatives of clusters of vectors, similarities of members to the representatives, and mean spectra of clusters."""
 
 from __future__ import annotations
 

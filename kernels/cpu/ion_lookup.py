@@ -140,7 +140,7 @@ def count_bits(typing: Any, bits: Any) -> Any:
 
 @intrinsic
 def matching_residues(typing: Any, residues: Any, position: Any, mask: Any) -> Any:
-    """Return a bit mask of those of the `RESIDUES_AT_ONCE` residues from `position` on that are in a set.
+    """Return a bit mask of `RESIDUES_AT_ONCE` residues from `position` on; bit i is set if residue ``position + i`` is in a set.
 
     `mask` (uint32) is the set: bit k is the k-th capital, from 0.
     """

@@ -133,7 +133,7 @@ def _is_searched_anyway(m, position, peptide, sources):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, position):
-    """Return True if a modification at a site is compatible with all chosen ones, including those at termini."""
+    """Return True if a modification at a site is compatible with all chosen modifications, also at termini."""
     end = position[pair_modification[pair]]
     for t in range(n_chosen):
         other = position[pair_modification[chosen[t]]]

@@ -100,7 +100,7 @@ def _plain(mz, weight, low, high, references, first, last, matching, table):
 
 @njit(nogil=True, cache=True)
 def _shifted(queries, low, high, references, first, last, shift, matching, table, paths, mark):
-    """Return the maximum sum of contributions of peaks that match without or with a shift of `shift` units, and the number of matches.
+    """Return the maximum sum of contributions of peaks that match unshifted or shifted by `shift` units, and the number of matches.
 
     `paths` is a `_Paths`; its entries with the stamp `mark` are valid.
     """

@@ -163,7 +163,7 @@ def _new_workspace(spectra, spectrum, first, last, n_types):
 
 @njit(nogil=True, cache=True)
 def _rank_peaks(spectra, s, settings, workspace):
-    """Write the class of each peak by its intensity rank, and the fraction of the m/z range that is within the tolerance of each class."""
+    """Write the intensity class of each peak (by its rank), and for each class the fraction of the m/z range within tolerances."""
     low, high = spectra.offsets[s], spectra.offsets[s + 1]
     order = np.argsort(-spectra.weight[low:high], kind="mergesort")
     workspace.chance[:] = 0.0
@@ -230,7 +230,7 @@ def _ion_mz(prefix, total, series, z, settings):
 
 @njit(nogil=True, cache=True)
 def _set_strides(row, matches, workspace):
-    """Write, for each type, by how much one modification increases a state number; return the number of states and the total mass."""
+    """Write the stride of each type, by which one modification increases a state number; return the number of states and the mass."""
     states, total = np.int64(1), matches.n_term[row] + matches.c_term[row]
     for t in range(matches.counts.shape[1]):
         workspace.stride[t] = states
@@ -372,7 +372,7 @@ def _sum_backward(row, states, matches, with_decoys, with_evidence, workspace):
 
 @njit(nogil=True, cache=True)
 def _sum_at(row, site, t, states, matches, workspace):
-    """Return the logs of two sums: over the arrangements with a modification of type `t` at a site, and over those without it.
+    """Return the logs of two sums: over arrangements with a modification of type `t` at a site, and over arrangements without.
 
     All other modifications are at target sites.
     """

@@ -74,7 +74,7 @@ class _Index(NamedTuple):
 
 
 class _Ranges(NamedTuple):
-    """Ranges of rows `low:high` of queries; those of query q have the indices `offsets[q]:offsets[q + 1]`."""
+    """Ranges of rows `low:high` of queries; query q has the ranges with the indices `offsets[q]:offsets[q + 1]`."""
 
     offsets: NDArray[np.int64]
     low: NDArray[np.int64]

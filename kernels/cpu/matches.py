@@ -1,4 +1,4 @@
-"""Scores and features that distinguish correct matches from wrong ones; there is no GPU version, since matches are few."""
+"""Scores and features that distinguish correct matches from wrong matches; there is no GPU version, since matches are few."""
 
 from __future__ import annotations
 

@@ -297,7 +297,10 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, candidates):
-    """Combine hits to positions; write those with most votes to `candidates`; return the number with at least half of the most votes."""
+    """Combine hits to positions; write the positions with the most votes to `candidates`.
+
+    Return the number of positions with at least half as many votes as the first position.
+    """
     count, most, i = 0, 0, 0
     mask = (np.int64(1) << _PLACE_BITS) - 1
     votes_of = np.empty(n_hits, np.int64)

@@ -1,4 +1,4 @@
-"""Table of the residues of a chain that are nearest to the points of a lattice, and scores of superpositions on the chain by this table.
+"""Table of the residue of a chain that is nearest to each cell of a grid, and scores of superpositions on the chain by this table.
 
 Cells are cubes of 3 Å, or larger if the chain would need more than `MAXIMUM_CELLS`. Each cell has the residue that is nearest to its
 centre. The distance from a point to this residue is exact, but the residue may not be the nearest one for all points of the cell. (GTalign

@@ -78,7 +78,7 @@ def near_of(scale):
 
 @njit(nogil=True, cache=True)
 def _is_new(mark, seen):
-    """Return True for a selection of pairs that was not superposed before, and record it if there is space; marks have 32 bits."""
+    """Return True if the selection of pairs with the hash `mark` (32 bits) was not superposed before; record the mark if there is space."""
     place = (mark * np.int64(0x9E3779B1)) >> np.int64(22) & np.int64(_TABLE - 1)
     for _ in range(_PROBES):
         if seen[place] == mark:

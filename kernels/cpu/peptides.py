@@ -33,7 +33,7 @@ _SIGNATURE_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 @njit(nogil=True, cache=True)
 def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_of_bucket, cursor, fill, entries):
-    """Enumerate the peptides of the proteins `first_protein:last_protein`; count them in runs of mass buckets, or write them there.
+    """Enumerate the peptides of the proteins `first_protein:last_protein`; count them by run of mass buckets, or write them to the runs.
 
     Parameters
     ----------

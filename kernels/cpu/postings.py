@@ -267,7 +267,7 @@ def _find(chunk, index, target):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _visit(chunk, index, segments, first, last, workspace):
-    """Add the weights of a query's segments to the counters of the peptidoforms that have ions in them."""
+    """For each segment of a query, add its weight to the counters of the peptidoforms that have an ion in the segment."""
     begin, end, counter, form = workspace.begin, workspace.end, workspace.counter, index.form
     # Do all searches before visiting postings, so that their memory accesses overlap.
     for s in range(first, last):

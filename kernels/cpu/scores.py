@@ -255,7 +255,7 @@ def _close_form(length, total, forms, f):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
-    """Set the bits of those ions in ``forms.bits[f, row]`` that may match a peak.
+    """Write the bit masks ``forms.bits[f, row]``, in which a bit is set if the ion may match a peak.
 
     Return two values: True if any bit is set, and the sum of XCorr's vector over all ions, which is 0 without `use_vector`.
 

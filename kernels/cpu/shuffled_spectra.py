@@ -111,7 +111,7 @@ def _fragments(masses, shuffled, n_terminal, total, most, has_series, position, 
 
 @njit(nogil=True, cache=True)
 def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, first, last, out_mz, out_intensity):
-    """Move peaks of the spectra `first:last` from fragments of their peptides to those of the shuffled peptides.
+    """Move peaks of the spectra `first:last` from the fragment m/z of their peptides to the fragment m/z of the shuffled peptides.
 
     Fragments are the ions of each spectrum's series with charges from 1 to 3, below the precursor charge. Peaks below 300 Th, and from two
     waters below the precursor to its second isotope, are not moved.

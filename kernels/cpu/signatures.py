@@ -1,4 +1,4 @@
-"""Kernels of each search with their argument types, and a record of those that are compiled on this machine.
+"""Kernels of each search with their argument types, and a record of the kernels that are compiled on this machine.
 
 `resources/kernels.json`, which `installer/kernel_signatures.py` writes, lists them by group: one group for each kind of search, and others
 for kernels that few searches need. Types are JSON: the name of a scalar; ``["array", scalar, dimensions, layout]``, with ``"readonly"`` if

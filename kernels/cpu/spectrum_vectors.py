@@ -120,7 +120,7 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
 
 @njit(nogil=True, cache=True)
 def _most_intense(intensity, peaks, n, most, top):
-    """Select the `most` most intense of `n` peaks (of equal ones the lower m/z), in order of m/z; `top` is a heap, (most,) float32."""
+    """Select the `most` most intense of `n` peaks (at equal intensity the lower m/z) in order of m/z; `top` is a heap, (most,) float32."""
     for i in range(n):  # min-heap of the largest intensities
         value = intensity[peaks[i]]
         if i < most:
@@ -211,7 +211,7 @@ def _transformed(height, n, transform):
 
 @njit(nogil=True, cache=True)
 def _spread(bins, height, n, fraction, last_bin, value):
-    """Add `fraction` of each bin to its neighbours; return the number of bins. `bins` and `value` must have space for these."""
+    """Add `fraction` of each bin to both neighbouring bins; return the new number of bins, for which `bins` and `value` need space."""
     source_bins = bins[:n].copy()
     count = 0
     for i in range(n):

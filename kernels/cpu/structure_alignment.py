@@ -169,7 +169,7 @@ def _four(values):
 
 @njit(inline="always")
 def _by_difference(of_length, of_angle, lengths, angles, own_length, own_angle, longest_difference):
-    """Return the reward of the length and angle of a column with those of a row."""
+    """Return the reward for the differences between length and angle of a column and length and angle of a row."""
     of_lengths = maximum(subtract(lengths, own_length), subtract(own_length, lengths))
     of_angles = maximum(subtract(angles, own_angle), subtract(own_angle, angles))
     return add(gather(of_length, minimum(of_lengths, longest_difference)), gather(of_angle, of_angles))

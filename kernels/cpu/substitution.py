@@ -40,7 +40,7 @@ class Substitution:
         return min(self.gap_extend, _MAXIMUM_COST)
 
     def widths(self) -> tuple[int, ...]:
-        """Return the bit widths to try, ascending: those in which all substitution scores and the cost of a gap of two residues fit."""
+        """Return the bit widths, ascending, that can hold all substitution scores and the cost of a gap of two residues."""
         least, greatest, gap = int(self.scores.min()), int(self.scores.max()), self.first_residue_cost + self.next_residue_cost
         return tuple(bits for bits in _WIDTHS if -(1 << (bits - 1)) <= least and greatest < 1 << (bits - 1) and gap <= 1 << (bits - 1))
 

@@ -136,7 +136,7 @@ def _spread(x):
 
 @njit(nogil=True, cache=True)
 def _are_similar(move, other, spread):
-    """Return True if two superpositions move a chain of this spread, assumed equal along each axis, to nearly the same place."""
+    """Return True if two superpositions move a chain to nearly the same place; its `spread` is assumed equal along each axis."""
     turned, shifted = 0.0, 0.0
     for c in range(9):
         turned += (move[c] - other[c]) * (move[c] - other[c])
@@ -147,7 +147,7 @@ def _are_similar(move, other, spread):
 
 @njit(nogil=True, cache=True)
 def _different(scores, moves, n, spread):
-    """Return the rows of up to n superpositions with the highest scores above 0, none of them similar to a better one."""
+    """Return the rows of the up to n best superpositions with scores above 0, without superpositions similar to a better one."""
     chosen, count = np.empty(min(n, len(scores)), np.int64), 0
     for k in np.argsort(-scores, kind="mergesort"):
         if count == len(chosen) or scores[k] <= 0.0:
@@ -165,7 +165,7 @@ def _different(scores, moves, n, spread):
 
 @njit(nogil=True, cache=True)
 def _keep(score, move, scores, moves):
-    """Insert a superposition into the sorted best ones, unless one with the same score is present."""
+    """Insert a superposition into the sorted list of the best, unless the list has a superposition with the same score."""
     n = len(scores)
     for k in range(n):
         if abs(scores[k] - score) < 1e-6:

@@ -66,7 +66,7 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
 def align_where_sure(
     texts: Sequences, patterns: Sequences, rules: GapRules, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]
 ) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Return alignments of pairs in mode WITHIN or LOCAL, and a mask of those proven to be optimal; all other alignments are empty."""
+    """Return alignments of pairs in mode WITHIN or LOCAL, and a mask of the alignments proven to be optimal; all others are empty."""
     n = len(text_of)
     result, score, starts = Alignments.none(n, rules.maximum_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
     is_local = rules.mode == LOCAL

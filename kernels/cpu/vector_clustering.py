@@ -116,7 +116,7 @@ def _roots(parents):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, neighbours, stop):
-    """Count the similar pairs in the windows of the vectors `first:last`; each pair is counted for both of its vectors in `neighbours`."""
+    """Count similar pairs in the windows of the vectors `first:last`: each pair adds 1 to `neighbours` of both vectors."""
     offsets, bins, weights = vectors
     rough = least * least * _ROUNDING_MARGIN
     for begin in range(first, last, LANES):

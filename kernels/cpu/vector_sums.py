@@ -65,7 +65,7 @@ def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _keep_largest(bins, weights, begin, end, most):
-    """Retain the `most` largest elements of `begin:end` in order (of equal elements the first); return the end of the retained ones."""
+    """Retain the `most` largest elements of `begin:end` in order (of equal elements the first); return the new end."""
     of_weight = np.zeros(np.iinfo(np.int16).max + 1, np.int64)
     for i in range(begin, end):
         of_weight[weights[i]] += 1

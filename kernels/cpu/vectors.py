@@ -60,7 +60,7 @@ _INDEX = ir.IntType(32)
 
 
 def _features() -> set[str]:
-    """Return the CPU features for which Numba compiles: those of this machine, or NUMBA_CPU_FEATURES.
+    """Return the CPU features for which Numba compiles: the features of this machine, or of NUMBA_CPU_FEATURES if it is set.
 
     NEON is not checked, since every 64-bit ARM CPU has it.
     """
@@ -155,7 +155,7 @@ def load_anywhere(typing: Any, array: Any, position: Any) -> Any:
 
 @intrinsic
 def load_codes(typing: Any, codes: Any, position: Any, like: Any) -> Any:
-    """Load bytes of an int8 array for a look-up: one byte per lane of a vector of the type of array `like`."""
+    """Load bytes of an int8 array for a look-up: as many bytes as a vector of the array `like` has lanes."""
     lanes = Lanes(8, _lanes(like).count)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -249,7 +249,7 @@ minimum = _lane_by_lane("smin", "Return the smaller number of each lane.")
 
 
 def _wrapping(operation: str, text: str) -> Any:
-    """Return an intrinsic for a wrapping operation on two vectors, which needs two instructions fewer than a saturating one at 32 bits."""
+    """Return an intrinsic for a wrapping operation on two vectors; at 32 bits, saturation would need two more instructions."""
 
     def typed(typing: Any, left: Any, right: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -541,7 +541,7 @@ class _Work:
         return 4 * (_COUNTERS + len(self._lengths) + query * batch.n)
 
     def _launches(self, batch: _Batch, parts: list[tuple[Part, list[_Pair]]]) -> list[_Launch]:
-        """Return the launches of concurrent parts, alternating between them."""
+        """Return the launches of all parts of a batch, alternating between concurrent parts."""
         streams = (self._stream,) if len(parts) == 1 else (self._search._side_stream, self._stream)
         of_parts: list[list[tuple[float, _Launch]]] = []
         border = 0
@@ -575,7 +575,7 @@ class _Work:
         return _Launch(part, pair, subjects, border, scores, 4 * batch.n, stream, sum(strip.n for strip in pair if strip) * rows)
 
     def _launched(self, launches: list[_Launch], numbers: _Numbers) -> Iterator[None]:
-        """Launch the kernels; yields between groups of them."""
+        """Launch the kernels in groups; yields between groups."""
         cells = 0
         for launch in launches:
             if cells >= _CELLS_OF_GROUP:

@@ -1,4 +1,4 @@
-"""Plan of scoring a database on a GPU: strips of columns of the queries, and separate parts for the longest subjects and the others.
+"""Plan of scoring a database on a GPU: strips of columns of the queries, and separate parts for the longest and for shorter subjects.
 
 The longest subjects may need more time than all others together. In this case they are scored with more lanes each on some multiprocessors,
 while the other multiprocessors score the other subjects.
@@ -86,7 +86,7 @@ class AlignmentShape:
 
 
 class Subjects(NamedTuple):
-    """Sizes of a set of subjects: number, total residues, residues of the longest, and residues of the shortest."""
+    """Sizes of a set of subjects: number of subjects, number of residues, and lengths of the longest and of the shortest subject."""
 
     n: int
     rows: int
@@ -212,7 +212,7 @@ class Planner:
         return float(cycles[best]), Part(0, subjects.n, possible.shapes[best], self._multiprocessors)
 
     def parts(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray) -> list[Part]:
-        """Return the subjects as one part or as two concurrent parts, the longest subjects and the others.
+        """Return the subjects as one part, or as two concurrent parts: the longest subjects, and all shorter subjects.
 
         Parameters
         ----------

@@ -410,7 +410,7 @@ class FragmentSearch:
                     batch.finish()
 
     def _arguments(self, group: _Group, first_chunk: int, histogram_width: float, copies: int) -> tuple[Any, ...]:
-        """Return the arguments of the kernel that precede those of a batch."""
+        """Return the first arguments of the kernel; the arguments of a batch follow."""
         of, start = group.buffers, first_chunk * self._forms_of_chunk
         n_forms = min(len(self._form_mass), self._built[1] * self._forms_of_chunk) - start
         queries = {
@@ -527,7 +527,7 @@ class _Batch:
         return self._pinned[: 16 * n].view(np.int32).reshape(n, 4)
 
     def begin(self, pairs: NDArray[np.int32], end_chunk: int, before: tuple[Any, ...], threads: int, shared_bytes: int) -> None:
-        """Start the search of pairs, which are complete up to chunk `end_chunk`; `before` contains the first arguments of the kernel."""
+        """Start the search of `pairs`; with these, all chunks before `end_chunk` are done. `before` are the kernel's first arguments."""
         gpu, n = self._gpu, len(pairs)
         self.end_chunk = end_chunk
         if n == 0:

@@ -210,7 +210,7 @@ class _Centers:
         return float(moved.sum())
 
     def advance(self) -> None:
-        """Make the next centroids the current ones."""
+        """Replace the current centroids by the next centroids."""
         self._exact, self._next = self._next, self._exact
 
     def centroids(self) -> NDArray[np.float64]:
@@ -774,7 +774,7 @@ class VectorMeans:
         return _ELEMENT_BYTES * (offsets - offsets[0]) + _VECTOR_BYTES * np.arange(len(offsets))
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Yield groups of vectors on the device: all if they are already there, otherwise as many as fit."""
+        """Yield groups of vectors on the device: one group if all vectors are already there, otherwise groups that fit."""
         if self._resident is not None:
             if first < last:
                 yield self._resident

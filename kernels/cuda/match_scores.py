@@ -246,7 +246,7 @@ class MatchScores:
             raise UnsupportedSearchError("GPUs count up to 65,535 matches, and these lists of masses are longer")
 
     def _sent(self, queries: MassLists, windows: NDArray[np.int64], first: int, last: int, top: int) -> _Batch:
-        """Send the queries `first:last` to the device; return them as a batch with empty results."""
+        """Send the queries `first:last` to the device; return a batch of these queries with empty results."""
         offsets = queries.offsets[first : last + 1]
         arrays: dict[str, NDArray] = {
             "offsets": offsets,

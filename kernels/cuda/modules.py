@@ -166,7 +166,7 @@ class _Senders:
         self._workspaces: list[list[tuple[Any, NDArray[np.uint8]]]] = []
 
     def send(self, buffer: Any, values: NDArray[np.uint8], n: int) -> None:
-        """Copy bytes to a buffer with n threads, and wait for them."""
+        """Copy bytes to a buffer with n threads, and wait until all threads are done."""
         gpu, size = self._gpu, _STAGED_BYTES
 
         def work(sender: int) -> None:

@@ -41,7 +41,7 @@ def _version(number: int) -> str:
 
 
 def look() -> dict[str, Any]:
-    """Return what the driver reports about itself and the GPUs, before any is tested; a GPU that it cannot open has a reason."""
+    """Return what the driver reports about itself and all GPUs, without tests; a GPU that the driver cannot open has a reason."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     report(result)
     management = _library("libnvidia-ml.so.1", "nvml.dll")

@@ -1,4 +1,4 @@
-"""Speeds of a GPU, used by plans and batch sizes: measured speeds, or the speeds of the GPU to which constants were fitted."""
+"""Speeds of a GPU, from which plans and batch sizes are computed: measured speeds, or the speeds of the usual GPU."""
 
 from __future__ import annotations
 

@@ -608,7 +608,7 @@ class _Batch:
         n_items: NDArray[np.int64],
         shared_bytes: int,
     ) -> None:
-        """Pack and send the queries `first:last`, and start the kernels without waiting for them."""
+        """Pack and send the queries `first:last`, and start the kernels without waiting for their end."""
         items = n_items[first:last]
         n, total = last - first, int(items.sum())
         item_query = np.repeat(np.arange(n, dtype=np.int32), items)

@@ -216,7 +216,7 @@ class StructureSearch:
         return of_residues + of_elements + _CHAIN_BYTES * np.arange(len(chains.offsets))
 
     def _batches(self, first: int, last: int) -> Generator[_Batch, None, None]:
-        """Yield batches of chains on the device: all if they are already there, otherwise as many as fit."""
+        """Yield batches of chains on the device: one batch if all chains are already there, otherwise batches that fit."""
         if self._resident is not None:
             if first < last:
                 yield self._resident

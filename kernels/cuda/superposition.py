@@ -262,7 +262,10 @@ class ChainSuperposition:
         report_pairs(pairs, run.first, moves, scores, counts, run.results["pairs"], superpositions)
 
     def _workspace_sizes(self, items: NDArray[np.void]) -> tuple[int, int]:
-        """Return the device bytes of a block, and its shared bytes: for its warps, and for residues of the longer chain if they fit."""
+        """Return the bytes of device memory and of shared memory that a block needs.
+
+        The shared memory is for the warps, and as far as possible for the residues of the longer chain.
+        """
         m, n, warps = items["m"].astype(np.int64), items["n"].astype(np.int64), self.threads // 32
         residues = _RESIDUE_BYTES * (n + -(-n // np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)))
         strips = -(-m // _STRIP)

@@ -169,7 +169,7 @@ def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 
 
 def _classes(sizes: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Return ranges of groups, which are sorted by decreasing size, with the number of threads that merge them: first, last, threads."""
+    """Divide groups, given by decreasing size, into ranges (first, last, number of threads that merge each group of the range)."""
     cuts = [0, *np.searchsorted(-sizes, -np.array(_LARGEST_OF_CLASS)).tolist(), len(sizes)]
     return [(first, last, threads) for (first, last), threads in zip(pairwise(cuts), _THREADS_OF_CLASS, strict=True) if first < last]
 
@@ -385,7 +385,7 @@ class _OnGpu:
 
 
 class _Tiling:
-    """Tiles of vectors, or of members of groups with the ends of their groups."""
+    """Tiles of vectors, or of `members` of groups; `limits` are then the ends of their groups."""
 
     def __init__(self, vectors: _OnGpu, members: NDArray[np.int64] | None = None, limits: NDArray[np.int64] | None = None) -> None:
         self._vectors, gpu = vectors, vectors.gpu
