@@ -58,7 +58,7 @@ def set_bold(widget: _Bold, is_bold: bool = True) -> None:
 class _TonedLabel(QLabel):
     """Label whose tone has no palette role. After a theme change, its colour is set as soon as the label is visible.
 
-    Most of these labels are hidden, and setting the colours of all of them at once would block the window.
+    Most of these labels are hidden, and setting the colours of all labels at the same time would block the window.
     """
 
     def __init__(self, text: str, tone: _Tone) -> None:

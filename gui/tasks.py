@@ -360,7 +360,7 @@ class ReportTask(WritingTask):
         return f"Report of {self.run_record.id} in {self.folder.name}"
 
     def run(self, progress: Progress) -> list[Path]:
-        """Write the report in the background thread; return its files and, if there are additional pages, the page that lists these pages."""
+        """Write the report in the background thread; return its files and, if it has additional pages, the page that lists these."""
         report, pages = views.run_report.write_report_and_pages(
             Project.open(self.project_folder), self.run_record, self.search, self.folder, progress
         )

@@ -156,7 +156,7 @@ class Rounds(NamedTuple):
     sums
         Sums after the last assignment.
     changed
-        Number of labels that differ from those of the previous iteration.
+        Number of labels that the last iteration changed.
     """
 
     n: int
@@ -262,7 +262,7 @@ def tally_through_host(
     labels : (n,) int32
         Output.
     is_labelled
-        True if `labels` are those of the previous iteration; otherwise the labels of the previous iteration are computed again.
+        True if `labels` contains the labels of the previous iteration; otherwise the labels of the previous iteration are computed again.
 
     Yields
     ------

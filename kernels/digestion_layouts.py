@@ -115,7 +115,7 @@ class PeptideDictionary(NamedTuple):
     mass : float64
         Mass, Da.
     position, length, flags, letters
-        Meaning as in `PeptideEntries`; the position is that of the first occurrence, and the terminus bits of all occurrences are combined.
+        Meaning as in `PeptideEntries`; `position` is the first occurrence, and the terminus bits of all occurrences are combined.
     pointer : int64
         Start of each peptide's positions in `occurrence` (o,) uint32, where they ascend.
     """
@@ -186,7 +186,8 @@ class FormSources(NamedTuple):
     dictionary
         `PeptideDictionary`, whose `pointer` is (n + 1,).
     residues
-        (r,) uint8, residues of the proteins; from `first_decoy` on those of decoys, whose modifications do not apply to target peptides.
+        (r,) uint8, residues of the proteins; from index `first_decoy` on, residues of decoys, whose modifications do not apply to target
+        peptides.
     """
 
     dictionary: PeptideDictionary

@@ -1,8 +1,9 @@
 """Data layouts and definition of alignments with a bounded number of gaps, for CPU and GPU.
 
-Definition. An alignment of a read with a reference pairs bases in order. Consecutive unpaired bases of one of them are a gap; adjacent gaps
-in both count separately. The score is the sum of the matrix over pairs, minus ``gap_open + k * gap_extend`` for each gap of k bases. The
-optimum is the highest score of all alignments that the mode allows with at most `maximum_gaps` gaps.
+Definition. An alignment of a read with a reference pairs bases in order. Consecutive unpaired bases of the read, or of the reference, are a
+gap; adjacent gaps in read and reference count separately. The score is the sum of the matrix over pairs, minus ``gap_open + k *
+gap_extend`` for each gap of k bases. The optimum is the highest score of all alignments that the mode allows with at most `maximum_gaps`
+gaps.
 
 Ties are resolved identically on every device. The preferred alignment is the one that ends first in the reference, then first in the read
 (mode LOCAL), then the one with the fewest gaps. If several remain, the alignment is traced back from its end, and each step is the first of

@@ -107,7 +107,7 @@ class ModificationArrays(NamedTuple):
     Attributes
     ----------
     mass
-        (m,) float64, mass (Da) of the v variable modifications, then of the known ones.
+        (m,) float64, mass (Da) of the v variable modifications, then of the known modifications.
     residue_mask
         (v,) uint32, allowed residues: bit k for capital k; all ones for any residue.
     place

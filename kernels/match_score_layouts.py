@@ -86,7 +86,7 @@ def check_candidates(candidates: MassLists) -> None:
     Raises
     ------
     ValueError
-        If they are not in ascending order.
+        If precursor masses are not in ascending order.
     """
     if np.any(candidates.precursors[1:] < candidates.precursors[:-1]):
         raise ValueError("candidates are not in ascending order of precursor")

@@ -93,7 +93,7 @@ class ScoreKind(NamedTuple):
         True for main scores. Their columns come first in text tables (other programs rely on this order), and they are always Percolator
         features.
     is_optional : bool
-        True if tables may lack the column, such as those written before the score was added.
+        True if tables may lack the column, such as tables that were written before the score was added.
     order : Order
         Position of the score in lists.
     """

@@ -170,7 +170,7 @@ class FoundSuperpositions(NamedTuple):
     counts : (n,)
         Number of aligned residues.
     pairs : (p, 2)
-        Aligned residues of the fixed and the mobile chain; those of pair i start at ``places[i]``.
+        Aligned residues of the fixed and the mobile chain; the residues of pair i start at row ``places[i]``.
     """
 
     moves: NDArray[np.float64]

@@ -1,8 +1,8 @@
 """Interactive figures, drawn by pyqtgraph, that can be zoomed, clicked and exported.
 
 `FigureView` shows any `proteoscope.engine.views.figures.Figure`. A specific view derives from it or contains it, creates the figure, and
-connects `targetChosen`. Names and texts, which must not overlap anything, are laid out and painted as on paper: pyqtgraph places texts
-individually without regard to what is below them.
+connects `targetChosen`. Names and texts, which must not overlap anything, are laid out and painted as on paper: pyqtgraph would place each
+text without regard to the items below the text.
 """
 # ruff: noqa: N802, N815, D102 - Qt and pyqtgraph give these names
 

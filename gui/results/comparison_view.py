@@ -342,7 +342,7 @@ class ComparisonView(PaneView):
             self.panel.show_rows(scope=scope, scope_text=f"only in {comparison.names_of(runs)}")
 
     def _show_spectrum_of_dot(self, row: int) -> None:
-        """Select the spectrum of the clicked dot in the table of spectra; if the filter hides the spectrum, show it without a selected row."""
+        """Select the spectrum of the clicked dot in the table of spectra; if the filter hides its row, only show the spectrum."""
         self._pair = self.pair_box.currentData()
         spectra = next(index for index, level in enumerate(LEVELS) if level.name == "spectra")
         if self.level_box.currentIndex() != spectra:

@@ -1,6 +1,6 @@
 """View of evidence on structures: proteins, details of the selected protein, coverage, alignment to a chain, and 3D structure.
 
-A selection in one of these widgets is highlighted in the others.
+A selection in one of these widgets is highlighted in all of them.
 """
 
 from __future__ import annotations

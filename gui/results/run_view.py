@@ -390,7 +390,7 @@ class RunView(PaneView):
         Parameters
         ----------
         splitters : mapping of str to QSplitter
-            All splitters by the name under which their sizes are stored; the first one contains the others.
+            All splitters by the name under which their sizes are stored; the first splitter contains all others.
         plots : tuple
             Figures whose signal `message` is forwarded.
         """

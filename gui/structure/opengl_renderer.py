@@ -292,7 +292,7 @@ class OpenGLRenderer:
     def _uploaded_bodies(self, bodies: Sequence[Body]) -> list[_Uploaded]:
         """Upload bodies that are not in OpenGL memory yet, delete bodies that are no longer drawn, and return the uploaded bodies in order.
 
-        A mesh that several bodies share is uploaded once for each of them.
+        A mesh that several bodies share is uploaded once for each body.
         """
         times: dict[int, int] = {}
         wanted = {}

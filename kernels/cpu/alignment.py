@@ -1,9 +1,9 @@
 """Smith-Waterman scores of queries against a database on the CPU, equal to those of `proteoscope.kernels.cuda.alignment`.
 
 Scores are computed in lanes of vector registers with 8 bits (`proteoscope.kernels.cpu.lanes`). Pairs whose score exceeds 127 minus the
-largest matrix score are computed again with 16 bits, and those above 32,767 minus the largest matrix score with 32 bits. A few long
-sequences would leave most lanes empty; they are scored row by row (`proteoscope.kernels.cpu.rows`), one pair after another, with 16 or 32
-bits.
+largest matrix score are computed again with 16 bits; if the score then exceeds 32,767 minus the largest matrix score, they are computed
+again with 32 bits. A few long sequences would leave most lanes empty; they are scored row by row (`proteoscope.kernels.cpu.rows`), one pair
+after another, with 16 or 32 bits.
 """
 
 from __future__ import annotations

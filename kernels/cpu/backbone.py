@@ -19,8 +19,8 @@ _N, _CA, _C, _O = 0, 1, 2, 3
 def gather_backbone(atom_offsets, name, alternative, occupancy, element, position, least, most):
     """Return N, Cα, C and O of each residue, all from one alternative location if this location has all four.
 
-    The location is that of the first Cα with the highest occupancy. Atoms are treated as missing if a coordinate is not finite or not
-    within `least` to `most` Å.
+    The location is the alternative location of the Cα with the highest occupancy (of equal ones, the first). Atoms are treated as missing
+    if a coordinate is not finite or not within `least` to `most` Å.
 
     Parameters
     ----------

@@ -244,7 +244,7 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
 
     `best` (`proteoscope.kernels.layouts.BestArrays`) contains the numbers of the candidates, encoded by `code`, and the rounded scores by
     which they were selected. The histograms of `hits` contain the rounded scores, which are replaced by exact scores. Scores, limits and
-    ties are those of `search_queries`; `n_candidates` is not changed.
+    the order of ties are as in `search_queries`; `n_candidates` is not changed.
     """
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
     indexed = IndexedSpectrum(0, 0, 0, 0)

@@ -5,9 +5,9 @@ extending it costs nothing (TM-align, Zhang & Skolnick, Nucleic Acids Research 3
 
     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap if the first was the largest, else H[i, j]
 
-Cells of an antidiagonal are independent: a register of them is computed in parallel, in integers. The residues of x are divided into strips
-of two registers, whose cells stay in registers from one antidiagonal to the next; the last row of a strip is stored for the next strip.
-The direction of a cell (its way) has two bits, so that the ways of most pairs of chains fit in the first-level cache.
+Cells of an antidiagonal are independent: as many cells as fit in a register are computed in parallel, in integers. The residues of x are
+divided into strips of two registers, whose cells stay in registers from one antidiagonal to the next; the last row of a strip is stored for
+the next strip. The direction of a cell (its way) has two bits, so that the ways of most pairs of chains fit in the first-level cache.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def _total(traces, i, w):
 def _outline(traces, i, gap):
     """Return the trace of ion i, one value per MS1 spectrum: the sum of its isotopes, after interpolation and 1-2-1 smoothing.
 
-    The ion is missing in MS1 spectra without its main isotope. Gaps of up to `gap` such spectra are interpolated; elsewhere they have the
-    value 0.
+    The ion is missing in MS1 spectra without its main isotope. Gaps of up to `gap` such spectra are interpolated; in longer gaps the value
+    is 0.
     """
     count, offset = traces.n_surveys[i], traces.offset[i]
     cells, main = traces.cells, np.argmax(traces.pattern[i])
@@ -199,8 +199,8 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, o
         Anchors (times, s) of ion i are ``anchors[anchor_offsets[i]:anchor_offsets[i + 1]]``. The trace is followed upwards from each anchor
         to a summit; the highest summit is measured.
     reach : (n,) float64
-        If above 0, all summits within this time (s) of an anchor are compared instead, and the one with the largest product of height and
-        eighth power of the isotope agreement is measured.
+        If above 0, all summits within this time (s) of an anchor are compared instead. The measured summit has the largest product of
+        height and eighth power of the isotope agreement.
     out : (n, N_VALUES) float64
         Output; rows of ions without a signal remain 0.
     """

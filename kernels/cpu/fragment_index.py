@@ -1,9 +1,9 @@
 """Fragment-ion index on CPU threads, for wide precursor windows.
 
-The idea is that of MSFragger (Kong 2017, Nature Methods 14:513): instead of looking up the ions of every candidate among the peaks, all
-ions are sorted by mass, and for each peak the matching ions are visited. Integer counters give the scores of
-`proteoscope.kernels.cpu.scores` to about a thousandth. This accuracy is sufficient to select slightly more candidates than requested. Their
-exact scores are computed by `proteoscope.kernels.cpu.candidates.score_candidates`.
+The method follows MSFragger (Kong 2017, Nature Methods 14:513): instead of looking up the ions of every candidate among the peaks, all ions
+are sorted by mass, and for each peak the matching ions are visited. Integer counters give the scores of `proteoscope.kernels.cpu.scores` to
+about a thousandth. This accuracy is sufficient to select slightly more candidates than requested. Their exact scores are computed by
+`proteoscope.kernels.cpu.candidates.score_candidates`.
 
 Counterpart of `proteoscope.kernels.cuda.fragment_index` with bit-identical results. Compiled functions are in
 `proteoscope.kernels.cpu.postings`.

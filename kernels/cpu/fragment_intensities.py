@@ -131,8 +131,8 @@ def _add_row(table, row, factor, total):
 def _activate_peptide(network, residues, begin, end, charge, codes, constant, left, right, hidden, out):
     """Write the activations of the second layer for the bonds of the peptide `residues[begin:end]` to the rows of `out`.
 
-    `codes`, `constant`, `left`, `right`, `hidden` are workspace. Terms common to all bonds are summed once; those of either side are
-    updated from bond to bond.
+    `codes`, `constant`, `left`, `right`, `hidden` are workspace. Terms common to all bonds are summed once; the terms of the residues on
+    each side of the bond are updated from bond to bond.
     """
     tables, others, n = network.tables, network.others, end - begin
     z = min(charge, _MAXIMUM_CHARGE) - 1

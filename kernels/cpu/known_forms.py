@@ -24,9 +24,9 @@ _SAME_MASS = 1e-4  # dalton
 def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cursor, forms):
     """List the peptidoforms of the peptides `first:last` with known modifications and `lightest` <= mass < `heaviest` (dalton).
 
-    Peptidoforms with one modification are listed first, then those with two, and so on, each in order of sites and modifications,
-    up to `KnownFormRules.maximum_forms` per peptide. Masses of modifications are added in order of their sites. Peptidoforms that also
-    result from the variable modifications of the search are excluded.
+    Peptidoforms are listed by increasing number of modifications, and for each number in order of sites and modifications, up to
+    `KnownFormRules.maximum_forms` per peptide. Masses of modifications are added in order of their sites. Peptidoforms that also result
+    from the variable modifications of the search are excluded.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Peaks of library entries: predicted peaks of a peptidoform, and annotation of measured peaks with ions.
 
-There is no GPU version: entries are created once, which is faster than reading or writing them. Rows are independent.
+There is no GPU version: entries are created only once, and creating entries is faster than reading or writing them. Rows are independent.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class EntryMasses(NamedTuple):
     Attributes
     ----------
     offsets, masses
-        CSR: masses (Da) of the residues with modifications; that of the last residue includes modifications of the C-terminus.
+        CSR: masses (Da) of the residues with modifications; the mass of the last residue includes modifications of the C-terminus.
     n_terminal
         (n,), mass (Da) of N-terminal modifications.
     charge
@@ -196,7 +196,7 @@ def annotate_peaks(peak_offsets, mz, entries, has_series, is_closed, rules, firs
     entries
         `EntryMasses`.
     has_series : (n, 4) bool
-        True for those of the series y, b, z and c that the spectrum of the entry has.
+        Columns for the series y, b, z and c: True if the spectrum of the entry has ions of the series.
     is_closed : bool
         True for residues in `EntryMasses.masses` before a proline, where z and c ions do not form.
     rules

@@ -37,7 +37,7 @@ class PeakRules(NamedTuple):
     noise
         Fraction of the base peak below which peaks are considered noise.
     maximum_peaks
-        Maximum number of peaks, the most intense ones; at most `MOST_PEAKS`.
+        Maximum number of peaks, at most `MOST_PEAKS`; the most intense peaks are selected.
     minimum_peaks
         Spectra with fewer peaks get an empty list.
     power

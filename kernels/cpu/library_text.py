@@ -81,7 +81,7 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
     lines : (m, LINE_COLUMNS) int64
         Output; when it is full, the scan returns and can be called again with another array. For each line that is neither blank nor a peak
         line: start and stop without surrounding blanks, line number from 1, number of peaks before it, and ``LINE_WORDS``, or
-        ``LINE_BROKEN`` for a peak line with an unreadable number (of consecutive ones only the first).
+        ``LINE_BROKEN`` for a peak line with an unreadable number (of consecutive lines of this kind, only the first is listed).
 
     Returns
     -------

@@ -115,7 +115,7 @@ class IonCounts(NamedTuple):
     Attributes
     ----------
     present : (KINDS, PREDICTIONS, OUTCOMES)
-        Ions of the state, by what they match.
+        Ions of the state by type of ion, predicted intensity and outcome (no peak, or rank of the peak).
     absent : (KINDS, OUTCOMES)
         Ions of states with one modification more or less.
     errors : (ERRORS,)

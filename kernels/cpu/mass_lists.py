@@ -1,7 +1,8 @@
 """Mass lists of peptides and spectra for match scores (`proteoscope.kernels.match_score_layouts`): integer masses at bonds.
 
-The masses of a peptide are those of its residues from the N-terminus to each bond. A peak is a fragment from either terminus and thus
-implies two masses: its own, and the difference to the precursor mass. Both are extended by the tolerance to all possible integer masses.
+The masses of a peptide are the sums of the residue masses from the N-terminus to each bond. A peak is a fragment from either terminus and
+thus implies two masses: its own, and the difference to the precursor mass. Both are extended by the tolerance to all possible integer
+masses.
 """
 
 from __future__ import annotations

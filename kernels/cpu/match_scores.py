@@ -191,7 +191,7 @@ def _has_above(group, worst):
 def _keep(counter, low, high, start, candidates, scores):
     """Insert the candidates `start + low:start + high` into the best.
 
-    Candidates found before have smaller indices, and therefore precede new ones with equal scores.
+    Candidates that were found earlier have smaller indices. Therefore they precede new candidates with equal scores.
 
     `counter` consists of complete groups.
     """

@@ -255,7 +255,8 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
         Maximum difference between neighbouring diagonals of a candidate position, and between all of them; maximum change of the score by
         one base; cost of opening a gap, and cost of each base in it.
     candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64
-        Output; the positions with the most votes, in descending order; equal ones with the + strand first, then by position.
+        Output; the positions with the most votes, in descending order; positions with equal votes are sorted by strand (+ first), then by
+        position.
     counts : (n,) int64
         Output; number of positions with at least half the votes of the first position; further positions are invalid.
     """

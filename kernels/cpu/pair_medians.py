@@ -60,8 +60,8 @@ def amounts_by_ratios(value, offsets, amounts):
     """Write the amounts of each group, from the median log ratio of its ions for each pair of samples that share ions.
 
     Samples that share ions are connected. Only the largest set of connected samples gets amounts; of equally large sets, the most abundant
-    one, and of equally abundant ones, the first. Work and memory depend on the samples with ions of the group. Groups are independent, so
-    that they may be distributed to threads.
+    set; of equally abundant sets, the first. Work and memory depend on the samples with ions of the group. Groups are independent, so that
+    they may be distributed to threads.
 
     Parameters
     ----------

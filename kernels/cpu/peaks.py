@@ -72,8 +72,8 @@ def find_summits(mz, intensity, offsets, summits, counts):
     """Find the peaks of profile spectra.
 
     Segments end at points of zero intensity, and before m/z steps larger than `WIDEST_STEP` or three times the previous step. A point is a
-    summit if, on each side within its segment, the intensity falls below `VALLEY` times that of the point before it exceeds that of the
-    point.
+    summit if, on each side within its segment, the intensity falls below `VALLEY` times the intensity of the point before any intensity
+    exceeds the intensity of the point.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
     entries
         n entries from `digest_proteins`.
     dictionary
-        `PeptideDictionary`, output, with space for n peptides. The number of missed cleavages is that of the first occurrence.
+        `PeptideDictionary`, output, with space for n peptides. The number of missed cleavages is taken from the first occurrence.
     """
     mass, signature, position, length, flags, symbols = entries
     out_mass, out_position, out_length, out_flags, out_residue_set, out_pointer, out_occurrence = dictionary

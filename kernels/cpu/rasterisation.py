@@ -27,7 +27,7 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
     colour : (v, 3) float32
         Colours of the vertices, 0 to 255.
     triangles : (t, 3) uint32
-        Corners, counter-clockwise for triangles that face the viewer. Other triangles and those with a NaN are not drawn.
+        Corners, counter-clockwise for triangles that face the viewer. Triangles that face away, or have a NaN, are not drawn.
     image : (height, width, 3) uint8
         Image, which is updated.
     nearest : (height, width) float32

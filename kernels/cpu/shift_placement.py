@@ -1,13 +1,13 @@
 """Localisation of a mass shift in a peptide: scores of all sites from two look-ups of the spectrum.
 
 With the shift on residue p, N-terminal fragments up to p - 1 and C-terminal fragments after p are unshifted, all others are shifted. The
-ions of two peptidoforms thus suffice: those with the shift on the first and on the last residue. Each ion of a peptidoform with another
+ions of two peptidoforms thus suffice: with the shift on the first residue, and on the last residue. Each ion of a peptidoform with another
 site is an ion of one of these two, and peptidoforms with adjacent sites differ by one bond. A shift at a terminus gives the same fragments
 as one at the terminal residue.
 
-Sites are distinguished only by the ions between them. If a true ion is matched with probability r, and an absent one matches a peak by
-chance with probability c, then for n ions, k of them matched, the odds of a site are (r / c)^k ((1 - r) / (1 - c))^(n - k), and with equal
-n and equal priors
+Sites are distinguished only by the ions between them. An ion that is present matches a peak with probability r; an ion that is absent
+matches a peak by chance with probability c. If k of n ions match, the odds of a site are (r / c)^k ((1 - r) / (1 - c))^(n - k), and with
+equal n and equal priors
 
     P(site) = R^k / sum over sites of R^k,    R = r (1 - c) / (c (1 - r)).
 

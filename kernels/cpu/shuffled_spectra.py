@@ -82,7 +82,7 @@ class ShuffledPeptides(NamedTuple):
     n_terminal, c_terminal : (n,) float64
         Masses of modifications at the termini.
     has_series : (n, 4) bool
-        True for those of the series `MOVED_SERIES` that each spectrum has.
+        One column for each series in `MOVED_SERIES`: True if the spectrum has ions of the series.
     """
 
     offsets: NDArray[np.int64]

@@ -88,7 +88,7 @@ def parse_type(description: Any) -> types.Type:
     Raises
     ------
     ValueError
-        If the description is not that of a type of kernel arguments.
+        If the description does not describe a type of kernel arguments.
     """
     if isinstance(description, str) and description in _SCALARS:
         return _SCALARS[description]

@@ -2,7 +2,7 @@
 
 The area of an atom is the fraction of points on a sphere around it that are in no other sphere, times the area of the sphere.
 
-Atoms are sorted into cells as wide as the maximum distance of intersecting spheres; an atom is compared with those of 27 cells only.
+Atoms are sorted into cells as wide as the maximum distance of intersecting spheres; an atom is compared only with the atoms of 27 cells.
 """
 
 from __future__ import annotations

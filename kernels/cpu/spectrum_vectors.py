@@ -30,7 +30,7 @@ class VectorRules(NamedTuple):
     per_window, window
         Number of most intense peaks to select in each `window` (thomson); 0 selects all.
     maximum_peaks
-        Maximum number of peaks, the most intense ones; of peaks with equal intensity, those with the lower m/z.
+        Maximum number of peaks; the most intense peaks are selected, at equal intensity the peaks with lower m/z.
     minimum_peaks
         Spectra with fewer peaks get an empty vector.
     transform

@@ -216,8 +216,8 @@ class StructureSearch:
         least
             Minimum score in phase 1 of chains for phase 2; 0 skips phase 1.
         scores, element_scores : (n,)
-            Output; elements `first:last` are written. `scores` are those of phase 2, -1 for chains below `least`; `element_scores` those of
-            phase 1 in `ELEMENT_UNITS`, -1 without phase 1.
+            Output; elements `first:last` are written. `scores` receives the scores of phase 2, -1 for chains below `least`;
+            `element_scores` receives the scores of phase 1 in `ELEMENT_UNITS`, -1 without phase 1.
 
         Yields
         ------

@@ -241,8 +241,8 @@ def _best_fragments(workspace, sparse, met, x, y, guide, near, steps, pairs):
 def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_pairs):
     """Find the alignment of two chains and its superposition with the highest TM-score; x is no longer than y.
 
-    Coordinates are those of `shorter_and_longer`. The superposition with the highest TM-score normalised by the shorter chain is written to
-    `best_move` (12,), and its pairs to `best_pairs` (m, 2). Return the TM-scores normalised by m and by n, and the number of pairs.
+    Coordinates are results of `shorter_and_longer`. The superposition with the highest TM-score normalised by the shorter chain is written
+    to `best_move` (12,), and its pairs to `best_pairs` (m, 2). Return the TM-scores normalised by m and by n, and the number of pairs.
     """
     m, n = x.shape[1], y.shape[1]
     workspace, scale, scale_y = search_workspace(m), tm_scale(m), tm_scale(n)

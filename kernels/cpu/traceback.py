@@ -58,7 +58,7 @@ class Traces(NamedTuple):
     Attributes
     ----------
     steps : uint8
-        Steps of the alignments in reverse order; those of a pair start at its `offsets` (n,) int64; see `trace_back`.
+        Steps of the alignments in reverse order; the steps of pair i start at ``offsets[i]``, (n,) int64; see `trace_back`.
     ends : (n, 3) int64
         Number of steps, and first aligned residue of query and subject.
     """

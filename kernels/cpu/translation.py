@@ -51,7 +51,7 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, positions, 
     Returns
     -------
     (int, int)
-        Number of all frames and residues, including those not written.
+        Number of all frames and of their residues, including frames that were not written because the outputs were full.
     """
     n_frames, n_residues = 0, 0
     for sequence in range(len(offsets) - 1):

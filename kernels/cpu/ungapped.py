@@ -2,7 +2,8 @@
 
 The gain of a read is its score if all bases are paired optimally. A gapped alignment scores at most the gain minus the cost of the shortest
 gap. An ungapped alignment with a higher score is therefore optimal by the definition in `proteoscope.kernels.gapsmis_layouts`; if there are
-several, the one that ends first is reported. All diagonals of a reference are tried, each until its loss is too large.
+several with the same score, the alignment that ends first is reported. All diagonals of a reference are tried, each until its loss is too
+large.
 """
 
 from __future__ import annotations

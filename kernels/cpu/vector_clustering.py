@@ -264,9 +264,9 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, positions, ch
     """Merge clusters that are nearest to each other, while their similarity is at least `least`.
 
     A chain starts at the smallest remaining cluster (identified by its smallest member) and proceeds to the nearest cluster; of equally
-    near ones, to the previous cluster in the chain, otherwise to the smallest. Clusters that are nearest to each other are merged, and the
-    chain continues before them. If the nearest cluster is not similar enough, which occurs only at the start of a chain, the cluster is
-    finished, since later mergers cannot make any cluster more similar to it.
+    near clusters, to the previous cluster in the chain if it is among them, otherwise to the smallest. Clusters that are nearest to each
+    other are merged, and the chain continues before them. If the nearest cluster is not similar enough, which occurs only at the start of a
+    chain, the cluster is finished, since later mergers cannot make any cluster more similar to it.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, 
     length : float64
         Length (Euclidean norm) of each sum.
     most
-        Maximum number of elements of a sum: the largest ones, of equal elements the first.
+        Maximum number of elements of a sum: the largest elements are selected, of equal elements the first.
     sums
         `VectorArrays` of n vectors, output; `bins` and `weights` must have space for the elements of all members.
     """

@@ -2,8 +2,8 @@
 
 The database stays on the device if it fits; otherwise it is sent in batches through pinned buffers while other batches are scored. A launch
 computes a strip of columns of two queries, or of one query with two subjects. Values at the right edge of the strip stay in device memory
-for the next launch. If the longest subjects would take longer than the others, both are scored concurrently on separate streams. Pairs
-whose scores overflow are listed on the device and scored again with 32 bits.
+for the next launch. If the longest subjects would take longer than all other subjects, the two sets are scored concurrently on separate
+streams. Pairs whose scores overflow are listed on the device and scored again with 32 bits.
 
 ATGPU analysis, for queries of m residues in total against n subjects of r residues in total, in strips of w columns (a word has 4 bytes):
 

@@ -112,7 +112,7 @@ def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[i
     """Return groups of queries, each as the number of subjects per word and the indices of the queries.
 
     With one subject per word, the halves of a word hold strips of two queries (except for 32-bit numbers). A query that is longer than all
-    shorter ones together is a separate group with two subjects per word, since half of the words would otherwise be unused.
+    shorter queries together is a separate group with two subjects per word, since half of the words would otherwise be unused.
     """
     together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
     alone: list[int] = []

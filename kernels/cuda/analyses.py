@@ -103,7 +103,7 @@ class Analyses:
     def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, position: int) -> tuple[NDArray[np.uint32], Spent]:
         """Send inputs, call `work` with all buffers, and fetch the buffer with index `position`; return its values and the times.
 
-        The buffers are those of the inputs and the workspace, followed by those that `work` appends.
+        The buffers are the inputs and the workspace, followed by buffers that `work` appends.
         """
         gpu, stream = self._gpu, self._stream
         buffers = [gpu.buffer(values.nbytes) for values in given] + ([gpu.buffer(4 * workspace)] if workspace else [])

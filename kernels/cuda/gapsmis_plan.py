@@ -239,8 +239,8 @@ def predicted_seconds(
 ) -> float:
     """Return the predicted seconds of the best plan for n pairs of the given lengths, with four symbols and one reference per pair.
 
-    Each launch computes a block of pairs and takes as long as its longest pair; pairs are assumed to be as long as those of the upper
-    tenth.
+    Each launch computes a block of pairs and takes as long as its longest pair; all pairs are assumed to be as long as the longest tenth of
+    the pairs.
     """
     if not len(texts):
         return 0.0
