@@ -148,7 +148,10 @@ def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def add_modifications(masses, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term):
-    """Add the modifications of an arrangement to the residue masses of a peptide; return the masses of the two termini."""
+    """Add the modifications of an arrangement to the residue masses of a peptide, or to `n_term` and `c_term`.
+
+    Return the two masses of the termini.
+    """
     for t in range(slots):
         if slot_site[t] == 0:
             n_term += modification_mass[slot_modification[t]]
@@ -161,7 +164,7 @@ def add_modifications(masses, length, slots, slot_site, slot_modification, modif
 
 @njit(nogil=True, cache=True, _nrt=False)
 def next_arrangement(slots, slot_modification, slot_choice, n_sites):
-    """Advance to the next arrangement; return False after the last one. The sites of equal modifications ascend."""
+    """Change `slot_choice` to the next arrangement; return False after the last arrangement. Sites of equal modifications ascend."""
     t = slots - 1
     while t >= 0:
         m = slot_modification[t]
@@ -182,7 +185,10 @@ def next_arrangement(slots, slot_modification, slot_choice, n_sites):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def find_arrangement(number, slots, slot_modification, slot_choice, sites, n_sites, slot_site):
-    """Advance from the first arrangement to the possible arrangement `number`, from 0; write its sites into `slot_site`."""
+    """Advance from the first arrangement to possible arrangement `number`, counted from 0; write its sites into `slot_site`.
+
+    An arrangement is possible if no two modifications have the same site.
+    """
     while True:
         if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
             if number == 0:

@@ -50,7 +50,11 @@ def lower_bound(values, low, high, target):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
-    """Return the range of peptides in the dictionary whose mass, with a modification combination, matches the query mass."""
+    """Return the range of peptides whose mass matches a query.
+
+    `mass` are the masses of the dictionary, ascending. A peptide matches if its mass plus `combination_mass` is within the precursor
+    tolerance of the query mass, corrected by `isotope_error`.
+    """
     observed = query_mass - isotope_error * settings.isotope_spacing
     tolerance = settings.precursor_absolute + settings.precursor_relative * observed
     low = lower_bound(mass, 0, len(mass), observed - tolerance - combination_mass)
@@ -78,7 +82,7 @@ def count_candidates(queries, mass, modifications, settings, first, last, out):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification):
-    """Insert a candidate into the best hits of query q; equal scores retain the order of insertion."""
+    """Insert a candidate into the row of query q in `hits` if its score is among the best; equal scores retain the order of insertion."""
     k = hits.score.shape[1]
     position = k
     score = np.float32(score)  # rounded as in the array; unrounded, it could exceed an equal stored score and change the order
@@ -211,7 +215,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch):
-    """Score the first peptidoforms in the workspace against the spectrum of query q, and retain the best."""
+    """Score the first `n_forms` peptidoforms in the workspace against the spectrum of query q; insert the best into `hits`."""
     which, forms = settings.score, scratch.forms
     keep, use_vector = NEEDS_ROOTS[which], NEEDS_CORRELATION[which]
     inverse_histogram, bins = 1.0 / hits.histogram_width, hits.histogram.shape[1]
@@ -271,7 +275,7 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _score_candidate(q, number, indexed, spectra, charge, peptides, modifications, settings, code, hits, scratch):
-    """Score the candidate `number` exactly, and retain it if it is among the best of query q."""
+    """Score the candidate `number` (see `PeptidoformCode`) exactly; insert it into `hits` if it is among the best of query q."""
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
     slots = first_arrangement(

@@ -95,7 +95,7 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
 
 @njit(nogil=True, error_model="numpy")
 def _lambda(fraction, total, scores, least, greatest):
-    """Return lambda by Newton's method from above; since the mean is convex, no step goes below the positive root."""
+    """Return lambda, by Newton's method from `greatest` downwards; since the mean is convex, no step goes below the positive root."""
     value = greatest
     for _ in range(_MAXIMUM_STEPS):
         excess, slope = -1.0, 0.0

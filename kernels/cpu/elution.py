@@ -134,7 +134,7 @@ def _end(shape, apex, step, rules):
 
 @njit(nogil=True, cache=True)
 def _crossing(traces, first, shape, apex, step, end):
-    """Return the time at which a peak decreases to half of its height in the direction `step`."""
+    """Return the time (s) at which a peak decreases to half its height in the direction `step`, or the time of `end` if it does not."""
     half = shape[apex] / 2
     at = apex
     while at != end:

@@ -78,7 +78,10 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _gather(peptide, sources, bits, pair_site, pair_modification):
-    """List known sites and modifications of a peptide in order, at most `KnownFormRules.maximum_forms`; return their number."""
+    """List the known (site, modification) pairs of a peptide, sorted by both, in `pair_site` and `pair_modification`.
+
+    Return the number of pairs, at most the length of the arrays. `bits` is workspace.
+    """
     dictionary, sites, first_decoy = sources.dictionary, sources.sites, sources.first_decoy
     length = np.int64(dictionary.length[peptide])
     is_target = dictionary.position[peptide] < first_decoy
@@ -144,7 +147,7 @@ def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, position)
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _write(row, peptide, mass, size, chosen, pair_site, pair_modification, forms):
-    """Write a peptidoform, with its modifications sorted by modification and site."""
+    """Write a peptidoform with the `size` pairs of site and modification in `chosen`, sorted by modification and site, to a row."""
     forms.peptide[row], forms.mass[row] = peptide, mass
     for t in range(forms.site.shape[1]):
         forms.site[row, t] = forms.modification[row, t] = _NONE

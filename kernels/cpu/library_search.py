@@ -73,7 +73,7 @@ def _worth(a, b, table):
 
 @njit(nogil=True, cache=True)
 def _similarity(total, query_square, other, matching):
-    """Return the similarity for a sum of contributions, given the sums of squared weights of query and reference."""
+    """Return the similarity for a sum of contributions; `query_square` and `other` are the sums of squared weights of both spectra."""
     if matching.is_entropy:
         # Rounding errors may give slightly more than 1.
         return min(1.0, np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE))
@@ -82,7 +82,10 @@ def _similarity(total, query_square, other, matching):
 
 @njit(nogil=True, cache=True)
 def _plain(mz, weight, low, high, references, first, last, matching, table):
-    """Return the sum of contributions of peaks that match without a shift, and the number of these peaks."""
+    """Compare the query peaks `low:high` and the reference peaks `first:last` without a shift.
+
+    Return the sum of contributions of matching peaks, and the number of matches.
+    """
     total, matched, i = np.int64(0), 0, low
     for j in range(first, last):
         position = np.int64(references.mz[j])

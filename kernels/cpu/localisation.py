@@ -209,7 +209,7 @@ def _range_of(predicted):
 
 @njit(nogil=True, cache=True)
 def _prediction(row, bond, series, z, matches, settings):
-    """Return the bin of the predicted intensity of an ion; `bond` is the number of residues before it."""
+    """Return the bin of the predicted intensity of an ion; `bond` is the number of residues before the broken bond."""
     n_n = len(settings.n_term_series)
     column = -1
     if z <= 2 and series == matches.series[0]:
@@ -250,7 +250,7 @@ def _number(state, t, stride):
 
 @njit(nogil=True, cache=True)
 def _loss_of(state, row, is_n_term, matches, stride):
-    """Return the largest neutral loss of a fragment, 0 if it has none, and the type that is lost."""
+    """Return the largest neutral loss (Da) of a fragment, 0 for no loss, and the modification type with this loss."""
     largest, of_type = 0.0, 0
     for t in range(matches.counts.shape[1]):
         before = _number(state, t, stride)
@@ -328,7 +328,7 @@ def _is_allowed(bits, t, with_decoys):
 
 @njit(nogil=True, cache=True)
 def _sum_forward(row, states, matches, with_decoys, with_evidence, workspace):
-    """Write for each site and state the log of the sum over the arrangements up to the site that end in this state."""
+    """Write for each site and state the log of the summed evidence of all arrangements up to the site that end in this state."""
     forward, stride, n_types = workspace.forward, workspace.stride, matches.counts.shape[1]
     length = matches.offsets[row + 1] - matches.offsets[row]
     first = matches.offsets[row] + 2 * row
@@ -347,7 +347,7 @@ def _sum_forward(row, states, matches, with_decoys, with_evidence, workspace):
 
 @njit(nogil=True, cache=True)
 def _sum_backward(row, states, matches, with_decoys, with_evidence, workspace):
-    """Write for each site and state the log of the sum over all ways to continue, after the site, an arrangement in this state."""
+    """Write for each site and state the log of the summed evidence of all ways to complete, after the site, this state."""
     backward, stride, n_types = workspace.backward, workspace.stride, matches.counts.shape[1]
     length = matches.offsets[row + 1] - matches.offsets[row]
     first = matches.offsets[row] + 2 * row

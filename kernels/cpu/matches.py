@@ -86,7 +86,7 @@ def _log_binomial_tail(k, n, probability):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sparse_correlation(target, mz, weight, low, high, settings):
-    """Return the value of SEQUEST's spectrum without background (Eng 2008) at one ion, computed from the peaks alone."""
+    """Return the value of SEQUEST's spectrum without background (Eng 2008) at the m/z `target`, computed only from the peaks."""
     b = np.int64(target / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
     left = (b - 1.0 - CORRELATION_HALF_WINDOW + settings.correlation_bin_offset) * settings.correlation_bin_width
     start = lower_bound(mz, low, high, left - settings.correlation_bin_width)

@@ -100,7 +100,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _list_ions(chunk, peptides, modifications, settings, code, index, workspace, shift, base, key, form):
-    """Write keys and peptidoforms of the ions of a chunk, in the order of peptidoforms; return their number."""
+    """Write the keys and the peptidoforms of all ions of a chunk, peptidoform by peptidoform; return the number of ions."""
     sites, n_sites, slot_modification, slot_choice, slot_site = workspace
     n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
     n, slots, previous = 0, np.int64(0), np.int64(-2)

@@ -139,7 +139,7 @@ def make_segments(spectra, queries, settings, tables, first, last):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, high, weight):
-    """Write the segments of a spectrum for fragments of charge `z`; return the number of segments written so far for the spectrum."""
+    """Write the segments of a spectrum for fragments of charge `z` after the `used` segments of lower charges; return the new number."""
     mz = spectra.mz
     absolute, relative = settings.fragment_absolute, settings.fragment_relative
     begin, end = first_peak, first_peak  # indices of the next peak whose tolerance range starts, and whose tolerance range ends

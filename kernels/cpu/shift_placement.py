@@ -92,9 +92,10 @@ class ShiftsToPlace(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """Matched ions and their weights at each bond for the N- and C-terminal series, (2, bonds), without and with the shift in the fragment.
+    """Matched ions at each bond for the N- and C-terminal series, (2, bonds).
 
-    `score` and the numbers of matched ions `counts` of each site are derived from these.
+    `stays` and `moves` are the numbers of matched ions without and with the shift, `stays_dot` and `moves_dot` the sums of the weights of
+    their peaks. From these, the `score` and the number of matched ions `counts` of each site are computed.
     """
 
     stays: NDArray[np.int64]
@@ -107,7 +108,7 @@ class _Sides(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
-    """Return the numbers of matched N- and C-terminal ions, and the dot product, of a peptidoform."""
+    """Return the numbers of matched N- and C-terminal ions, and the dot product, of the peptidoform with residue masses `base`."""
     sum_masses(base, length, n_term, c_term, scratch.forms, 0)
     look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
     return match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
@@ -115,7 +116,7 @@ def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra
 
 @njit(nogil=True, cache=True)
 def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_counts, c_dots):
-    """Add the matched N-terminal and C-terminal ions of the last scored peptidoform to the counts and dot products of each bond."""
+    """Write the numbers and summed weights of matched N- and C-terminal ions of the last scored peptidoform for each bond."""
     n_counts[: length - 1], n_dots[: length - 1], c_counts[: length - 1], c_dots[: length - 1] = 0, 0.0, 0, 0.0
     for row in range(n_rows):
         for i in range(length - 1):
@@ -179,7 +180,7 @@ def _new_sides():
 
 @njit(nogil=True, cache=True)
 def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides):
-    """Score the shift at each site; return the best site, from 0; `base` contains the residue masses."""
+    """Score a peptide, with residue masses `base`, with the shift at each site; write scores to `sides`, return the best site, from 0."""
     n_term, c_term, weight = peptides.n_term_mass, peptides.c_term_mass, spectra.weight
     base[0] += shift
     _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)

@@ -95,7 +95,10 @@ class ShuffledPeptides(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _fragments(masses, shuffled, n_terminal, total, most, has_series, position, shift):
-    """Write the m/z of the ions of a peptide with up to `most` charges, and the m/z differences of the shuffled peptide's ions."""
+    """Write the m/z of the ions of a peptide to `position`, and the m/z differences to the ions of the shuffled peptide to `shift`.
+
+    The ions have up to `most` charges.
+    """
     count, prefix_mass, other = 0, n_terminal, n_terminal
     for i in range(len(masses) - 1):
         prefix_mass += masses[i]

@@ -82,7 +82,11 @@ def _fill_conformation(position, middle, features):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_neighbour(along_i, out_i, along_j, out_j, apart, positions, features):
-    """Write the features of residue j relative to residue i: directions along and out of the chain, connecting vector, and indices."""
+    """Write the features of residue j, the neighbour of residue i.
+
+    They are cosines between the directions along and out of the chain at both residues and the direction from i to j, the distance, and
+    the separation along the chain.
+    """
     towards = _unit(apart[0], apart[1], apart[2])
     sign = (positions > 0) - (positions < 0)
     features[0], features[1], features[2] = _dot(along_i, along_j), _dot(along_i, towards), _dot(along_j, towards)

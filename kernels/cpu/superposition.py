@@ -91,7 +91,7 @@ def _thread(workspace, x, y, scale, near, pairs):
 def _fragments(workspace, x, y, scale, some_x, moves, scores):
     """Superpose short and long fragments of both chains; write the best superpositions to the rows of `moves`, and their `scores`.
 
-    A score is the nearness of `some_x`, residues of x, to y.
+    The score of a superposition is the sum of `nearness` over some residues of x (`some_x`).
     """
     m, n = x.shape[1], y.shape[1]
     scores[:] = -1.0

@@ -222,7 +222,10 @@ def _add_joined(begin, total, joined):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_matrix(vectors, squares, ends, members, counts, is_average, table, dots, cells, stop):
-    """Write the similarities of the n members with each other, in units, (n * n,); with `is_average`, multiplied by both counts."""
+    """Write the similarities of all pairs of the n members to `cells`, (n * n,), in `SIMILARITY_UNITS`.
+
+    With `is_average`, each similarity is multiplied by the counts of both members.
+    """
     offsets, bins, weights = vectors
     n = len(members)
     cells[: n * n] = 0
@@ -254,7 +257,7 @@ def _fill_matrix(vectors, squares, ends, members, counts, is_average, table, dot
 
 @njit(inline="always")
 def _value(cells, sizes, is_average, row, n, s):
-    """Return the similarity of two clusters in units: minimum or average over pairs of members."""
+    """Return the similarity of two clusters, in `SIMILARITY_UNITS`: the minimum or average over pairs of members."""
     cell = float(cells[row * n + s])
     return cell / float(sizes[row] * sizes[s]) if is_average else cell
 

@@ -226,7 +226,7 @@ class Planner:
     def plan(
         self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray
     ) -> tuple[float, list[Part]]:
-        """Return the predicted cycles and the parts; if words hold strips of two queries, the time is half of these cycles."""
+        """Return the predicted cycles and the parts. If words hold strips of two queries, the two queries share these cycles."""
         possible = self._possible(numbers, in_word)
         alone, part = self._whole(possible, lengths, subjects)
         shares = _SHARES[self._multiprocessors // 2 >= _SHARES]

@@ -513,7 +513,7 @@ class _Block:
         return tuple(np.where(is_alive, side - rules.seed_length, 0) for side in (n, m))  # type: ignore[return-value]
 
     def launches(self, chosen: NDArray[Any] | None, traces: bool, window: tuple[NDArray[Any], NDArray[Any]] | None) -> Iterator[_Launch]:
-        """Yield the launches of a pass. Each has pairs of similar lengths, as many as the memory for their directions allows."""
+        """Yield the launches of a pass. A launch has pairs of similar lengths, as many as have space for their directions."""
         of, order = self._of, chosen
         n, m = self.sides(chosen, window)
         count = self._n if chosen is None else len(chosen)

@@ -536,7 +536,7 @@ class SpectrumSearch:
         return batch.last
 
     def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
-        """Return the end of the batch from `start` on: within the bytes and candidates of a batch, but at least one query or tile."""
+        """Return the end of the batch that begins at `start`: as many queries (or tiles, if `dense`) as a batch may have, at least one."""
         usual = self.dense_candidates_of_batch if dense else self.candidates_of_batch
         candidates = items_between_checks(usual, self._gpu.rates.lookups, USUAL_RATES.lookups)
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
