@@ -81,7 +81,7 @@ def _is_writable_by_others(status: os.stat_result, *, is_last: bool) -> bool:
 
 
 def _is_group_of_this_user(group: int) -> bool:
-    """Return True if a group belongs to one user: it has the user's name and is the user's primary group."""
+    """Return True if a group is the personal group of this user: their primary group, with the same name as the user."""
     import grp  # not on Windows
     import pwd  # not on Windows
 

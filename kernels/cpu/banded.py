@@ -190,7 +190,7 @@ def _place(i, j, q, lanes, lane, width, maximum_gaps, slack):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _are_plain(codes, offsets, chosen, is_plain, are_plain):
-    """Set `are_plain` to False unless all bases of the chosen sequences are plain."""
+    """For each chosen sequence, set `are_plain` to False if one of its bases has a code that is not in `is_plain`."""
     for k in range(len(chosen)):
         for j in range(offsets[chosen[k]], offsets[chosen[k] + 1]):
             if not is_plain[codes[j]]:

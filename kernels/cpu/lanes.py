@@ -116,7 +116,10 @@ def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes
 
 
 def _filled_lanes(blocks: NDArray[np.int64], limit: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Put sequences, in order, into the lane with the most space until one does not fit; return lane and first block of each."""
+    """Put each sequence, in order, into the lane with the most space, until a sequence does not fit.
+
+    Return the lane, and the first block of columns, of each sequence that was put into a lane.
+    """
     lanes, starts = [], []
     filled = [(0, lane) for lane in range(n_lanes)]
     for size in blocks.tolist():

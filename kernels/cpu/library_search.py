@@ -32,9 +32,10 @@ def search_costs(pools: Pools) -> NDArray[np.float64]:
 
 
 class _Paths(NamedTuple):
-    """Workspace of matches with shifts: best sums of paths that end with each query peak, without and with this peak.
+    """Workspace of matches with shifts (the paths are defined in the docstring of the module).
 
-    `state` (MOST_PEAKS, 2) int64, valid if `stamp` is the current pair.
+    `state` (MOST_PEAKS, 2) int64 has, for each query peak, the best sums of paths that end there, without and with a match of this peak.
+    An element is valid if its `stamp` is the number of the current pair of spectra.
     """
 
     state: NDArray[np.int64]
@@ -105,7 +106,7 @@ def _plain(mz, weight, low, high, references, first, last, matching, table):
 def _shifted(queries, low, high, references, first, last, shift, matching, table, paths, mark):
     """Return the maximum sum of contributions of peaks that match unshifted or shifted by `shift` units, and the number of matches.
 
-    `paths` is a `_Paths`; its entries with the stamp `mark` are valid.
+    `paths` is a `_Paths`, and `mark` is the number of this pair of spectra.
     """
     mz, weight = queries.mz, queries.weight
     state, stamp = paths

@@ -93,7 +93,7 @@ class LinkageRounds:
     def _divide(
         self, labels: NDArray[np.integer], component: NDArray[np.int64], sizes: NDArray[np.int64], is_remaining: NDArray[np.bool_]
     ) -> None:
-        """Replace the remaining vectors (`is_remaining`) of components that are too large by their clusters, for the next round."""
+        """Replace the vectors of components that are too large (`is_remaining`) by one vector for each of their clusters."""
         numbers = np.arange(len(labels))
         clusters = np.bincount(component[is_remaining & (labels == numbers)], minlength=len(sizes))
         is_stuck = clusters * 10 > sizes * 9

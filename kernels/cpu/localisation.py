@@ -374,7 +374,7 @@ def _sum_backward(row, states, matches, with_decoys, with_evidence, workspace):
 def _sum_at(row, site, t, states, matches, workspace):
     """Return the logs of two sums: over arrangements with a modification of type `t` at a site, and over arrangements without.
 
-    All other modifications are at target sites.
+    In both, all other modifications are at target sites (not at decoy sites).
     """
     forward, backward, stride, n_types = workspace.forward, workspace.backward, workspace.stride, matches.counts.shape[1]
     length = matches.offsets[row + 1] - matches.offsets[row]

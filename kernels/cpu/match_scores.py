@@ -157,7 +157,7 @@ def _ranges(queries, first, last, rows, rows_below, n_rows):
 
 @njit(nogil=True, cache=True)
 def _count(index, chunk, ranges, q, begin, end, counter):
-    """Add the match scores of a query with a chunk's candidates to zeroed counters; `begin` and `end` are workspace."""
+    """Write the match scores of a query with the candidates of a chunk to `counter`, initially 0; `begin` and `end` are workspace."""
     first, start, n = index.first[chunk], index.start[chunk], 0
     # Do all look-ups before visiting postings, so that their memory accesses overlap.
     for s in range(ranges.offsets[q], ranges.offsets[q + 1]):
@@ -174,7 +174,7 @@ def _count(index, chunk, ranges, q, begin, end, counter):
 
 @njit(nogil=True, cache=True)
 def _whole_groups(n):
-    """Return n, rounded up to a multiple of the group size of `_keep`."""
+    """Return n rounded up to a multiple of `_GROUP`, the number of counters that `_keep` processes together."""
     return -(-n // _GROUP) * _GROUP
 
 

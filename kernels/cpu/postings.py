@@ -182,7 +182,7 @@ def _sort_by_bin(chunk, n, key, form, index):
 
 
 class _Workspace(NamedTuple):
-    """Workspace of a searching thread: counters of a chunk, postings of segments, and results of a block of counters."""
+    """Workspace of a thread: counters of the peptidoforms of a chunk, ranges of postings, and scores of a block of counters."""
 
     counter: NDArray[np.uint32]
     begin: NDArray[np.int64]
@@ -282,7 +282,10 @@ def _visit(chunk, index, segments, first, last, workspace):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear_outside(windows, start, stop, counter):
-    """Set the counters of peptidoforms outside all windows to 0; return the range of complete groups that contains all windows."""
+    """Set the counters of peptidoforms outside all windows to 0.
+
+    Return the range of counters, in multiples of `_GROUP`, that contains all windows.
+    """
     first, done = -1, 0
     for e in range(windows.shape[0]):
         low, high = max(start, windows[e, 0]) - start, min(stop, windows[e, 1]) - start

@@ -99,7 +99,7 @@ def _similarity(dot, square, other_square):
 
 @njit(inline="always")
 def _root(parents, i):
-    """Return the smallest known member of the cluster of item i; shorten the path to it."""
+    """Return the root of item i in the tree of its cluster, which is the smallest member so far; shorten the path to the root."""
     while parents[i] != i:
         parents[i] = parents[parents[i]]
         i = parents[i]
@@ -108,7 +108,7 @@ def _root(parents, i):
 
 @njit(nogil=True, cache=True)
 def _roots(parents):
-    """Return the smallest known member of each item's cluster, (n,)."""
+    """Return for each item the smallest member of its cluster so far, (n,)."""
     for i in range(len(parents)):
         parents[i] = _root(parents, i)
     return parents
@@ -399,7 +399,7 @@ class VectorClustering:
             yield end
 
     def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield ranges of islands, as start and end vector, that need about half a second on all threads."""
+        """Yield ranges of vectors that contain whole islands (see `islands`) and need about half a second on all threads."""
         before = np.concatenate(([0.0], np.cumsum(self._costs(int(cuts[0]), int(cuts[-1])))))[cuts - cuts[0]]
         begin = 0
         while begin + 1 < len(cuts):
@@ -473,7 +473,7 @@ class VectorClustering:
             yield
 
     def _workspace(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return an empty table of bins with one lane per vector of a tile, and a workspace for dot products."""
+        """Return an empty table with a row per bin and a lane per vector of a tile (`LANES` vectors), and space for dot products."""
         return aligned(self._n_bins * LANES, np.int32), aligned(LANES, np.int32)
 
 

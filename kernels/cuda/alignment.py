@@ -316,7 +316,7 @@ class AlignmentSearch:
             yield [(part, _pairs(queries, lengths, part.shape.width, has_halves)) for part in parts]
 
     def _shared_bytes(self, part: Part) -> int:
-        """Return the shared memory of a block; concurrent parts do not share a multiprocessor."""
+        """Return the bytes of shared memory of a block. Blocks of concurrent parts do not run on the same multiprocessor."""
         needed = part.shape.shared_bytes
         return needed if part.blocks == self._multiprocessors else max(needed, self._half_shared)
 
@@ -401,7 +401,7 @@ class AlignmentSearch:
         return self._in_order[1]
 
     def _parts(self, numbers: int, in_word: int, lengths: Sequence[int], batch: _Batch) -> list[Part]:
-        """Return the parts of a batch for queries of the given lengths; cached from the previous plan."""
+        """Return the parts of a batch for queries of the given lengths; the result of the previous call is cached."""
         if self.n_longest is not None:
             return self._parts_as_set(numbers, in_word, lengths, batch)
         key = numbers, in_word, tuple(lengths), batch.first, batch.last
@@ -445,7 +445,7 @@ class _Slot:
 
 @dataclass(frozen=True)
 class _Launch:
-    """Launch of a strip of one or two queries against a part of a batch.
+    """Launch of a strip (range of columns) of one or two queries against a part of the subjects of a batch.
 
     `subjects` is the argument of the kernel; its addresses of borders are set when the kernel is launched.
     """
@@ -615,7 +615,7 @@ class _Work:
         )
 
     def _half(self, launch: _Launch, strip: _Strip | None) -> tuple[int, int, int, int]:
-        """Return the addresses of a strip's residues, scores and overflow flag, and the number of residues."""
+        """Return the addresses of the residues, scores and overflow flag of a strip, and the number of its residues; zeros for None."""
         if strip is None:
             return 0, 0, 0, 0
         query_scores = strip.query * launch.row_bytes

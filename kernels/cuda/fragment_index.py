@@ -511,7 +511,7 @@ class _Group:
 
 
 class _Batch:
-    """Pairs (query, chunk) in pinned and device memory, and the stream of their search; buffers grow as needed."""
+    """Batch of pairs (query, chunk of peptidoforms) in pinned and device memory, and its stream; buffers grow as needed."""
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu, self._stream = gpu, gpu.stream()
@@ -606,7 +606,7 @@ def _sites_of_forms(form_code, code, peptides, modifications, workspace, site, m
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_pairs(offsets, windows, forms_of_chunk, first_chunk, out):  # type: ignore[no-untyped-def]
-    """Add the number of queries with candidates in each chunk from `first_chunk` on to `out` (chunks,) int64."""
+    """Count, for each chunk from `first_chunk` on, the queries that have candidates in it; add the counts to `out` (chunks,) int64."""
     for q in range(len(windows)):
         if offsets[q + 1] == offsets[q]:
             continue
@@ -621,7 +621,7 @@ def _count_pairs(offsets, windows, forms_of_chunk, first_chunk, out):  # type: i
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _list_pairs(offsets, windows, forms_of_chunk, first_chunk, begun, stop, out):  # type: ignore[no-untyped-def]
-    """List the pairs of the chunks `begun:stop`, chunk by chunk, in the layout of the struct Pair in fragment_search.cu: (n, 4) int32."""
+    """List the pairs (query, chunk) with candidates for the chunks `begun:stop`, chunk by chunk, as struct Pair: (n, 4) int32."""
     n = 0
     for chunk in range(begun, stop):
         low, high = chunk * forms_of_chunk, (chunk + 1) * forms_of_chunk

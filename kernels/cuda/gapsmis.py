@@ -149,7 +149,7 @@ class _Scale:
 
 @dataclass(frozen=True)
 class _Launch:
-    """Launch of the pairs `first:last` of a pass.
+    """Launch of a kernel for the pairs `first:last` of a pass (one run of the kernel over all pairs of a block).
 
     See the struct Pairs for `order` and `chunks`; `strips` and `steps` are the size of the directions of a warp.
     """
@@ -473,7 +473,7 @@ class _Block:
         out.runs[:] = 0
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
-        """Align the sections before the ends again on the CPU, with trace-back."""
+        """Align again, on the CPU and with trace-back, the section of the reference before the known end of each alignment."""
         of = self._of
         some = np.flatnonzero(out.score != NO_ALIGNMENT)
         pattern_of = self._pattern_of[some]

@@ -504,7 +504,7 @@ class PointMeans:
 
 
 class _Lists:
-    """Clusters with a non-zero sum by bin and tile, on the device, up to a maximum number of entries."""
+    """Clusters with a non-zero sum by bin and tile (range of `_CLUSTERS_OF_TILE` clusters), on the device; at most `entries` elements."""
 
     def __init__(self, gpu: Gpu, n_bins: int, tiles: int, entries: int) -> None:
         self._gpu, self._n_bins, self._tiles, self._entries = gpu, n_bins, tiles, entries

@@ -72,7 +72,7 @@ _PASS = np.dtype(
 
 
 def building_analysis(*, candidates: int, masses: int, rows: int, words: int, chunks: int, by_bits: bool) -> OperationCounts:
-    """Return the operations of building the rows of a group of candidates: postings counted and written, or bits set."""
+    """Return the operations of building the rows of a group of candidates. An operation counts or writes a posting, or sets a bit."""
     in_bytes = 8 * (candidates + 1) + 4 * masses + 4 * candidates + 8 * (chunks + 1) + 8 * (words + 1)
     operations = (2 if by_bits else 4) * masses
     blocks = 4 * masses + operations + (0 if by_bits else chunks * (rows + 2) * 4 * 3 // 32)
@@ -335,7 +335,7 @@ class MatchScores:
             group, first = None, last
 
     def _fitting(self, first: int) -> int:
-        """Return the last chunk of the largest group from chunk `first` on that is certain to fit, even if every possible mass occurs."""
+        """Return the end (exclusive) of the largest group of chunks from `first` on that fits even if every possible mass occurs."""
         ends = np.array([self._end(chunk) for chunk in range(first, self._n_chunks + 1)])
         masses = self._lists.offsets[ends] - self._lists.offsets[ends[0]]
         rows = np.minimum(2 * masses, 2 * (int(self._lists.precursors.max(initial=0)) + 1))

@@ -730,7 +730,7 @@ class _Batch:
         return device_pointers, inputs, int(peaks.max(initial=0))
 
     def _collect(self, search: SpectrumSearch, scalars: Any) -> None:
-        """Start merging the hits of the items, and fetching the result."""
+        """Start a kernel that merges the hits of all items (thread blocks) of each query, and the transfer of the result."""
         gpu, stream, n, of = self._gpu, self._stream, self.last - self.first, self._buffers
         arguments = (
             scalars,
@@ -758,7 +758,7 @@ class _Batch:
 
 
 def _coarse_bytes(shift: int) -> int:
-    """Return the bytes of the coarse bins of a tile, one word for 2^shift fine bins."""
+    """Return the bytes of the coarse bins of a tile (32 queries); a coarse bin is a word for 2^shift bins of the bit table."""
     return 4 * _FINE_BINS >> shift
 
 
@@ -775,7 +775,7 @@ def _mass_bounds(modifications: ModificationArrays, settings: ScoringSettings) -
 
 
 def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8]:
-    """Return the modifications of each combination by slot, (c, 8) uint8, ascending; 255 for empty slots."""
+    """Return the modifications of each combination, one per slot, (c, 8) uint8, ascending; 255 for empty slots."""
     counts = modifications.combination_count
     slots = np.full((len(counts), _MAXIMUM_SLOTS), _NONE, np.uint8)
     combination, modification = np.nonzero(counts)

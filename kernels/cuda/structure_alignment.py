@@ -95,7 +95,7 @@ def analysis(query: StructureArrays, chains: StructureArrays, rewards: Rewards, 
 
 
 def _columns_for(m: int, most: int = _COLUMNS[-1]) -> int:
-    """Return the smallest number of columns per lane, up to `most`, for which a query of m residues needs the minimum number of strips."""
+    """Return the smallest number of columns per lane with which a query of m residues needs as few strips as with `most` columns."""
     strips = -(-max(1, m) // (most * _LANES))
     return next(columns for columns in _COLUMNS if strips * columns * _LANES >= m)
 

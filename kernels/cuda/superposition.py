@@ -99,7 +99,7 @@ def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArra
 
 
 def _rows_of_lane(shorter: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of residues of the shorter chain in a lane (`rows_of_lane` in distance_alignment.cuh)."""
+    """Return how many residues of the shorter chain each lane of a warp processes (`rows_of_lane` in distance_alignment.cuh)."""
     return -(-shorter // (32 * np.maximum(-(-shorter // _STRIP), 1)))
 
 

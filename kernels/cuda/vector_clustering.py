@@ -154,7 +154,7 @@ def _table_for(gpu: Gpu, lengths: NDArray[np.int64]) -> _Table:
 
 
 def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Return the starts of tiles, followed by n.
+    """Return the starts of tiles (consecutive vectors that share a table), followed by n.
 
     A tile has 32 vectors, halved repeatedly if they have more elements than the table has rows.
     """
@@ -230,7 +230,7 @@ class VectorClustering:
             yield end
 
     def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield ranges of islands that fit on the device, as start and end vector."""
+        """Yield ranges of vectors that contain whole islands (see `islands`) and fit on the device."""
         budget = self._budget() / 2
         pairs = np.concatenate(([0.0], np.cumsum(window_pairs(self._ends), dtype=np.float64)))[cuts]
         taken = _VECTOR_BYTES * cuts + _ELEMENT_BYTES * self._vectors.offsets[cuts]
@@ -311,7 +311,7 @@ class VectorClustering:
     def _workspace(
         self, sizes: NDArray[np.int64], before: NDArray[np.int64], budget: float, merger: _Merger
     ) -> tuple[list[tuple[int, int]], Any]:
-        """Return ranges of groups whose matrices fit on the device at the same time, and a buffer that is large enough for each range."""
+        """Divide groups into ranges whose matrices fit on the device together; return the ranges, and a buffer for the largest range."""
         ends = [0]
         while ends[-1] < len(sizes):
             ends.append(int(np.searchsorted(before, before[ends[-1]] + budget, side="right")) - 1)
