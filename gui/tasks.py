@@ -88,7 +88,7 @@ class SearchTask:
         return replace(self.request, inputs=inputs, options={**self.request.options, **made, **later})
 
     def advice(self, summary: Any) -> AdviceTask | None:
-        """Return the task that looks for causes of few identifications in the finished run; None if the run has enough identifications."""
+        """Return the task that looks for causes of few identifications in the finished run, or None if this is not needed or possible."""
         if self.search.advise_later is None or not getattr(summary, "has_low_yield", False):
             return None
         return AdviceTask(self, summary.run_id)

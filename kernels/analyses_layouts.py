@@ -94,7 +94,7 @@ def multiplication_rounds(n: int) -> tuple[Round, ...]:
 def scan_levels(n: int) -> list[int]:
     """Return the number of input values of each round (kernel launch) of a reduction or prefix scan.
 
-    The first round has n values, each further round one value per block of the previous round, down to 1.
+    The first round has n values, each further round one value per block of the previous round. The last round has one block.
     """
     levels = [n]
     while levels[-1] > 2 * BLOCK:

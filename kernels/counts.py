@@ -70,7 +70,11 @@ _POINTERS = 25  # number of pointers in the struct Inputs of search.cuh
 
 
 def exhaustive_search(candidates: NDArray[np.integer], charges: NDArray[np.integer], ions: float) -> float:
-    """Return the nanoseconds of scoring the given numbers of candidates, (q,)."""
+    """Return the nanoseconds of scoring all candidates of q queries.
+
+    `candidates` (q,) and `charges` (q,) are the numbers of candidates and of fragment charges of each query, `ions` is the mean number of
+    ions of a candidate per charge.
+    """
     return _PER_ION * float((candidates * charges).sum()) * ions
 
 
@@ -253,7 +257,7 @@ def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, loo
     Parameters
     ----------
     shares, buckets
-        Number of parts into which the residues are divided, and number of groups of peptides that each part counts.
+        Number of ranges of proteins, and number of mass buckets; peptides are counted in each bucket for each range.
     looked_at
         Number of residues visited from all start positions. With non-specific digestion, these are the residues of the longest peptide that
         begins at each position.

@@ -14,7 +14,8 @@ VARIABLE = "PROTEOSCOPE_CACHE"
 def cache_folder() -> Path:
     """Return the user's cache folder, which may not exist yet.
 
-    It is the folder in the environment variable `VARIABLE`, unless other users can change files there.
+    If the environment variable `VARIABLE` names a folder in which no other user can change files, this folder is used. Otherwise it is the
+    usual cache folder of the operating system.
     """
     named = os.environ.get(VARIABLE)
     if named and untrusted_folder(Path(named)) is None:
@@ -25,7 +26,7 @@ def cache_folder() -> Path:
 
 
 def unused_folder_reason() -> str:
-    """Return the reason why the folder in the environment variable `VARIABLE` is not used; '' if it is used."""
+    """Return the reason why the folder in the environment variable `VARIABLE` is not used; '' if it is used or not set."""
     named = os.environ.get(VARIABLE)
     folder = untrusted_folder(Path(named)) if named else None
     if folder is None:

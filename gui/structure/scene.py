@@ -195,7 +195,7 @@ class Scene:
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 
     def nearest_atoms(self, first_pick: Pick, second_pick: Pick) -> tuple[str, str, float] | None:
-        """Return names and distance (Å) of the two nearest atoms of two picked side chains, or None if the side chains were not read."""
+        """Return names and distance (Å) of the two nearest atoms of two picked residues' side chains, or None if one is missing."""
         if first_pick.atom or second_pick.atom:
             return None
         first, second = (self.atoms.get((pick.trace, pick.row)) for pick in (first_pick, second_pick))

@@ -178,7 +178,7 @@ def _activate_peptide(network, residues, begin, end, charge, codes, constant, le
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _answer(second, answers, ion):
-    """Return the output of the network for an ion of a bond, clipped to the range of intensity fractions."""
+    """Return the output of the network for an ion of a bond: log2 of an intensity fraction, clipped to the range from -20 to 0."""
     total = answers[_SECOND, ion]
     for k in range(_SECOND):
         total += second[k] * answers[k, ion]

@@ -354,7 +354,7 @@ def _apart(move, s, t, u, d, e, f):
 
 @njit(nogil=True, cache=True, error_model="numpy", **_ROUNDED_AS_WRITTEN)
 def share_of(apart, inverse):
-    """Return 1 / (1 + apart * inverse) in units of 2^-32, whose sums are exact."""
+    """Return 1 / (1 + apart * inverse), rounded to a multiple of 2^-32, so that sums are exact."""
     return 1.0 / (1.0 + apart * inverse) + _SHARE_UNITS - _SHARE_UNITS
 
 

@@ -248,7 +248,7 @@ def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _close_form(length, total, forms, f):
-    """Complete peptidoform `f`: fill the block after its last ion, and store its total mass and length."""
+    """Complete peptidoform `f`: store its total mass and length, and fill the rest of its last block with masses out of reach."""
     fill_block(forms.sums, f * forms.sums.shape[1] + length - 1, OUT_OF_REACH)
     forms.total[f], forms.length[f] = total, length
 

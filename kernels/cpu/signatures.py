@@ -192,7 +192,7 @@ def compiled_groups() -> set[str]:
 
 
 def mark_compiled(groups: Iterable[str]) -> None:
-    """Mark groups as compiled, with files next to Numba's cache; raise OSError if writing fails."""
+    """Mark groups, and all groups whose kernels are thus compiled too, with files next to Numba's cache; raise OSError on failure."""
     compiled = needed_kernels([*groups, *compiled_groups()])
     for group in kernel_groups():
         if needed_kernels([group]) <= compiled:
@@ -215,7 +215,7 @@ def _cpu_digest() -> str:
 def _sources() -> str:
     """Return a digest of everything that determines the compiled code.
 
-    These are the list, the times and sizes of the files of the kernels, and the version of Numba.
+    These are the list of kernels, the names and modification times of the source files, and the version of Numba.
     """
     folders = Path(__file__).parent, Path(__file__).parents[1]
     files = sorted(

@@ -305,7 +305,7 @@ class AlignmentSearch:
         return OperationCounts(rounds, cells, blocks, words_in, len(lengths) * (last - first + len(cuts)), shared)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """Return the number of matrix cells of each subject with queries of the given lengths, (n,), for partitioning."""
+        """Return the cost of each subject, (n,), for partitioning: matrix cells with queries of the given lengths, plus a constant."""
         return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
     def _partitions(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
