@@ -140,7 +140,7 @@ class SettingsFile:
         self.values = self._read()
 
     def save(self) -> None:
-        """Start writing the current settings in a background thread; `flush` waits for its end. An incomplete file never replaces the old."""
+        """Start writing the current settings in a background thread; `flush` waits for its end. The old file remains until then."""
         content = {"version": _VERSION, **self.values.model_dump()}
         with self._lock:
             self._unwritten = content

@@ -112,7 +112,7 @@ def reduction_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of a prefix scan of n words: the rounds of a reduction, then the same in reverse order.
+    """Return the rounds of a prefix scan of n words: the levels of a reduction, then all but the last level in reverse order.
 
     n words are transferred in, and n words out.
     """

@@ -22,7 +22,7 @@ _NO_MODIFICATION = 255
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _residues_of(residues, position, length, residue_mask):
-    """Return the bit mask of the residues of a peptide, restricted to `residue_mask`."""
+    """Return a bit mask in which bit i is set if residue i of the peptide is in `residue_mask`."""
     bits = np.uint64(0)
     if position + _LONGEST <= len(residues):
         for i in range(0, length, RESIDUES_AT_ONCE):

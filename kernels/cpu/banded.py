@@ -260,7 +260,10 @@ def align_where_near(
 
 
 def _plain_costs(rules: GapRules, symbols: NDArray[np.integer]) -> NDArray[np.int64] | None:
-    """Return match score, mismatch score, gap opening cost and gap extension cost; None for scoring by a matrix."""
+    """Return match score, mismatch score, and costs of the first and of each further base of a gap.
+
+    Return None if `align_where_near` cannot be used: for other scores of `symbols`, other modes, seeds, or gaps without cost.
+    """
     matrix = rules.matrix[np.ix_(symbols, symbols)]
     same, other = int(matrix[0, 0]), int(matrix[0, 1])
     is_plain = np.array_equal(matrix, np.where(np.eye(len(symbols), dtype=bool), same, other)) and same > max(0, other)

@@ -147,7 +147,7 @@ def _compute_rows(text, pattern, rules, first, last, g, e, directions, stop):
 
 @njit(nogil=True, error_model="numpy")
 def _begun_score(text, pattern, rules, i):
-    """Return the score at row `i` of an alignment that starts there: the score of its seed, or 0."""
+    """Return the score at row `i` of an alignment that starts there (0, or the score of its seed); `_LEAST` if none can start."""
     seed = rules.seed
     if seed == 0:
         return np.int64(0) if i == 0 or rules.is_anywhere else _LEAST
