@@ -41,7 +41,7 @@ def _word(text: str) -> np.ndarray:
 def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
     """Return the upper 128 bits of 5^q for -TABLE_REACH <= q <= TABLE_REACH, as two words.
 
-    For q < 0, return the bits of the reciprocal, rounded up.
+    For q < 0, return the bits of the reciprocal, rounded up for q >= -27 and down otherwise.
     """
     values = []
     for q in range(-TABLE_REACH, TABLE_REACH + 1):

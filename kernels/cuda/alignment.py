@@ -389,7 +389,7 @@ class AlignmentSearch:
             yield _Batch(first, last, *positions, 0 if order is None else slot.address("order"), lengths, rows, slot)
 
     def _by_length(self, first: int, last: int) -> _InOrder:
-        """Return the subjects `first:last` sorted by length; cached from the previous call."""
+        """Return the subjects `first:last` sorted by length; the result of the previous call is cached."""
         if self._in_order is None or self._in_order[0] != (first, last):
             lengths, order = self._lengths[first:last], None
             if self._is_sorted:

@@ -251,7 +251,7 @@ class SpectrumSearch:
         gpu.wait(self._stream)
 
     def _bring(self, low: int, high: int) -> None:
-        """Send the peptides `low:high` to the device, replacing the previous ones."""
+        """Send the peptides `low:high` to the device in place of the previous peptides, unless they are already there."""
         if self._brought[0] <= low and high <= self._brought[1]:
             return
         self._brought = 0, 0
