@@ -76,7 +76,7 @@ class Spent(NamedTuple):
 
 
 def addition_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of adding two vectors of n words: one round that transfers 3 n words, two vectors in and one out."""
+    """Return the single round of adding two vectors of n words: 2 n words are transferred in, and n words out."""
     return (Round(-(-n // BLOCK), 1, 3 * n / _WARP, 0, 2 * n, n, 2, 1),)
 
 
@@ -103,7 +103,7 @@ def scan_levels(n: int) -> list[int]:
 
 
 def reduction_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of reducing n words to one word: log n / log 512 rounds; the vector is transferred in, the result out."""
+    """Return the rounds of reducing n words to one word: log n / log 512 rounds; n words are transferred in, and one word out."""
     levels = scan_levels(n)
     result = [Round(-(-size // (2 * BLOCK)), 1 + _TREE, (size + -(-size // (2 * BLOCK))) / _WARP, BLOCK) for size in levels]
     result[0] = result[0]._replace(words_in=n, transfers_in=1)

@@ -89,7 +89,7 @@ class PointSums(NamedTuple):
 
 
 class VectorTerms(NamedTuple):
-    """Terms of each centroid: the nearest centroid of a vector x has the largest value of ``dot(x, sum) * factor - square``.
+    """Two terms of each centroid, `factor` and `square`. The centroid nearest to x maximises ``dot(x, sum) * factor - square``.
 
     `factor` is 2 / count, and `square` is the squared length of the centroid, both (k,) float64. For empty clusters, the value is minus
     infinity.

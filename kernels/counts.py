@@ -102,7 +102,10 @@ def fragment_index_search(
 def covered_share(
     peaks: NDArray[np.integer], mass: NDArray[np.float64], fragment_absolute: float, fragment_relative: float
 ) -> NDArray[np.float64]:
-    """Return the fraction of each query's m/z range within the tolerance of a peak, from numbers of peaks and masses (dalton)."""
+    """Return an estimate of the fraction of each query's m/z range that is within the tolerance of a peak.
+
+    `peaks` and `mass` are the number of peaks and the mass (dalton) of each query.
+    """
     reach = min(1.0, CROWDING * 2.0 * (fragment_absolute + fragment_relative * _TYPICAL_FRAGMENT))
     return np.minimum(1.0, peaks * reach / np.maximum(mass, 100.0))
 

@@ -89,7 +89,7 @@ class GapRules(NamedTuple):
         return max(0, int(self.matrix.max(initial=0)))
 
     def maximum_loss(self, pattern_length: Any) -> Any:
-        """Return the maximum amount by which the best score of reads of the given lengths can be below 0.
+        """Return by how much the best score of a read of each given length can be below 0 at most.
 
         All bases may be unpaired or, without gaps, mismatched.
         """

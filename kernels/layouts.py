@@ -199,7 +199,7 @@ class MatchArrays(NamedTuple):
 
 
 class PeptidoformCode(NamedTuple):
-    """Code of a candidate's number, which consists of combination, isotope error, peptide and arrangement, from high to low bits.
+    """Encoding of candidates as numbers: combination, isotope error, peptide and arrangement, from high to low bits.
 
     A candidate's number is `((combination << ISOTOPE_BITS | e) << peptide_bits | peptide) << arrangement_bits | arrangement`, with `e` the
     row of `ScoringSettings.isotope_errors`; a peptidoform's number has `e` = 0. Numbers are in the order in which the exhaustive search

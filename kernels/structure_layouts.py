@@ -152,7 +152,7 @@ class ChainPairs(NamedTuple):
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """Start, for each pair, of the space for aligned residues (one per residue of the shorter chain), (n + 1,)."""
+        """First row of each pair in an array of aligned residues, (n + 1,); a pair has a row per residue of its shorter chain."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths[0])])
 
 

@@ -130,11 +130,11 @@ class AlignmentSearch:
         return OperationCounts(rounds, cells, blocks, words, len(lengths) * (last - first), 0)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """Return the number of matrix cells of each subject with queries of the given lengths, (n,), for partitioning."""
+        """Return the cost of each subject, (n,), for partitioning: matrix cells with all queries of the given lengths."""
         return sum(lengths) * (-(-self._lengths // BLOCK_COLUMNS) * BLOCK_COLUMNS).astype(np.float64)
 
     def _plan(self, subjects: NDArray[np.int64], first: int, last: int, bits: int) -> list[LaneGroup]:
-        """Return the lanes of the non-empty `subjects`, the sequences `first:last` of the database; recent lanes are cached."""
+        """Return the lanes of `subjects`, the non-empty sequences among `first:last`; the most recent results are cached."""
         key = first, last, bits
         if key not in self._plans:
             if len(self._plans) == _PLANS_CACHED:
@@ -145,7 +145,7 @@ class AlignmentSearch:
 
 @dataclass(frozen=True)
 class _Query:
-    """Query in the form of the kernel: matrix row of each residue, and residue code of each matrix row."""
+    """Query as arrays of the kernel: row of the score profile of each residue, and residue code of each row."""
 
     rows: NDArray[np.int64]
     codes: NDArray[np.int64]

@@ -127,7 +127,7 @@ def guard_cache() -> None:
         """Cache files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with sizes and checksums."""
 
         def __init__(self, py_func: Any) -> None:
-            """Find the cache of a function; unlike in Numba, a kernel is also compiled again if a module that it imports has changed."""
+            """Find the cache of a function. A kernel is compiled again also if a module that it imports has changed, unlike in Numba."""
             super().__init__(py_func)
             if py_func.__module__.startswith(_OWN):
                 self._cache_file._source_stamp = (self._cache_file._source_stamp, _sources_digest(py_func.__module__))
@@ -151,7 +151,7 @@ def guard_cache() -> None:
                 return None
 
         def save_overload(self, sig: Any, data: Any) -> None:
-            """Save a compiled function like Numba; if the files cannot be written, the function is used without a cache."""
+            """Save a compiled function as Numba does; if the files cannot be written, the function is used without a cache."""
             try:
                 with _alone(self.cache_path, self._impl.filename_base):
                     super().save_overload(sig, data)
@@ -183,7 +183,7 @@ def _refuse_shapes_in_few_words() -> None:
 
 
 def _compile_once_for_all_constants() -> None:
-    """Compile a kernel that is called with constants once per type; Numba would compile it once per constant."""
+    """Compile a kernel once for all constants of a type; Numba would compile it again for each constant with which it is called."""
     from numba.core.dispatcher import Dispatcher  # reads its environment when imported: after `settle_cache`
     from numba.core.types.misc import unliteral  # reads its environment when imported: after `settle_cache`
 

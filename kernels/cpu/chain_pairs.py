@@ -16,7 +16,7 @@ __all__ = ["farthest_pair", "place_chains", "place_pairs", "report_pair", "repor
 
 @njit(nogil=True, cache=True)
 def tm_scale(length):
-    """Return the scale d0 (Å) of the TM-score that is normalised by a chain of the given length, at least 0.5."""
+    """Return the scale d0 (Å, at least 0.5) of a TM-score that is normalised by the given chain length."""
     return max(0.5, 1.24 * np.cbrt(length - 15.0) - 1.8) if length > 21 else 0.5
 
 

@@ -64,7 +64,9 @@ def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_c
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, least, greatest, lambdas):
-    """Write the lambda of ungapped alignments of a query with each subject: the solution of mean ``exp(lambda s)`` = 1.
+    """Write the lambda of ungapped alignments of a query with each subject.
+
+    Lambda is the positive number for which the mean of ``exp(lambda s)`` over all pairs of residues with scores s is 1.
 
     Parameters
     ----------

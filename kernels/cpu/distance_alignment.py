@@ -146,7 +146,9 @@ def place_y(workspace, y, scale):
 
 @njit(nogil=True, cache=True)
 def align(workspace, m, n, gap, by_states, by_distance):
-    """Compute the matrix for the residues in the workspace; return the best score, in units of 1 / `UNIT`. `trace` writes its alignment.
+    """Compute the matrix for the residues in the workspace; return the best score, in units of 1 / `UNIT`.
+
+    `trace` then writes the alignment with this score.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class ElutionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _total(traces, i, w):
-    """Return the sum of the isotopes of ion i in an MS1 spectrum; undetected isotopes are estimated from the pattern to avoid a bias."""
+    """Return the summed intensity of all isotopes of ion i in MS1 spectrum w; undetected isotopes are estimated from the pattern."""
     n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
     seen, total, every = 0.0, 0.0, 0.0
     for k in range(n_isotopes):
@@ -119,7 +119,7 @@ def _outline(traces, i, gap):
 
 @njit(nogil=True, cache=True)
 def _end(shape, apex, step, rules):
-    """Return the index of the last MS1 spectrum of the peak with its maximum at `apex`, in the direction `step`."""
+    """Return the index of the MS1 spectrum in which the peak with the maximum `apex` ends in the direction `step` (1 or -1)."""
     lowest, at = apex, apex
     while True:
         after = at + step

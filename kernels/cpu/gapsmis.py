@@ -322,7 +322,10 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns):
-    """Build a score profile of the reads for each base of the references; return the profile index of each base, (32,) int64, or -1."""
+    """Build a score profile of the reads for each base that occurs in the references.
+
+    Return the start of each base's profile in `profile`, int64, or -1 for bases that do not occur.
+    """
     profile_row = np.full(N_SYMBOLS + 1, -1, np.int64)
     is_of_pattern = np.zeros(N_SYMBOLS + 1, np.bool_)
     for position in range(0, width * lanes, lanes):
@@ -388,7 +391,7 @@ def _fill_scores(codes, n, lane_symbols, begin, end, profile_row, profile, s, la
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begins, position):
-    """Set the score of a seed that ends at row `i`; leave it unchanged if bases of the seed mismatch."""
+    """If the seed of the read matches the reference bases before row `i`, write its score to ``begins[position]``."""
     if i > text_place[1] - text_place[0] or seed > pattern_place[1] - pattern_place[0]:
         return
     result = 0
@@ -402,7 +405,7 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
-    """Find the first column from `j` on with a lane's best score, and the minimum number of gaps there; write both to `ends`."""
+    """Find the first column from `j` on that has the best score of a lane, and its minimum number of gaps; write both to `ends`."""
     while g[maximum_gaps * layer + j * lanes + lane] != end_score:
         j += 1
     q = 0
@@ -594,7 +597,7 @@ class _Block:
         return order[:0]
 
     def _trace_alone(self, pairs: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Trace pairs with known scores and ends one by one; the memory grows with the square root of the reference length."""
+        """Trace pairs with known scores and ends, pair by pair; memory grows with the square root of the reference length."""
         of = self._of
 
         def work(first: int, last: int, stop: StopFlag) -> None:

@@ -94,7 +94,7 @@ def _quick_distances(points, i, columns, distances):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _smallest(distances):
-    """Return the minimum of non-negative floats, which are compared as integers to use vector instructions."""
+    """Return the minimum of non-negative floats. They are compared as integers, so that vector instructions are used."""
     bits = distances.view(np.int32)
     best = bits[0]
     for j in range(len(bits)):
@@ -115,7 +115,7 @@ def _count_near(distances, most):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _most_of_nearest(best, length_squared, d):
-    """Return the float32 distance beyond which a centroid is certainly not the nearest (bound E), given the smallest distance `best`."""
+    """Return the float32 distance above which a centroid cannot be the nearest, given the smallest distance `best` (bound E)."""
     slope, root = _ROUNDING * (d + 8), 5.0 * _ROUNDING * np.sqrt(length_squared)
     rest = 8.0 * _ROUNDING * _ROUNDING * length_squared
     above = best + slope * best + root * np.sqrt(best) + rest
@@ -159,7 +159,7 @@ def _add_points(points, labels, first, last, sums, counts):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _greatest_value(products, factor, square):
-    """Convert products to values and return their maximum; floats are compared as integers of the same order to use vector instructions."""
+    """Convert products to values (see `VectorTerms`); return the maximum, found by integer comparisons in vector instructions."""
     for j in range(len(products)):
         products[j] = products[j] * factor[j] - square[j]
     bits, best = products.view(np.int64), np.int64(_MINIMUM_BITS)

@@ -175,7 +175,7 @@ def cell(diagonal, score, e, f, best, opening, extending):
 
 @njit(inline="always")
 def fill_profile(rows, table, columns, block, profile):
-    """Write the scores of each distinct query residue with the residues of a block: ``profile[(row * 4 + column) * lanes]``."""
+    """Write the scores of each distinct query residue with the residues of a block, from ``profile[(row * 4 + column) * lanes]`` on."""
     lanes = lanes_of(profile)
     column = block * BLOCK_COLUMNS * lanes
     codes_0 = load_codes(columns, column, profile)

@@ -103,7 +103,10 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
 
 @njit(nogil=True, cache=True)
 def _merged(position, height, state, n, rules):
-    """Merge peaks closer than twice the tolerance, starting with the largest; retain the most intense merged peaks, sorted by m/z."""
+    """Merge peaks closer than twice the tolerance, beginning at the most intense peak; retain the most intense merged peaks.
+
+    The retained peaks are sorted by m/z. Return their number.
+    """
     order = np.argsort(-height[:n], kind="mergesort")
     state[:n] = 0
     for k in range(n):

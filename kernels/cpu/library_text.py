@@ -39,7 +39,10 @@ def _after(text, position, first, second, third):
 
 @njit(nogil=True, cache=True)
 def _pair(text, position, decimal):
-    """Return m/z and intensity of a peak, the position after it (-1 if a number is missing or followed by text), and the separator."""
+    """Return m/z and intensity of a peak, the position after the peak, and the separator.
+
+    The position is -1 if a number is missing or is followed by text.
+    """
     size = len(text)
     comma = 44 if decimal != 44 else 58
     separator = _BRACKET if position < size and text[position] == 40 else _BLANK

@@ -114,7 +114,7 @@ class LinkageRounds:
 
 
 def _units(similarity: float) -> int:
-    """Return a similarity as an integer, at least 1, since vectors that must not be compared have similarity 0."""
+    """Return a similarity in `SIMILARITY_UNITS`, at least 1; 0 is reserved for vectors that must not be compared."""
     return max(1, int(similarity * SIMILARITY_UNITS + 0.5))
 
 

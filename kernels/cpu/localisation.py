@@ -458,7 +458,7 @@ def localise_sites(spectra, matches, settings, evidence, first, last, probabilit
 
 @njit(nogil=True, cache=True)
 def _count_bond(row, bond, state, before, total, spectra, matches, settings, counts, workspace):
-    """Count the ions of the only possible state of a bond, and the ions of states with one modification more or less."""
+    """Count the ions of the only possible state of a bond (present), and of states with one modification more or less (absent)."""
     s, stride = matches.spectrum[row], workspace.stride
     charges = max(1, min(settings.maximum_fragment_charge, matches.charge[row] - 1))
     n_n, n_series = len(settings.n_term_series), len(settings.n_term_series) + len(settings.c_term_series)

@@ -163,7 +163,7 @@ def _begun_score(text, pattern, rules, i):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _find_end(g, is_local, at):
-    """Return the best score of the last row; write its first column and the fewest gaps with this score to ``at[1:3]``."""
+    """Return the best score of the last row; write the first column with this score, and its minimum number of gaps, to ``at[1:3]``."""
     layers, columns = g.shape
     at[1] = np.argmax(g[layers - 1]) if is_local else columns - 1
     score = g[layers - 1, at[1]]

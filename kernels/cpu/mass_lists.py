@@ -39,7 +39,7 @@ def _maximum_ranges(spectra, s, settings):
 
 @njit(nogil=True, cache=True)
 def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolute, slack_relative, low, high):
-    """Write the masses that the peaks of a spectrum imply as disjoint, ascending ranges `low:high`; return their number."""
+    """Write the masses that the peaks of a spectrum imply, as disjoint, ascending ranges `low:high`; return the number of ranges."""
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     charges, n = max(1, min(settings.maximum_fragment_charge, charge - 1)), 0
     most, slack = np.int64(np.rint(mass * per_dalton)), slack_absolute + slack_relative * mass

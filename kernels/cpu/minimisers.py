@@ -341,7 +341,7 @@ def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _reach(n_bases, rules):
-    """Return the length of the longest gap whose cost is at most the score of `n_bases` bases, limited to the tolerance."""
+    """Return the length of the longest gap that costs at most as much as `n_bases` matches score, limited to the tolerance."""
     spare = n_bases * rules[2] - rules[3]
     if spare <= 0:
         return np.int64(0)

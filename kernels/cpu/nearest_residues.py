@@ -24,7 +24,7 @@ _GROWTH = 1.25
 
 
 class NearestResidues(NamedTuple):
-    """Number of the residue nearest to the centre of each cell, -1 if none is near: flat, the last axis fastest.
+    """Number of the residue nearest to the centre of each cell of a grid, or -1 if none is near, as a flat array in C order.
 
     `low` (3,) is the lowest corner in Å, `counts` (3,) the number of cells along each axis, `cell` their edge in Å.
     """

@@ -48,7 +48,7 @@ class MassRange(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def nearest_vectors(vectors, ranges, candidates, position, n_bins, first, last, nearest, similarity, value):
-    """Find the best candidate of each of the vectors `first:last`: the most similar one, minus a penalty for distance.
+    """Find the best candidate of each of the vectors `first:last`: the highest cosine after subtracting a penalty for distance.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def _moments_before(x, y, n, before):
 
 @njit(nogil=True, cache=True)
 def search(workspace, n, scale, near, step, halvings, hopeless, best):
-    """Write the superposition of the first n pairs with the highest score sum to `best`; return the sum.
+    """Find the superposition of the first n pairs with the highest score sum; write it to `best`, and return the sum.
 
     Fragments from the whole alignment down to four pairs are superposed; then near pairs are superposed until their selection does not
     change. The result depends only on the selection of pairs, so that no selection is computed twice.

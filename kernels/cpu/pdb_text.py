@@ -109,7 +109,7 @@ def _index_of(value, values, n):
 
 @njit(nogil=True, cache=True)
 def _add(value, values, n):
-    """Add a value to the first `n` of `values` unless it is present; return their number, or -1 if there is no space."""
+    """Append a value to the first `n` elements of `values` unless it is among them; return the new `n`, or -1 if there is no space."""
     if _index_of(value, values, n) < n:
         return n
     if n == len(values):

@@ -19,7 +19,7 @@ VALLEY = 0.75
 
 @njit(nogil=True, cache=True)
 def unpack_integers(data, start, stop, out):
-    """Decode integers stored without their leading zero (or one) half bytes, as MS-Numpress packs residuals and counts.
+    """Decode the integers of MS-Numpress (residuals and counts), which are stored without leading half bytes of zeros or ones.
 
     An integer of eight half bytes starts with a half byte c. If c <= 8, its c leading half bytes are zero; otherwise its c - 8 leading
     half bytes are ones. The other half bytes follow, lowest first. A trailing half byte of zero fills the last byte.

@@ -81,7 +81,7 @@ def _reach(settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _index_peaks(mz, low, high, settings, words, first_peak):
-    """Set a bit for each bin within the tolerance of a peak; return the first bin above all set bits.
+    """Set a bit for each bin of the bit table `words` within the tolerance of a peak; return the first bin above all set bits.
 
     For each word with set bits, `first_peak` is set to the first peak that can match in it. Other words, and words after the returned bin,
     are not written.
@@ -392,7 +392,7 @@ def cross_correlation(matched, settings):
 
 
 def _choice(code: int) -> Any:
-    """Return a compiled function of (score number, match, settings) that returns the score with this number, which is at least `code`."""
+    """Return a compiled function of (score number, match, settings) that computes the score with this number (`code` or higher)."""
     score_function = globals()[SCORE_KINDS[code].on_processor]
     if code + 1 == len(SCORE_KINDS):
         return njit(nogil=True, _nrt=False, forceinline=True)(lambda which, matched, settings: score_function(matched, settings))
@@ -422,7 +422,7 @@ class IonRows(NamedTuple):
 
 
 class Peptidoforms(NamedTuple):
-    """Batch of f peptidoforms; with a batch, a step need not wait for the result of the previous step.
+    """Batch of f peptidoforms. Computing several at once avoids that a step must wait for the result of the previous step.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ def _bridge(b, e, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _near_pairs(x, y, z, position, last, neighbours):
-    """Write the rows after row `position` that are within the maximum distance of it to `neighbours`; return their number.
+    """Write the later rows within the maximum distance of row `position` to `neighbours`; return the number of these rows.
 
     Rows are sorted by x.
     """
@@ -125,7 +125,7 @@ def _near_pairs(x, y, z, position, last, neighbours):
 
 @njit(nogil=True, cache=True)
 def _find_bridges(first, second, joined, partner, energy):
-    """Return pairs of residues `i < j` that form a bridge, and the kind of bridge, (k, 3) int64, sorted by i, then by j."""
+    """Return i, j and the type of each bridge between residues i < j, (k, 3) int64, sorted by i, then by j."""
     result = np.empty((64, 3), np.int64)
     n_found = 0
     for p in range(len(first)):

@@ -63,12 +63,12 @@ class ShiftSettings(NamedTuple):
 
 
 class PlacedArrays(NamedTuple):
-    """Results for each candidate of each query (q, k): hyperscores without and with a shift at the best site, -inf for none.
+    """Results for each candidate of each query, (q, k): hyperscores without a shift, and with a shift at the best site.
 
     Attributes
     ----------
     plain, shifted : float32
-        Hyperscores.
+        Hyperscores; -inf if the candidate was not scored in this way.
     plain_isotope, shifted_isotope : int8
         Isotope error: number of peaks between the monoisotopic and the selected one.
     place : uint8

@@ -201,7 +201,7 @@ def parse_numbers(text, starts, stops, ends, decimal):
 
 @njit(nogil=True, cache=True)
 def after_blanks(text, starts, stops):
-    """Return, per range, the position of the first character that is neither blank nor control character, or `stops`, (n,) int64."""
+    """Return, for each range, the position of the first character above 32 (not a blank or control character), or its stop, (n,)."""
     positions = starts.copy()
     for i in range(len(starts)):
         while positions[i] < stops[i] and text[positions[i]] <= 32:

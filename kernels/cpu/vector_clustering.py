@@ -453,7 +453,7 @@ class VectorClustering:
         labels[:] = rounds.labels
 
     def _merged(self, groups: Groups, method: int, positions: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Write, for each member of the groups, the smallest member in its cluster, as an index into the members, to `positions`."""
+        """Write to `positions`, for each member of the groups, the index in `members` of the smallest member of its cluster."""
         squares = self._squares if groups.vectors is self._vectors else _squares_of(groups.vectors)
         dtype = np.int32 if method == COMPLETE else np.int64
 

@@ -20,7 +20,7 @@ _MULTIPLIER, _SEED = 0x2545F4914F6CDD1D, 0x1B873593CC9E2D51
 
 
 class MetAlignments(NamedTuple):
-    """Hash table from marks (hashes, 0 if empty) to rows (-1 if not computed yet), and the results in these rows.
+    """Hash table that maps marks (hashes; 0 is an empty slot) to rows (-1: not computed yet), and the results in these rows.
 
     Results are the score sum, the number of pairs, and the superposition (12,); `n` (1,) is the number of rows in use.
     """

@@ -321,7 +321,7 @@ class AlignmentSearch:
         return needed if part.blocks == self._multiprocessors else max(needed, self._half_shared)
 
     def _numbers_of(self, matrix_scores: NDArray[np.integer], gap_open: int, gap_extend: int) -> tuple[_Numbers, _Numbers]:
-        """Return the scoring scheme in the usual number type and in 32 bits; an unchanged scheme is cached."""
+        """Return the scores and gap costs in the usual number type, and in 32 bits; the results are cached for unchanged arguments."""
         scores, opening = np.asarray(matrix_scores, np.int64), gap_open + gap_extend
         key = scores.tobytes() + np.array([opening, gap_extend]).tobytes()
         if self._scheme is None or self._scheme[0] != key:
@@ -512,7 +512,7 @@ class _Work:
             yield from self._score_overflows(query, batch)
 
     def _n_staged(self, batch: _Batch) -> int:
-        """Return the number of words that are fetched through pinned memory: overflow flags and, if they fit, the scores."""
+        """Return the number of words that are fetched through pinned memory: the overflow flags and, if there is space, the scores."""
         n_queries = len(self._lengths)
         return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 

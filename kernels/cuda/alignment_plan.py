@@ -123,7 +123,7 @@ def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[i
 
 
 def threads_for(columns: int) -> int:
-    """Return the number of threads per block (one block per multiprocessor) that can hold the given number of columns in registers."""
+    """Return the number of threads of a block, one per multiprocessor, whose registers can hold `columns` columns per thread."""
     return 512 if columns <= 32 else 384 if columns <= 48 else 256
 
 
@@ -250,7 +250,7 @@ class Planner:
 def predicted_cycles(
     capability: int, multiprocessors: int, shared_bytes: int, lengths: Sequence[int], subjects: NDArray[np.int64]
 ) -> float:
-    """Return the predicted cycles of scoring queries against subjects (n,) on the device, given all lengths."""
+    """Return the predicted cycles of scoring queries of the given `lengths` against `subjects`, given by their lengths (n,)."""
     planner, numbers = Planner(multiprocessors, shared_bytes, None, None), fastest_number_type(capability)
     longest = np.sort(subjects)[::-1]
     if not len(longest):

@@ -555,7 +555,7 @@ def _shared_bytes(gpu: Gpu) -> int:
 
 
 def _forms_that_suit(gpu: Gpu) -> int:
-    """Return the number of peptidoforms whose counters fit into the shared memory of a block, if possible divisible by its warps."""
+    """Return a number of peptidoforms whose counters fit into the shared memory of a block, if possible a multiple for all warps."""
     workspace = (_shared_bytes(gpu) - _OTHER_SHARED_BYTES) // 4
     step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= workspace)
     return min(_MAXIMUM_FORMS, workspace) // step * step

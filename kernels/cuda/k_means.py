@@ -129,7 +129,7 @@ def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) 
 
 
 def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> OperationCounts:
-    """Return the operations (visited list entries) of an iteration with vectors that stay on a GPU, and a report to the host.
+    """Return the operations (visited list entries) of an iteration with vectors that stay on a GPU, including the report to the host.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class _Centers:
 
 
 def _defines(d: int) -> tuple[str, ...]:
-    """Return the macros for points of `d` dimensions; vectors, and points that do not fit into registers, have common macros."""
+    """Return the macros for points of `d` dimensions; points that do not fit into registers have the same macros as vectors."""
     return (f"DIMENSIONS={d if d <= _MAXIMUM_DIMENSIONS else 8}",)
 
 
@@ -486,7 +486,7 @@ class PointMeans:
         return True
 
     def _cached_centers(self, k: int) -> tuple[_Centers, Any]:
-        """Return the buffers for centroids, and an empty buffer for distances; cached between iterations, which take only milliseconds."""
+        """Return the buffers for centroids, and an empty buffer for distances; cached, since an iteration takes only milliseconds."""
         if self._centers is None or self._centers[0].k != k:
             self._centers = None
             self._centers = _Centers(self._gpu, self._stream, k, self._d), self._gpu.buffer(0)

@@ -136,7 +136,7 @@ class _Table:
 
 
 def _table_for(gpu: Gpu, lengths: NDArray[np.int64]) -> _Table:
-    """Return the smallest table that holds most tiles of vectors with the given lengths, and each vector alone.
+    """Return the smallest table that can hold each vector, and most tiles of 32 vectors with the given lengths.
 
     Raises
     ------
@@ -295,7 +295,7 @@ class VectorClustering:
         labels[:] = rounds.labels
 
     def _merged(self, vectors: _OnGpu, groups: Groups, merger: _Merger, positions: NDArray[np.int64]) -> Iterator[None]:
-        """Write, for each member of the groups, the smallest member in its cluster, as an index into the members, to `positions`."""
+        """Write to `positions`, for each member of the groups, the index in `members` of the smallest member of its cluster."""
         order = np.argsort(-groups.sizes, kind="stable")
         sizes = groups.sizes[order]
         before = np.concatenate(([0], np.cumsum(merger.cell_bytes * sizes**2 + _MEMBER_BYTES * sizes + _GROUP_BYTES)))
