@@ -101,7 +101,7 @@ def heading(text: str, scale: float = 1.1) -> QLabel:
 
 @lru_cache(maxsize=500)  # forms share most of their tooltips
 def tip_text(text: str) -> str:
-    """Return a tooltip that shows `text` literally, even if it looks like HTML, wrapped to lines that fit the screen."""
+    """Return a tooltip that shows `text` literally, even if it looks like HTML; long lines are wrapped to fit the screen."""
     # Lines that fit are not wrapped, to save time: a list of thousands of files has a tooltip for each.
     lines = [part for line in text.splitlines() for part in ([line] if len(line) <= _TIP_WIDTH else lines_of(line, _TIP_WIDTH) or [""])]
     shown = "\n".join(lines if len(lines) <= _TIP_LINES else [*lines[:_TIP_LINES], "…"])

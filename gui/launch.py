@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def no_window_reason() -> str:
-    """Return the reason why no window can be opened and the remedy, without a full stop, or '' if one can be opened.
+    """Return the reason why no window can be opened, with the remedy, without a full stop; '' if a window can be opened.
 
     Qt aborts the process if it finds no display or a library is missing; therefore this is checked before Qt starts.
     """

@@ -24,7 +24,7 @@ _WIDTH_OF_WHOLE = 520
 
 
 class MessageBar(QWidget):
-    """Bar with a message in two lines, with a button for the whole text if it does not fit; hidden without a message."""
+    """Bar with a message of up to two lines; a longer message has a button that shows all of it. The bar is hidden without a message."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -295,7 +295,7 @@ class _Frame(QWidget):
 
 
 class _Strip(QAbstractButton):
-    """Button with the title of a collapsed pane, which opens the pane; the text is vertical if panes are next to each other."""
+    """Button that opens a collapsed pane and shows its title; the title is vertical if panes are next to each other."""
 
     def __init__(self, pane: Pane) -> None:
         super().__init__(pane)

@@ -60,7 +60,7 @@ class Preparation(QObject):
             self._thread.join()
 
     def step(self) -> None:
-        """Do the next step of creating a page, if a step remains and the window is idle; stop once all pages and modules are loaded."""
+        """Do the next step of creating a page if the window is idle; stop the timer when all pages are created and all modules imported."""
         if not self._is_imported.is_set() or not self._may_work():
             return
         is_over = not any(search.prepare() for search in self._searches) and not self._thread.is_alive()

@@ -166,7 +166,7 @@ class ProjectPane(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the runs again; if reading fails, the previous list remains, with the error. Only changed items are updated."""
+        """Read the runs again and update changed items. If reading fails, the previous list remains, and the error is shown."""
         problem = self._read()
         records = self._records
         self.runs.blockSignals(True)
@@ -287,7 +287,7 @@ class ProjectPane(QWidget):
         self.resume_action.setToolTip("Continue this run from where it stopped, with the same files and parameters")
 
     def missing_checkpoint(self, record: RunRecord) -> str:
-        """Return the reason why a stopped run cannot be resumed, as the end of a sentence; '' if it can be resumed or is not stopped."""
+        """Return the reason why a stopped run cannot be resumed, as the end of a sentence; '' for all other runs."""
         return missing_checkpoint(record, self._resumable)
 
     def title_of(self, record: RunRecord) -> str:

@@ -41,7 +41,7 @@ class RecentProjects:
         self._lists = tuple(lists)
 
     def remember(self, folder: Path, runs: Iterable[RunRecord]) -> None:
-        """Move a project to the top of the lists, and store a summary of its runs, which are ordered newest first."""
+        """Move a project to the top of the lists, and store a summary of its `runs`, which are given newest first."""
         done = [run for run in runs if run.status == "done"]
         kinds = tuple(dict.fromkeys(run.kind for run in done))
         self._values.remember_project(folder, RecentProject(kinds=kinds, last_run=done[0].started.isoformat() if done else ""))

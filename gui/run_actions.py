@@ -121,7 +121,7 @@ class RunActions(QObject):
         return None if page is None or page.account is None else page.account.run
 
     def stop_reading(self) -> None:
-        """Discard the details that are being read, since another page or run is shown in the meantime."""
+        """Discard the details that are being read; called when another page or run is shown."""
         self._reader.cancel()
 
     def leave_project(self) -> None:

@@ -32,7 +32,7 @@ class PaneBar(NamedTuple):
 
 
 class PageScroll(QScrollArea):
-    """Scroll area that gives its page the available size, or the minimum size of the page if that is larger.
+    """Scroll area whose page has the size of the area, but at least the minimum size of the page.
 
     With `QScrollArea.widgetResizable`, a page with wrapped texts would get its preferred height instead of its minimum height and would
     scroll unnecessarily.
@@ -127,7 +127,7 @@ class FoldingBar(QWidget):
         return sum(widths) + margins.left() + margins.right()
 
     def want(self, width: int) -> None:
-        """Set the minimum width (pixels) that the first group keeps in one line; without space for this, the second group moves below."""
+        """Set the minimum width of the first group in one line, in pixels; if this width is not available, the second group moves below."""
         self._wanted = width
 
     def minimumSizeHint(self) -> QSize:

@@ -155,7 +155,7 @@ class SettingsFile:
             writer.join()
 
     def _write(self) -> None:
-        """Write the settings that were last passed to `save`, and repeat this if newer settings arrive. Called in a background thread."""
+        """Write the settings of the last call of `save`, until there are no newer settings. Called in a background thread."""
         while True:
             with self._lock:
                 content, self._unwritten = self._unwritten, None

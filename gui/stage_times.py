@@ -51,7 +51,7 @@ class StageTimes:
         return of_stage + self._pace() * sum(self._earlier[stage] for stage in to_come)
 
     def _pace(self) -> float:
-        """Return the ratio of the time of finished stages in this job to that in the earlier job, or 1 if the ratio is uncertain."""
+        """Return the time of the finished stages in this job, divided by their time in the earlier job; 1 if the ratio is uncertain."""
         both = [stage for stage in self._done if stage in self._earlier]
         before, now = sum(self._earlier[stage] for stage in both), sum(self._done[stage] for stage in both)
         return now / before if min(before, now) > _SURE_SECONDS else 1.0

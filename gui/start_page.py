@@ -141,7 +141,7 @@ class StartPage(QWidget):
         )
 
     def _sample_line(self, search: Search | None) -> QHBoxLayout:
-        """Return the line with a button for the first sample, and a text about starting with the user's files."""
+        """Return a line with a button for sample data, and a text that the user can also drop files."""
         line = in_row(spacing=10)
         if search is not None and search.demo is not None:
             button = PrimaryButton("Use sample data")

@@ -72,7 +72,7 @@ class SearchTask:
         return replace(self, request=replace(self.request, project=folder, inputs=inputs))
 
     def run(self, progress: Progress) -> Any:
-        """Run the search in the background thread and return the summary; the computing modules are imported there."""
+        """Run the search in the background thread, where the modules for it are imported, and return the summary."""
         progress.stage("Starting")
         return self.search.run(self.whole_request(), progress)
 

@@ -313,7 +313,7 @@ def _palette_of_scroll_bars(chosen: Colours) -> QPalette:
 
 
 def _palette_of_fields(chosen: Colours) -> QPalette:
-    """Return a palette for input fields, with brighter frames: Fusion darkens frames by 1.4, which hides them on a dark background."""
+    """Return a palette for input fields with brighter frames. Qt's Fusion style darkens frames, which hides them on dark backgrounds."""
     palette = _palette(chosen)
     frame = QColor(chosen.frame)
     value = min(255, round(frame.value() * _FRAME_DARKER))

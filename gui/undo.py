@@ -73,7 +73,7 @@ class Change(QUndoCommand):
         return _SINGLE if self._field is None else _MERGEABLE
 
     def mergeWith(self, other: QUndoCommand) -> bool:  # noqa: N802 - Qt's name
-        """Merge the next change into this one if it is a change of the same field and the keyboard focus has not moved between them."""
+        """Merge the next change into this change if both change the same field and the keyboard focus has not moved in between."""
         if not isinstance(other, Change) or (other.owner, other._field, other._visit) != (self.owner, self._field, self._visit):
             return False
         self._after = other._after
@@ -200,7 +200,7 @@ class UndoStack(QUndoStack):
             self._is_stepping = False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Let the focused text field handle the shortcuts of Undo and Redo if it has a text history, otherwise the window."""
+        """Pass the shortcuts of Undo and Redo to the focused text field if it has a text history, otherwise to the window."""
         if event.type() not in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) or not isinstance(event, QKeyEvent):
             return False
         keys = QKeySequence(event.keyCombination())

@@ -126,7 +126,7 @@ class MainWindow(WindowFrame):
         self.show_page(search.results)
 
     def show_selection(self, runs: list[RunRecord]) -> None:
-        """Show the page of the selected runs; if no run is selected, show it only in place of a page about runs."""
+        """Show the page of the selected runs. If no run is selected, show this page only in place of another page about runs."""
         of_runs = (*self.made_results(), self.run_actions.made_page, self.comparisons.view, self.selection_page)
         if runs or self.pages.currentWidget() in of_runs:
             self.message_bar.clear_complaint()
@@ -287,7 +287,7 @@ class MainWindow(WindowFrame):
         self._enable_export()
 
     def _mark_shown(self, page: QWidget | None) -> None:
-        """Select the runs of a page in the project pane, since a page can be shown without a selection of its runs."""
+        """Select in the project pane the runs that a page shows, since pages can be opened without selecting their runs there."""
         results = next((results for results in self.made_results() if results is page), None)
         if results is not None and results.run_id is not None:
             self.project_pane.mark([results.run_id])

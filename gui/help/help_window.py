@@ -87,7 +87,7 @@ class HelpWindow(QDialog):
         return {self.contents.item(row).data(Qt.ItemDataRole.UserRole): row for row in range(self.contents.count())}
 
     def show_term(self, title: str, meaning: str = "") -> bool:
-        """Show the glossary terms with a title, and select the one with the given meaning; return False if no term has this title."""
+        """Show the glossary terms with a title, and select the term with the given meaning; return False if no term has this title."""
         if not any(term.title == title or term.title.partition(" (")[0] == title for term in self._terms):
             return False
         self.tabs.setCurrentIndex(_GLOSSARY)

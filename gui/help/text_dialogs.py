@@ -41,7 +41,7 @@ class _TextDialog(QDialog):
         return made
 
     def copy(self, text: str, what: str) -> None:
-        """Copy a text to the clipboard, and report this in the status line with the noun `what` for the text."""
+        """Copy a text to the clipboard, and show in the status line that it was copied; `what` is a noun for the text."""
         QGuiApplication.clipboard().setText(text)
         self.state.setText(f"{what} copied")
 

@@ -49,7 +49,7 @@ class CoverageMap(ScrolledDrawing):
         return self.group_actions.shown | ({QUANTITY} if self.quantity_action.isChecked() else set())
 
     def show_coverage(self, coverage: Coverage | None, text: str = "", quantities: PeptideQuantities | None = None) -> None:
-        """Show the map of a protein or a text; if `quantities` are given, the user can colour peptides by them."""
+        """Show the map of a protein or a text; if `quantities` are given, the user can colour peptides by quantity."""
         self.coverage, self.quantities, self.chosen, self.residues = coverage, quantities, None, ()
         self.quantity_action.setVisible(coverage is not None and quantities is not None)
         self.group_actions.offer(() if coverage is None else coverage.groups)
@@ -85,7 +85,7 @@ class CoverageMap(ScrolledDrawing):
         return PaperFigure("Coverage", partial(draw_coverage, self.coverage, None, self.shown, self.quantities))
 
     def _peptide_at(self, x: float, y: float) -> PlacedPeptide | None:
-        """Return the peptide whose bar is at a position, otherwise the shortest peptide that covers the residue there, or None."""
+        """Return the peptide whose bar is at a position; without a bar, the shortest peptide that covers the residue there, or None."""
         bar = next((target for target in self.targets_at(x, y) if isinstance(target, PlacedPeptide)), None)
         if bar is not None or self._sheet is None or (position := self._sheet.residue_at(x, y)) is None:
             return bar
@@ -93,7 +93,7 @@ class CoverageMap(ScrolledDrawing):
         return min(over, key=lambda peptide: peptide.end - peptide.start, default=None)
 
     def _features_at(self, x: float, y: float) -> list[ProteinFeature]:
-        """Return the features whose bars are at a position, otherwise the features of the residue there."""
+        """Return the features whose bars are at a position; without a bar, the features of the residue there."""
         spans = [target for target in self.targets_at(x, y) if isinstance(target, ProteinFeature)]
         if spans or self._sheet is None or (position := self._sheet.residue_at(x, y)) is None:
             return spans[::-1]

@@ -35,7 +35,7 @@ class DepthPlot(FigureView):
         return QSize(520, 130)
 
     def show_depth(self, depth: Depth | None, text: str = "", *, retains_range: bool = False) -> None:
-        """Show a depth or a text; if `retains_range`, the visible range and the marks of the same reference are retained."""
+        """Show a depth or a text. `retains_range`: retain the visible range and the marks, for data of the same reference."""
         self.shown = depth
         if not retains_range:
             self.marked = self.selected_range = None

@@ -435,7 +435,7 @@ def _label_font(description: str, pixels: int, is_bold: bool, is_fixed: bool) ->
 
 @lru_cache(maxsize=256)
 def _symbol_outline(description: str, text: str) -> tuple[QPainterPath, float, float]:
-    """Return the outline of a bold character, its width, and the height of capitals, for the stretched characters of sequence logos."""
+    """Return outline and width of a bold character, and the height of capitals; sequence logos stretch the outline."""
     font, metrics = _label_font(description, _OUTLINE_PIXELS, is_bold=True, is_fixed=False)
     outline = QPainterPath()
     outline.addText(QPointF(0, 0), font, text)

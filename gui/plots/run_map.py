@@ -132,7 +132,7 @@ class RunMap(QWidget):
             box.setIconSize(QSize(size, size))
 
     def _name_legend(self) -> None:
-        """Write counts and names into the legend, or only the counts if there is no space; tooltips always contain the names."""
+        """Write counts and names into the legend, or only the counts if space is short; the tooltips always contain the names."""
         for status, box in self.boxes.items():
             box.setText(self._names[status])
         row, margins = self._legend_row, self._legend_row.contentsMargins()

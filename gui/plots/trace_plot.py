@@ -148,7 +148,7 @@ class TracePlot(FigureView):
         self.show_figure(figure, text, retains_range=retains_range)
 
     def _begin(self, position: int, trace: IonTrace, at: QPointF) -> tuple[int, float, float] | None:
-        """Return file index, fixed limit and moving limit of a drag that starts at a position, or None if the drag moves no limit."""
+        """Return (file index, fixed limit, moving limit) for a drag that starts at `at`; None if the drag does not move a limit."""
         border = self._border_at(at)
         if border is not None and (held := self._trace(border.file)) is not None:
             return border.file, *_ends(held, border)

@@ -319,7 +319,7 @@ class ComparisonView(PaneView):
             panel.choiceLost.connect(self._show_no_spectrum)
 
     def _filter(self) -> None:
-        """Apply the threshold and the checkbox: show accepted items, or only spectra for which two runs accept different peptides."""
+        """Show the items that a run accepts at the threshold or, if the checkbox is checked, spectra with different accepted peptides."""
         comparison = self._comparison
         if comparison is None or self._level.name not in self.panels:
             return

@@ -270,7 +270,7 @@ class EvidenceView(WithStructures, RunView):
             self._light_residues(range(values["first"] - 1, values["last"]), row)
 
     def _belongs_to_protein(self, values: Mapping[str, Any]) -> bool:
-        """Return True if a row belongs to the selected protein; otherwise clear the highlights and report the protein of the row."""
+        """Return True if a row belongs to the selected protein; otherwise clear the highlights and show a message with its protein."""
         if self._protein is not None and values["protein"] == self._protein.row:
             return True
         self._light_residues(())

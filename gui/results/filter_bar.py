@@ -157,7 +157,7 @@ class FilterBar(QWidget):
         help_text: str,
         below: QWidget | None = None,
     ) -> None:
-        """Insert a number field, with `below` under it, before the Reset button; invalid text is marked and does not change the filter."""
+        """Insert the number field `box`, with the widget `below` under it, before the Reset button; invalid text is marked and not used."""
         box.setAccessibleName(name)
         box.setKeyboardTracking(False)
         frame = Outlined(box, margin=2)
@@ -186,7 +186,7 @@ class FilterBar(QWidget):
         return self._cells[-1]
 
     def _choices(self, name: str, help_text: str, choices: Iterable[tuple[str, Any]] = ()) -> ChoiceBox:
-        """Return a drop-down field that filters as soon as an item is selected; each item is a text with its value."""
+        """Return a drop-down field that filters as soon as an item is selected. `choices` are (text, value) of the items."""
         box = described(ChoiceBox(choices), name, help_text)
         box.activated.connect(self._now)
         return box

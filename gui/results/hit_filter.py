@@ -14,7 +14,7 @@ class _EValueBox(NumberBox):
     """Field for an E-value, which is never negative; arrows multiply or divide by ten."""
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        """Return Intermediate for a negative number, so that it can be typed and is marked as invalid."""
+        """Return the state Intermediate for negative numbers: they can be typed, and are marked as invalid."""
         state, text, position = super().validate(text, position)
         is_negative = state == QValidator.State.Acceptable and text.lstrip().startswith("-")
         return (QValidator.State.Intermediate if is_negative else state), text, position
@@ -57,7 +57,7 @@ class HitFilterBar(FilterBar):
         return HitFilter(self.text.text(), None if any_e_value else e_value, self.identity.value() / 100, self.coverage.value() / 100)
 
     def open(self, largest_e_value: float) -> None:
-        """Reset the filter for a run with this maximum E-value, so that all its hits are shown, without emitting a signal."""
+        """Reset the filter to the maximum E-value of a run, so that all hits of the run are shown, without emitting a signal."""
         self._largest = largest_e_value
         self._reset_quietly()
 

@@ -49,7 +49,7 @@ def with_facts(pair: AlignedPair) -> AlignedPair:
 
 
 def _gap_text(values: Mapping[str, Any], locale: QLocale) -> str:
-    """Return a text with the numbers of gap openings and of gap residues; in other programs, ``gaps`` may mean either number."""
+    """Return a text with the number of gap openings and the number of gap residues, since ``gaps`` alone could mean either."""
     openings, residues = values["gap_openings"], sum(values[line].count("-") for line in ("aligned_query", "aligned_subject"))
     if not openings:
         return "no gaps"

@@ -123,7 +123,7 @@ class IdentificationView(SpectraRunView):
         self._connect()
 
     def show_protein_of_psm(self) -> None:
-        """Select the protein group of the selected PSM; its peptide and the PSM are selected in the other tables."""
+        """Select the protein group of the selected PSM, and its peptide and the PSM in the tables of peptides and PSMs."""
         row = self.psms.view.chosen
         values = self._values(self.psms)
         if row is None or values is None or self._statistics is None:
@@ -134,7 +134,7 @@ class IdentificationView(SpectraRunView):
         self._statistician.submit("locate", lambda: find_linked_rows(source, values), go_to, self._fail_softly)
 
     def show_protein_of_peptide(self) -> None:
-        """Select the protein group of the selected peptide; the peptide is selected in the table of peptides."""
+        """Select the protein group of the selected peptide, and the peptide in the table of the peptides of this group."""
         values = self._values(self.peptides)
         if values is None or self._statistics is None:
             self.message.emit("Select a peptide first.")
@@ -226,7 +226,7 @@ class IdentificationView(SpectraRunView):
         self._statistician.submit("sites", read, show, lambda error: page.close_tables(str(error)))
 
     def _show_site(self, values: Mapping[str, Any]) -> None:
-        """Show the best spectrum of a protein site, its peptide, and its residue in the coverage of the protein."""
+        """Show the best spectrum of a protein site, the peptide of this spectrum, and the site in the coverage of the protein."""
         source, page = self._statistics, self.sites
         if source is None or page is None:
             return

@@ -38,7 +38,7 @@ def fdr_text(fdr: float, locale: QLocale) -> str:
 
 
 def _chip(counts: Counts, fdr: float, locale: QLocale) -> str:
-    """Return the confidence interval of the fraction of false PSMs as text: ``0.1–2.6 % false at 1 % FDR``."""
+    """Return the confidence interval of the fraction of false PSMs as text (``0.1–2.6 % false at 1 % FDR``), or why it is unknown."""
     if not counts.has_error_rates:
         return "error rate unknown"
     interval = counts.psms.certainty

@@ -18,7 +18,7 @@ _FONT_SHARE = 0.8
 
 
 class PredictionPanel(QWidget):
-    """Panel with the predicted and measured times of a run, or a text that the run has no prediction.
+    """Panel with the predicted and measured times of a run; for a run without a prediction, a text says so.
 
     Signals
     -------

@@ -58,7 +58,7 @@ class QuantityFilterBar(FilterBar):
         self._now()
 
     def open(self, comparisons: Sequence[str], fdr: float) -> None:
-        """Reset the filter for a run, with its comparisons (the first is selected) and its FDR of changes, without emitting a signal."""
+        """Offer the comparisons of a run, select the first, and reset the thresholds to the FDR of the run, without emitting a signal."""
         self._fdr = fdr
         self.blockSignals(True)
         self.comparison.clear()

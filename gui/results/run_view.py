@@ -117,7 +117,7 @@ class RunView(PaneView):
 
     @classmethod
     def shown_tables(cls, search: Search) -> Sequence[Table]:
-        """Return the tables that the view shows; views whose `_read` derives other tables override this method."""
+        """Return the tables that the view shows: the tables of the search, unless a derived class overrides this (see `_read`)."""
         return search.result_tables
 
     @staticmethod
@@ -216,7 +216,7 @@ class RunView(PaneView):
         return self.panels
 
     def show_all(self, name: str) -> None:
-        """Show all rows of the table `name` regardless of selections in other tables; its selected row is retained."""
+        """Show all rows of the table `name`, regardless of selections in other tables; the selected row of this table is retained."""
         self.panels[name].show_rows(scope=(), scope_text="")
 
     def prompt_for_export(self) -> None:
@@ -330,7 +330,7 @@ class RunView(PaneView):
 
     @property
     def _panel_with_buttons(self) -> TablePanel:
-        """Table above which common actions are shown as buttons; the other tables have them in the context menu only."""
+        """Table above which common actions are shown as buttons; all other tables have these actions only in their context menus."""
         return next(reversed(self.panels.values()))
 
     def _offer_action(self, action: QAction) -> None:

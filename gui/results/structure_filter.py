@@ -134,7 +134,7 @@ class OptionalNumberBox(NumberBox):
 
 
 class StructureFilterBar(FilterBar):
-    """Filter bar for hits; below each threshold, the number of hits that meet it is updated while the user types."""
+    """Filter bar for hits; below each threshold is the number of hits that meet this threshold, updated while the user types."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(

@@ -35,7 +35,7 @@ class SummaryNumber:
 
 
 class SummaryHeader(QWidget):
-    """Header with up to two counts in large type, their error rate, warnings and follow-up searches; *About this run* shows the rest.
+    """Header with two counts in large type, their error rate, warnings and follow-up searches; *About this run* shows all counts.
 
     Signals
     -------

@@ -126,7 +126,7 @@ class Camera:
         return replace(self, shift=(self.shift[0] + right * scale, self.shift[1] - down * scale))
 
     def zoomed(self, factor: float, at: tuple[float, float] = (0.5, 0.5), aspect: float = 1.0) -> Camera:
-        """Return the camera zoomed by a factor; the point at the centre's depth at position `at` of the picture stays in place.
+        """Return the camera zoomed by a factor around position `at` of the picture: at the depth of the centre, the point there stays.
 
         `at` is a fraction of width and height from the upper left; `aspect` is width / height.
         """
@@ -156,7 +156,7 @@ class Camera:
         return replace(self.centred(self.rotation.T @ ((low + high) / 2)), height=height)
 
     def facing(self, points: Points) -> Camera:
-        """Return the camera rotated to the principal axes of points, shape (n, 3): the largest extent across, the smallest in depth."""
+        """Return the camera rotated so that the points, shape (n, 3), have their largest extent across and their smallest in depth."""
         points = np.asarray(points, np.float64).reshape(-1, 3)
         points = points[np.isfinite(points).all(axis=1)]
         if len(points) < 3:

@@ -300,7 +300,7 @@ class StructureCanvas(QWidget):
         return min(ahead, key=lambda candidate: candidate[0])[1] if ahead else None
 
     def _near(self, position: np.ndarray, at: QPointF) -> list[tuple[int, float, float]]:
-        """Return the index, the distance in pixels and the depth in Å of each point that is drawn near a position of the widget."""
+        """Return (index, distance in pixels, depth in Å) of each point that is drawn near a position of the widget."""
         index = self.camera.projected(position, self.width(), self.height())
         with np.errstate(invalid="ignore"):
             distance = np.hypot(index[:, 0] - at.x(), index[:, 1] - at.y())

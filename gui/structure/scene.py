@@ -357,7 +357,7 @@ class Scene:
         return self._coloured(key, mesh, tones)
 
     def _ligand(self, trace: Trace, atoms: Atoms, of_carbon: tuple[int, int, int]) -> Body:
-        """Return the sticks and balls of a ligand; they are thicker than in side chains, since an ion is a single ball."""
+        """Return the sticks and balls of a ligand. They are thicker than in side chains, so that a single ion is visible."""
         key = (trace, "ligands")
         mesh = self._mesh(key, partial(sticks, atoms.position, atoms.bonds, _LIGAND_RADIUS))
         tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)
@@ -365,7 +365,7 @@ class Scene:
 
 
 def hit_colour(number: int) -> tuple[int, int, int]:
-    """Return the RGB colour that the hit with this number (0: the query) has in lists and in the scheme that distinguishes hits."""
+    """Return the RGB colour of the hit with this number (0: the query) in lists and in the colour scheme by hit."""
     return colouring.CHAIN_COLOURS[number % len(colouring.CHAIN_COLOURS)]
 
 
@@ -388,7 +388,7 @@ def _is_same(trace: Trace, other: Trace) -> bool:
 
 
 def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:
-    """Return the finest detail within the maximum number of triangles, or the coarsest if all exceed it."""
+    """Return the finest detail with at most the maximum number of triangles, or the coarsest detail if all have more."""
     for detail in DETAILS:
         of_residue = _TRIANGLES_OF_BALL * 4**detail.level if style == "spheres" else 2 * detail.steps * detail.sides
         if n_residues * of_residue <= maximum_triangles:

@@ -330,7 +330,7 @@ class ParquetTableModel(QAbstractTableModel):
         self.orderChanged.emit()
 
     def _show_none(self, error: Exception) -> None:
-        """Remove all rows after an error, since the previous rows would be mistaken for the result of the request."""
+        """Remove all rows after an error, since users would mistake the previous rows for the result of the failed request."""
         self._show((np.empty(0, np.int64), {}), self._fetched)
         self._fail(error)
 

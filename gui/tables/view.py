@@ -200,7 +200,7 @@ class TableView(QTableView):
         self.selectionModel().clear()
 
     def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
-        """Return the selection flags; Ctrl+Home and Ctrl+End select the first or last row, which Qt would only make current."""
+        """Return the selection flags. Ctrl+Home and Ctrl+End select the first or last row; Qt would only make the row current."""
         ends = (Qt.Key.Key_Home, Qt.Key.Key_End)
         if isinstance(event, QKeyEvent) and event.key() in ends and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             return QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
@@ -223,7 +223,7 @@ class TableView(QTableView):
             QTimer.singleShot(0, self, self._choose_remaining)
 
     def _choose_remaining(self) -> None:
-        """Emit `rowChosen` for the topmost selected row if the row for which it was last emitted is deselected."""
+        """If the row of the last `rowChosen` is no longer selected, emit `rowChosen` for the topmost selected row."""
         position = None if self._chosen is None else self._model.position_of(self._chosen)
         selected = self._selected()
         if position is not None and len(selected) and position not in selected:
@@ -240,7 +240,7 @@ class TableView(QTableView):
         self._emit_loaded(current.row(), row)
 
     def _emit_loaded(self, position: int, row: int) -> None:
-        """Emit `rowChosen` once the values of a row are read. If the order changes before that, this must be called again."""
+        """Emit `rowChosen` when the values of a row have been read. If the order changes before, this must be called again."""
 
         def emit(values: dict[str, Any]) -> None:
             if row == self._chosen:

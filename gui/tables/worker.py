@@ -29,7 +29,7 @@ def _deliveries() -> DeferredTasks:
 
 
 class TableWorker(QObject):
-    """Worker that runs functions one by one in a thread, the newest request first, and passes their results to the window's thread.
+    """Worker that runs functions one by one in a background thread, newest first, and passes the results to the window's thread.
 
     A new request replaces an earlier one of the same kind: the earlier request is dropped or, if it is running, interrupted. The thread
     ends when no requests are left, so that idle views have no threads.
