@@ -5,7 +5,7 @@ computes a strip of columns of two queries, or of one query with two subjects. V
 for the next launch. If the longest subjects would take longer than all other subjects, the two sets are scored concurrently on separate
 streams. Pairs whose scores overflow are listed on the device and scored again with 32 bits.
 
-ATGPU analysis, for queries of m residues in total against n subjects of r residues in total, in strips of w columns (a word has 4 bytes):
+ATGPU analysis of queries of m residues in total against n subjects of r residues in total, in strips of w columns and words of 4 bytes:
 
 * rounds: one per batch of the database (one batch if memory suffices), each with m / 2w launches (m / w with two subjects or with 32 bits);
 * words in: r / 4 + 2n, only once if the database stays on the device; words out: n for each query;

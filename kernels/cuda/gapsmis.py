@@ -4,8 +4,8 @@ References and reads stay on the device. Pairs are processed in blocks of simila
 fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass. For other
 references, a first pass finds the end of the alignment, and a second one traces in a window before it.
 
-ATGPU analysis, for k pairs of a read of m bases with a reference of n, at most z gaps, strips of w columns (a word has 4 bytes);
-`ReadSearch._work` counts it:
+ATGPU analysis of k pairs of a read of m bases and a reference of n bases, with at most z gaps, in strips of w columns. `ReadSearch._work`
+computes these numbers in words of 4 bytes:
 
 * rounds: a launch for each block of pairs; with tracing, two launches for as many pairs as have space for their directions, and one more
   for long references;

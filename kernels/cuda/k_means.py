@@ -5,7 +5,8 @@ cluster sizes of each iteration. Otherwise they are sent in groups in each itera
 thesis, Algorithm 4.7). Each of several devices has its own points, labels and sums; only cluster sums are sent to the host, and centroids
 back.
 
-ATGPU analysis, a word has 4 bytes; `point_analysis` and `vector_analysis` count it. For n points of d dimensions, k centroids and r rounds:
+ATGPU analysis: `point_analysis` and `vector_analysis` compute the following numbers in words of 4 bytes. For n points of d dimensions, k
+centroids and r rounds:
 
 * rounds: r, each with three launches (nearest, sums, centroids), the last one with two;
 * words in: once n d for points, n for labels and 2 k d for centroids; words out: 2 (k + 1) in each round, and n + 4 k d at the end;

@@ -2,8 +2,8 @@
 
 Counterpart of `proteoscope.kernels.cpu.library_search`.
 
-ATGPU analysis of one batch of q queries of n peaks, for p pairs of a query and a reference of m peaks. `search_analysis` counts it in
-words of 4 bytes and memory blocks of 32 bytes:
+ATGPU analysis of one batch of q queries of n peaks, for p pairs of a query and a reference of m peaks. `search_analysis` computes these
+numbers in words of 4 bytes and memory blocks of 32 bytes:
 
 * rounds: 1;
 * words in: 1.5 q n + 3 q for the queries, and 4 for each range of references of a query; words out: 5 q;

@@ -5,8 +5,8 @@ has a few dozen of about a hundred thousand occurring masses), a row is instead 
 The choice depends on the mean number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if they do not fit,
 candidates are processed in groups, whose rows are built again.
 
-ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` count it. For q queries of n masses, r candidates of m masses
-in c chunks, and an average of p candidates per mass:
+ATGPU analysis of q queries of n masses and r candidates of m masses in c chunks, with an average of p candidates per mass.
+`building_analysis` and `search_analysis` compute these numbers in words of 4 bytes:
 
 * rounds: one for each chunk, and four that build the lists;
 * words in: r m and 3 r for candidates, q n and 7 q for queries; words out: 2 q top;

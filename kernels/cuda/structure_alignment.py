@@ -5,8 +5,8 @@ Counterpart of `proteoscope.kernels.cpu.structure_alignment`.
 The database stays on the device if it fits; otherwise its chains are sent in batches. The device runs both phases for a range of chains
 before it returns control to the host.
 
-ATGPU analysis, for a query of m residues and s elements against n chains of r residues and t elements in total (a word has 4 bytes);
-`analysis` counts it:
+ATGPU analysis of a query of m residues and s elements against n chains of r residues and t elements in total. `analysis` computes these
+numbers in words of 4 bytes:
 
 * rounds: one per batch of the database (one batch if memory suffices); for each range of chains in a batch, one launch of phase 1, and one
   of phase 2 for each strip of the query;

@@ -3,8 +3,8 @@
 The CPU prepares the chains of a batch of pairs and reports results (`proteoscope.kernels.cpu.chain_pairs`). All other steps are one launch,
 in which each block processes one pair after another.
 
-ATGPU analysis, for n pairs of chains of r residues in total, m of them in the shorter chains and k in initial alignments (a word has 4
-bytes); `analysis` counts it:
+ATGPU analysis of n pairs of chains of r residues in total, m of them in the shorter chains and k in initial alignments. `analysis` computes
+these numbers in words of 4 bytes:
 
 * rounds: a launch for each range of pairs, with two ranges in progress;
 * words in: 6 r + r / 4 for the r residues of all chains, each sent once, 2 k + 24 n; out: 2 m + 33 n;

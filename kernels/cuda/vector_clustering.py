@@ -6,8 +6,8 @@ Islands are copied to the device in batches. Passes over the pairs of a batch fi
 complete and average linkage, the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`). The device computes
 as many matrices as fit, and merges each in a separate block, with groups of different sizes at the same time.
 
-ATGPU analysis, for n vectors of m elements in total, p pairs in windows, and g groups of k members in total, with c cells and q pairs
-(a word has 4 bytes); `analysis` counts it:
+ATGPU analysis of n vectors of m elements in total, with p pairs in windows, and of g groups of k members in total, with c cells and q
+pairs. `analysis` computes these numbers in words of 4 bytes:
 
 * rounds: one per batch; in each, one launch for squares, one that names clusters, one or three passes, and for linkage one more pass and
   up to four launches for merging;
