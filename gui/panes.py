@@ -48,7 +48,7 @@ class Pane(QWidget):
     title : str
         Name of the pane, unique in its view.
     content : QWidget
-        Content.
+        Widget that the pane contains.
     is_picture : bool
         True to add the buttons that maximise and detach a picture.
     tabs : QTabWidget, optional

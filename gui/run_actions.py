@@ -52,7 +52,7 @@ class RunActions(QObject):
     deleted
         A deleted run. Its results are still open.
     failed
-        Error text.
+        An action has failed; emitted with the error text.
     message
         Text for the status bar.
     """

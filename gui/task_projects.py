@@ -33,7 +33,7 @@ class TaskProjects(QObject):
     moved
         Previous and new folder of a project, as located by the user.
     failed
-        Error text.
+        The project cannot be opened; emitted with the error text.
     """
 
     opened = Signal(object, object)

@@ -109,6 +109,7 @@ class VectorSums(NamedTuple):
     sums : (m,) int64
         Sums, positive.
     counts : ndarray of int64, shape (k,)
+        Number of vectors of each cluster.
     """
 
     keys: NDArray[np.int64]
@@ -260,7 +261,7 @@ def tally_through_host(
     previous
         Centroids of the previous iteration; None in the first one, which changes all labels.
     labels : (n,) int32
-        Output.
+        Output; label of each item.
     is_labelled
         True if `labels` contains the labels of the previous iteration; otherwise the labels of the previous iteration are computed again.
 

@@ -76,7 +76,7 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
     workspace
         `_Workspace`.
     score : (n,) int32
-        Output.
+        Output; best score of each pair.
     ends : (5, n) int32
         Output: start and end in the reference, start and end in the read, number of gaps.
     runs : (n, 2 * most gaps + 1) int32

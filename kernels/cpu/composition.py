@@ -81,7 +81,7 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
     least, greatest
         Limits of lambda, above 0.
     lambdas : (n,) float64
-        Output.
+        Output; lambda for each subject.
     """
     fraction, counted = np.empty(len(scores)), np.flatnonzero(prior)
     for k in range(len(subject_counts)):

@@ -144,7 +144,7 @@ def align_groups(texts, patterns, order, scoring, workspace, score, ends, runs, 
     workspace
         `_Workspace`.
     score : (n,) int32
-        Output.
+        Output; best score of each pair.
     ends : (5, n) int32
         Output: start and end in the reference, start and end in the read, number of gaps; without tracing only the end in the reference.
     runs : (n, 2 * most gaps + 1) int32
@@ -456,7 +456,7 @@ class ReadSearch:
     Parameters
     ----------
     device
-        CPU.
+        CPU that aligns the pairs.
     texts, patterns
         Sequences of references and of reads, with codes below `N_SYMBOLS`.
     rules

@@ -309,7 +309,7 @@ class PointMeans:
     Parameters
     ----------
     device
-        CPU.
+        CPU whose threads assign the items.
     points : (n, d)
         Coordinates, int32.
     """
@@ -389,7 +389,7 @@ class VectorMeans:
     Parameters
     ----------
     device
-        CPU.
+        CPU whose threads assign the items.
     vectors
         `VectorArrays`, with bins below `n_bins`.
     low, high : (n,) int64

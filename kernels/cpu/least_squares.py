@@ -308,7 +308,7 @@ def moments(x, y, first_x, first_y, count, sums):
     first_x, first_y, count : (BATCH,) int64
         Starts and lengths of the segments, which may be empty.
     sums : (MOMENTS * BATCH,) float64
-        Output.
+        Output; moments of the segments.
     """
     for k in range(BATCH):
         n, p, q = count[k], first_x[k], first_y[k]

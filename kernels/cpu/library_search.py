@@ -205,7 +205,7 @@ class LibrarySearch:
     Parameters
     ----------
     device
-        CPU.
+        CPU whose threads search.
     references
         Peaks of the references.
     mass : (n,) int32

@@ -95,7 +95,7 @@ def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_ab
     offsets : ndarray of int64, shape (last - first + 1,)
         Start of each list in `masses`.
     masses : int32
-        Output.
+        Output; masses of all queries, one list after another.
     """
     for q in range(first, last):
         s, position = queries.spectrum[q], offsets[q - first]

@@ -70,7 +70,7 @@ def amounts_by_ratios(value, offsets, amounts):
     offsets : (p + 1,) int64
         The ions of group i are the rows ``offsets[i]:offsets[i + 1]``.
     amounts : (p, s) float64
-        Output, initially NaN.
+        Output, initially NaN; amounts of each group in each sample.
     """
     n_samples = value.shape[1]
     total = np.empty(n_samples)

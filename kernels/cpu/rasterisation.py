@@ -110,7 +110,7 @@ def shade_counts(counts, shades, picture):
     shades : (g, k) uint32
         Shades of a group for 0, 1, … points; the last shade is for more points.
     picture : (height, width) uint32
-        Output.
+        Output; shade of each pixel.
     """
     height, width, n_groups = counts.shape
     most = shades.shape[1] - 1

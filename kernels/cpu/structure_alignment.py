@@ -191,7 +191,7 @@ class StructureSearch:
     Parameters
     ----------
     device
-        CPU.
+        CPU whose threads search.
     chains
         Chains sorted by length; in other orders lanes remain unused.
     """

@@ -378,7 +378,7 @@ class ChainSuperposition:
     Parameters
     ----------
     device
-        CPU.
+        CPU whose threads superpose chains.
     steps
         Extent of the search for each pair.
     """

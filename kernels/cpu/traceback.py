@@ -100,7 +100,7 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, d
     directions : uint8
         Workspace for the cells of the largest pair.
     traces
-        Output.
+        `Traces`, output.
     """
     queries, query_places, subjects, subject_places = pairs
     profiles, decay, h_rows, f_rows = workspace

@@ -359,7 +359,7 @@ class VectorClustering:
     Parameters
     ----------
     device
-        CPU.
+        CPU whose threads compare vectors.
     vectors
         The n vectors; each vector is compared with a window of following vectors. Each thread has a table of all bins.
     ends : (n,) int64
