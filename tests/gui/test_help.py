@@ -233,7 +233,7 @@ def test_help_window_searches_the_content_of_pages(window: MainWindow) -> None:
         path.stem for path in manual_folder().glob("*.md") if "limma" in path.read_text(encoding="utf-8").casefold()
     }
     assert help_window.contents.currentItem() in shown and help_window.page.textCursor().selectedText().casefold() == "limma"
-    help_window.wanted_pages.setText("no such word anywhere")
+    help_window.wanted_pages.setText("limma word-of-no-page")
     assert all(help_window.contents.item(row).isHidden() for row in range(help_window.contents.count()))
     help_window.show_page("files")
     assert not any(help_window.contents.item(row).isHidden() for row in range(help_window.contents.count()))
