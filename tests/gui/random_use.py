@@ -442,7 +442,7 @@ def check_comparison(view: ComparisonView, tables: Tables) -> None:
         assert mirrored is None and view.mirror.text
         return
     if mirrored is None:
-        assert view.mirror.text.startswith("Only one of the runs has an answer")
+        assert view.mirror.text.startswith("Only one of the runs identified")
         return
     name = mirrored.title.partition(": ")[0]
     spectrum = next(psm["spectrum"] for psm in tables["psms"] if psm["spectrum_id"] == name)

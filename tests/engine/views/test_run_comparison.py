@@ -194,7 +194,7 @@ def test_run_comparison_matches_spectra_by_scan_and_file_name(tmp_path: Path) ->
     runs = [add_run(project, results) for results in (ours, theirs)]
     with compare_runs([open_run(project, run) for run in runs]) as comparison:
         assert {intersection.runs for intersection in comparison.intersections("psms", 1.0)} == {(0, 1)}
-        assert any("only by name: /data/a folder/run 1 & 2.mzML and run 1 & 2.mgf" in note for note in comparison.notes)
+        assert any("only because their names match: /data/a folder/run 1 & 2.mzML and run 1 & 2.mgf" in note for note in comparison.notes)
 
 
 def test_run_comparison_reports_unmatched_spectra_of_same_file(tmp_path: Path) -> None:
