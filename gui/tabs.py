@@ -32,7 +32,7 @@ _SHORT_TITLES = {
 class PageTabs(QTabWidget):
     """Tabs that shrink if space is short: first they have short titles, then all but the selected tab are elided, then arrows scroll them.
 
-    A tab without a tooltip shows its title as tooltip. While its title is short, the tooltip contains the usual title.
+    A tab without a tooltip of its own shows its title as tooltip. While a tab has its short title, its tooltip contains the usual title.
 
     Parameters
     ----------

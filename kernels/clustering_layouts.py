@@ -91,8 +91,8 @@ class PointSums(NamedTuple):
 class VectorTerms(NamedTuple):
     """Two terms of each centroid, `factor` and `square`. The centroid nearest to x maximises ``dot(x, sum) * factor - square``.
 
-    `factor` is 2 / count, and `square` is the squared length of the centroid, both (k,) float64. For empty clusters, the value is minus
-    infinity.
+    `factor` is 2 / count, and `square` is the squared length of the centroid, both (k,) float64. An empty cluster has factor 0 and square
+    infinity, so that no vector is assigned to it.
     """
 
     factor: NDArray[np.float64]

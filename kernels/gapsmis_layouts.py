@@ -71,8 +71,8 @@ class GapRules(NamedTuple):
         Number of symbols at the start of the read that must match without a gap. In mode LOCAL the alignment then starts at the start of
         the read.
     is_published
-        True for the recurrence as published by Carroll, in mode PREFIX only: gaps only lead away from the main diagonal. If an alignment
-        has consumed more symbols of the reference than of the read (or fewer), this remains so to its end.
+        True for the recurrence as published by Carroll, in mode PREFIX only: gaps only lead away from the main diagonal. All gaps of an
+        alignment are therefore in the same sequence.
     """
 
     matrix: NDArray[np.int32]

@@ -16,7 +16,7 @@ _OF_PROJECT = "project_"
 def files_facts(run: FinishedRun, of_source: str = "unidentified spectra of {}") -> tuple[str, ...]:
     """Return texts about the input files: the source run, if results of another run were used, and the file names of each kind.
 
-    `of_source` is the text for the source run, with {} where its name is inserted.
+    `of_source` is the text about the source run; {} is replaced by the name of that run.
     """
     files: dict[str, list[str]] = {}
     for kind, path in run.inputs:

@@ -38,7 +38,7 @@ class QueryHitsView(RunView):
     """View of a finished search with the tables ``queries`` and ``hits``, linked by ``query_index``, and the alignment of the selected hit.
 
     Derived classes define the filter conditions of hits (`_conditions`), read an alignment (`_pair`), and draw other data of the selected
-    query (`_draw_query`) and hit (`_mark`).
+    query (`_draw_query`) and of the selected hit (`_mark`).
     """
 
     def __init__(

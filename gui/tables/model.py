@@ -45,7 +45,7 @@ class ParquetTableModel(QAbstractTableModel):
     """Qt model of the rows of a `TableSource`, filtered and sorted by DuckDB in a thread.
 
     No call blocks: the previous rows are shown until the new filter or order is ready, and cells show an ellipsis until their page is read.
-    Positions are indices of shown rows; rows (row numbers) are indices in the file.
+    *Positions* are indices of shown rows, *rows* (or row numbers) are indices in the file.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ MAXIMUM_SIMILAR, BEST, MEAN = 0, 1, 2
 
 @njit(nogil=True, cache=True)
 def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightness, first, last, representative, similarity):
-    """Find the representative of each of the clusters `first:last`, and the cosine of each member with it.
+    """Find the representative of each of the clusters `first:last`, and the cosine of each member with it or with the sum of the members.
 
     Parameters
     ----------
@@ -23,8 +23,9 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
     member_offsets, members : int64
         CSR: indices of the vectors of each cluster, ascending.
     choice
-        MAXIMUM_SIMILAR: the representative is the member with the largest cosine with the sum of all; BEST: the most intense member; MEAN:
-        members are compared with the sum of all, and the most similar one is the representative. Of equal members, the first is used.
+        The representative is the member with the largest cosine with the sum of all members (MAXIMUM_SIMILAR, MEAN) or the most intense
+        member (BEST); of equal members, the first. With MEAN, `similarity` compares members with the sum, otherwise with the
+        representative.
     brightness : ndarray of float64, shape (n,)
         Intensity of each vector, used by BEST.
     representative : (clusters,) int64
