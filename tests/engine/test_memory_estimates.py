@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,9 +16,16 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.identification.workload import expectation
 from proteoscope.engine.matches.workload import estimate_peptides
 from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.quantification import workload as of_quantification
+from proteoscope.engine.quantification.identified import SourceFile
 from proteoscope.engine.searches import search_of_kind
 
 MEASURED = Path(__file__).parents[2] / "benchmarks" / "results" / "growth.jsonl"
+QUANTIFIED = [
+    row
+    for row in map(json.loads, MEASURED.with_name("quantified_runs.jsonl").read_text(encoding="utf-8").splitlines())
+    if row["figure"] == "quantify"
+]
 ROWS = [row for row in map(json.loads, MEASURED.read_text(encoding="utf-8").splitlines()) if row["figure"] != "growth of reads"]
 
 
@@ -43,6 +51,20 @@ def expected(row: dict, monkeypatch: pytest.MonkeyPatch) -> Expectation:
 def test_estimated_memory_agrees_with_measured_memory(row, monkeypatch):
     memory = predicted_run("", expected(row, monkeypatch), processor(), 2).memory_bytes
     assert memory == pytest.approx(1e6 * row["peak_megabytes"], rel=0.2)
+
+
+@pytest.mark.parametrize("row", QUANTIFIED, ids=lambda row: f"{row['runs']} runs")
+def test_memory_estimate_of_a_quantification_holds_for_many_runs(row, monkeypatch):
+    class OfProject:
+        folder, record = Path("p"), staticmethod(lambda run: {"counts": row["counts"]})
+
+    files = tuple(SourceFile(f"{number}.mzML", "", 0) for number in range(row["runs"]))
+    runs = tuple(SimpleNamespace(run=f"run_{number}") for number in range(row["runs"]))
+    monkeypatch.setattr(of_quantification, "sources", lambda *_: SimpleNamespace(runs=runs, files=files))
+    monkeypatch.setattr(of_quantification, "Project", SimpleNamespace(open=lambda _: OfProject()))
+    request = SearchRequest({"project": [Path("p")]}, search_of_kind("quantify").parameters_of("label-free"))
+    memory = predicted_run("", of_quantification.estimate_workload(request), processor(), 2).memory_bytes
+    assert 1.0 <= memory / (1e6 * row["peak_mb"]) <= 1.6
 
 
 def test_memory_estimate_is_bounded_for_many_spectra():
