@@ -1,5 +1,7 @@
 """Columns of the tables of quantities."""
 
+import sys
+
 import numpy as np
 
 from proteoscope.engine.formats.protein_names import NAMES
@@ -25,6 +27,8 @@ __all__ = [
 ]
 
 _ACCESSION = Column("accession", "Protein", "Accession of the first protein in the group", width=18, entries="proteins")
+_LARGEST = sys.float_info.max
+"""Bound of numbers with any finite value, so that infinite numbers in an untrusted table are refused."""
 _OF_PROTEIN = Column(
     "accession", "Protein", "Accession of the protein to which the peptide is assigned", width=18, is_nullable=True, entries="proteins"
 )
@@ -42,7 +46,9 @@ _QUANTITY = Column(
     low=0,
     saved=".6g",
 )
-_LOG = Column("log2_quantity", "log2", "Base-2 logarithm of the quantity", "number", 8, 3, is_nullable=True, saved=".4f")
+_LOG = Column(
+    "log2_quantity", "log2", "Base-2 logarithm of the quantity", "number", 8, 3, is_nullable=True, low=-_LARGEST, high=_LARGEST, saved=".4f"
+)
 _STATES = "measured|transferred|too low|refused|no shared ion|not seen"
 _STATE = Column(
     "state",
@@ -293,6 +299,8 @@ ION_TRACES = Table.from_columns(
             1,
             unit="V",
             is_nullable=True,
+            low=-_LARGEST,
+            high=_LARGEST,
             saved="g",
         ),
         _FILE,
@@ -323,9 +331,42 @@ ION_TRACES = Table.from_columns(
             low=0,
             saved=".6g",
         ),
-        Column("retention_time", "RT", "Retention time of the maximum of the trace", "minutes", 8, unit="s", is_nullable=True, saved=".4f"),
-        Column("begin", "From", "Retention time of the start of the trace", "minutes", 8, unit="s", is_nullable=True, saved=".4f"),
-        Column("end", "To", "Retention time of the end of the trace", "minutes", 8, unit="s", is_nullable=True, saved=".4f"),
+        Column(
+            "retention_time",
+            "RT",
+            "Retention time of the maximum of the trace",
+            "minutes",
+            8,
+            unit="s",
+            is_nullable=True,
+            low=-_LARGEST,
+            high=_LARGEST,
+            saved=".4f",
+        ),
+        Column(
+            "begin",
+            "From",
+            "Retention time of the start of the trace",
+            "minutes",
+            8,
+            unit="s",
+            is_nullable=True,
+            low=-_LARGEST,
+            high=_LARGEST,
+            saved=".4f",
+        ),
+        Column(
+            "end",
+            "To",
+            "Retention time of the end of the trace",
+            "minutes",
+            8,
+            unit="s",
+            is_nullable=True,
+            low=-_LARGEST,
+            high=_LARGEST,
+            saved=".4f",
+        ),
         Column("width", "Width", "Width of the trace at half its maximum", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
         Column("n_points", "Points", "Number of MS1 spectra that contain the ion", "integer", 6, low=0),
         Column(
@@ -392,7 +433,18 @@ REPORTER_IONS = Table.from_columns(
             is_nullable=True,
             saved=".6g",
         ),
-        Column("mz_error", "Error", "Measured minus calculated m/z of the reporter ion", "number", 8, 4, is_nullable=True, saved=".5f"),
+        Column(
+            "mz_error",
+            "Error",
+            "Measured minus calculated m/z of the reporter ion",
+            "number",
+            8,
+            4,
+            is_nullable=True,
+            low=-_LARGEST,
+            high=_LARGEST,
+            saved=".5f",
+        ),
         Column(
             "interference",
             "Interference",
@@ -518,6 +570,8 @@ SITE_QUANTITIES = Table.from_columns(
             10,
             3,
             is_nullable=True,
+            low=-_LARGEST,
+            high=_LARGEST,
             saved=".4f",
         ),
         _STATE,
