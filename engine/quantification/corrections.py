@@ -21,7 +21,16 @@ from proteoscope.engine.quantification.label_free import STATE_OF_REASON
 from proteoscope.engine.quantification.models import ComparisonModel, comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.results import TableParts, amount_columns, missing_table, peptide_counts, sample_counts, site_columns
+from proteoscope.engine.quantification.results import (
+    TableParts,
+    amount_columns,
+    chunks_of,
+    missing_table,
+    peptide_counts,
+    sample_counts,
+    site_columns,
+    whole_table,
+)
 from proteoscope.engine.quantification.sites import Sites, site_quantities
 from proteoscope.engine.quantification.tables import (
     BY_SAMPLE,
@@ -47,7 +56,6 @@ CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agre
 _BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
 """Values of other columns of a manually corrected ion trace."""
 _REMEDY = "Quantify again"
-_OF_MISSING = ("sample", "accession", "other_accessions", "description", "quantity")
 
 
 def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
@@ -62,7 +70,7 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     for table in BY_SAMPLE:
         if table.name in tables:
             _StoredTable(project, run_id, table, tables[SAMPLES.name]["sample"]).checked(tables[table.name])
-    tables[MISSING.name] = _missing(tables)
+    tables[MISSING.name] = whole_table({MISSING.name: _MissingTable(tables[PROTEINS.name], tables[SAMPLES.name])}, MISSING)
     corrections = project.row_corrections(run_id, ION_TRACES.name)
     if not corrections:
         return tables
@@ -93,9 +101,10 @@ def quantity_parts(project: Project, run_id: str) -> dict[str, TableParts]:
     if project.row_corrections(run_id, ION_TRACES.name):
         return dict(read_quantities(project, run_id))
     samples = read_stored(project, run_id, SAMPLES, list(SAMPLES.by_name))
+    if not len(samples):
+        raise InputError(project.table(SAMPLES.name, run_id, verify=False), "has no sample", remedy=_REMEDY)
     stored = {table.name: _StoredTable(project, run_id, table, samples["sample"]) for table in _stored(project, run_id)}
-    proteins = stored[PROTEINS.name].checked(read_stored(project, run_id, PROTEINS, _OF_MISSING))
-    return {**stored, SAMPLES.name: samples, MISSING.name: _missing({PROTEINS.name: proteins, SAMPLES.name: samples})}
+    return {**stored, SAMPLES.name: samples, MISSING.name: _MissingTable(stored[PROTEINS.name], samples)}
 
 
 def _stored(project: Project, run_id: str) -> list[Table]:
@@ -140,6 +149,26 @@ class _StoredTable:
             path = self.project.table(self.table.name, self.run_id, verify=False)
             raise InputError(path, "does not contain every sample of each row, in their order", remedy=_REMEDY)
         return part
+
+
+@dataclass(frozen=True)
+class _MissingTable:
+    """Table of missing values, computed from the quantities of proteins (a table or its chunks) when it is iterated."""
+
+    proteins: TableParts
+    samples: pa.Table
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        conditions = [condition or "" for condition in self.samples["condition"].to_pylist()]
+        n, names = len(conditions), ("accession", "other_accessions", "description")
+        values, texts = [np.zeros((0, n))], {name: list[Any]() for name in names}
+        for part in chunks_of(self.proteins):
+            values.append(part["quantity"].to_numpy().astype(np.float64).reshape(-1, n))
+            for name in names:
+                texts[name] += part[name].take(np.arange(0, len(part), n)).to_pylist()
+        value = np.concatenate(values)
+        accession, others, description = (texts[name] for name in names)
+        yield missing_table(value, conditions, Proteins(accession, others, description, np.zeros(len(value), np.int64)))
 
 
 def corrected_tables(
@@ -194,7 +223,7 @@ def corrected_tables(
         of_site = np.array([row_of[PROTEINS.name][accession] for accession in sites.table["accession"].to_pylist()], np.int64)
         of_sites = site_quantities(sites, of_site, ions, grouping, parameters, factor=result.factor)
         made[SITE_QUANTITIES.name] = _replace_columns(tables[SITE_QUANTITIES.name], site_columns(of_sites))
-    made[MISSING.name] = _missing(made)
+    made[MISSING.name] = whole_table({MISSING.name: _MissingTable(made[PROTEINS.name], made[SAMPLES.name])}, MISSING)
     return made
 
 
@@ -288,13 +317,6 @@ def _changes(
     tables: Mapping[str, pa.Table], amounts: RawQuantities, model: ComparisonModel | None, parameters: QuantificationParameters
 ) -> pa.Table:
     return changes_table(protein_changes(amounts, model, parameters), _proteins(tables))
-
-
-def _missing(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """Return the table of missing values, computed from the quantities of proteins."""
-    conditions = [condition or "" for condition in tables[SAMPLES.name]["condition"].to_pylist()]
-    value = tables[PROTEINS.name]["quantity"].to_numpy().astype(np.float64).reshape(-1, len(conditions))
-    return missing_table(value, conditions, _proteins(tables))
 
 
 def _proteins(tables: Mapping[str, pa.Table]) -> Proteins:
