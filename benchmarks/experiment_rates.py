@@ -3,7 +3,7 @@
     python -m benchmarks.experiment_runs --data FOLDER --out RUNS --runs 44 --spectra 600 --seed 61
     proteoscope experiment create PROJECT --runs RUNS/runs.tsv
     proteoscope experiment run PROJECT --database RUNS/proteins.fasta --preset high-resolution
-    python -m benchmarks.experiment_rates --runs RUNS --project PROJECT [--sizes 44 11 4]
+    python -m benchmarks.experiment_rates --runs RUNS --project PROJECT [--sizes 44 11 4] [--quantities RUN]
 
 With `experiment run --search modified` or `--search library`, the same is measured for these searches.
 
@@ -13,16 +13,22 @@ its proteins is planted in a run of the experiment. The runs contain no modifica
 exception is a longer peptide (class `end`) that begins or ends with a right one, if the shift gives it the mass of the right one. `listed`
 are the accepted PSMs of peptides that the experiment accepts; `union` are the peptides and groups that any of the runs accepts. One JSON
 line for each size.
+
+`quantities` compares the log2 fold changes of a quantification of the experiment (``quantify PROJECT --experiment``) with the planted ones:
+proteins with a fold change, their median error and the error that 95 % do not exceed, and how many changed and unchanged proteins have
+q-values up to 1 %.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.figures import emit
@@ -87,12 +93,38 @@ def _measured(project: Project, rows: Sequence[ExperimentRow], folder: Path) -> 
     return counts
 
 
+def _changes(project: Project, run: str, folder: Path) -> dict[str, float]:
+    """Return the errors of the log2 fold changes of yeast proteins, treated against control."""
+    with (folder / "proteins.tsv").open(encoding="utf-8", newline="") as file:
+        planted = {
+            row["protein"]: float(row["log2_fold_change"]) for row in csv.DictReader(file, delimiter="\t") if row["proteome"] == "yeast"
+        }
+    columns = ["comparison", "accession", "log2_fold_change", "q_value"]
+    rows = [
+        row
+        for row in pq.read_table(project.table("protein_changes", run), columns=columns).to_pylist()
+        if row["comparison"] == "treated / control" and row["accession"] in planted and row["log2_fold_change"] is not None
+    ]
+    truth = np.array([planted[row["accession"]] for row in rows])
+    errors = np.abs(np.array([row["log2_fold_change"] for row in rows]) - truth)
+    is_reported = np.array([row["q_value"] is not None and row["q_value"] <= _FDR for row in rows])
+    return {
+        "proteins": len(rows),
+        "median_error": round(float(np.median(errors)), 4),
+        "error_of_95_percent": round(float(np.quantile(errors, 0.95)), 4),
+        "changed": int(np.count_nonzero(truth)),
+        "changed_reported": int(np.count_nonzero(is_reported & (truth != 0.0))),
+        "unchanged_reported": int(np.count_nonzero(is_reported & (truth == 0.0))),
+    }
+
+
 def main() -> None:
     """Measure the rates of experiments of each size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--project", type=Path, required=True)
     parser.add_argument("--sizes", type=int, nargs="*", default=[44, 11, 4])
+    parser.add_argument("--quantities", metavar="RUN")
     given = parser.parse_args()
     project = Project.open(given.project)
     rows = read_experiment(project)
@@ -103,6 +135,8 @@ def main() -> None:
         names = [name for name in ("psms", "listed", "peptides", "proteins", "union_peptides", "union_proteins") if counts[name]]
         shares = {f"{name}_false_percent": round(100 * counts[f"false_{name}"] / counts[name], 2) for name in names}
         emit({"figure": "experiment_rates", "runs": size}, **{name: counts[name] for name in names}, **shares)
+    if given.quantities:
+        emit({"figure": "experiment_quantities", "runs": len(rows)}, **_changes(project, given.quantities, given.runs))
 
 
 if __name__ == "__main__":
