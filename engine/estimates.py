@@ -357,7 +357,7 @@ def _speed_up(step: str, threads: int) -> float:
 
 
 def _split(total: Prediction, seconds: float) -> Prediction:
-    """Return the times of a run of `seconds` seconds by category.
+    """Divide the run time `seconds` into transfers, kernels, synchronisation and host.
 
     The times of devices are those in `total`, scaled down if their sum exceeds `seconds`. The remaining time belongs to the host.
     """

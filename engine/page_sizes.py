@@ -67,7 +67,7 @@ FIGURE_FORMAT = FigureFormat()
 
 
 def page_size(name: str) -> PageSize:
-    """Return the width setting with this name.
+    """Return the page size with this name.
 
     >>> page_size("two-columns").millimetres
     178.0

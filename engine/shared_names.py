@@ -1,4 +1,4 @@
-"""Removal of folders, and of the names of users and machines, from file names and texts that are passed on to other people."""
+"""Removal of folder paths, user names and machine names from file names and texts that are passed on to other people."""
 
 import getpass
 import os

@@ -26,7 +26,7 @@ _PROTEINS = Input(
 
 
 class PredictionDialog(JobDialog):
-    """Dialog for choosing proteins, digestion settings and an output file.
+    """Dialog for predicting a spectral library: proteins, digestion settings and output file.
 
     It runs a `PredictionTask` as a job of the window and shows the result.
 

@@ -155,7 +155,7 @@ class SettingsFile:
             writer.join()
 
     def _write(self) -> None:
-        """Write the settings of the last call of `save`, until there are no newer settings. Called in a background thread."""
+        """Write the newest settings, and repeat while `save` has added newer ones. Called in a background thread."""
         while True:
             with self._lock:
                 content, self._unwritten = self._unwritten, None

@@ -204,7 +204,7 @@ class Experiment:
 
 
 def _rows_of(files: Iterable[Path], pattern: str, progress: OnProgress) -> list[ExperimentRow]:
-    """Return the rows of files, or of a table of runs."""
+    """Return a row for each spectrum file; if the only file is a table of runs, return its rows."""
     paths = list(files)
     if len(paths) == 1 and paths[0].suffix.lower() in (".tsv", ".txt"):
         if pattern:

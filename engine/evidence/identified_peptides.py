@@ -338,7 +338,7 @@ def _best_probabilities(
 def _with_explained(
     identified: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float
 ) -> IdentifiedPeptides:
-    """Return the identified peptides with the explained spectra added; a mass difference of an explained spectrum gets no site."""
+    """Return the identified peptides and the peptides of explained spectra. Mass differences of explained spectra have no site."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
     # New peptidoforms follow the existing ones.

@@ -94,9 +94,9 @@ class Track:
 
 
 def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
-    """Read a GFF3 file, up to its sequences, or a BED file with at least three columns, plain or gzipped.
+    """Read a GFF3 file, up to its section ``##FASTA``, or a BED file with at least three columns, plain or gzipped.
 
-    Features of the whole sequence are skipped; invalid lines are skipped and counted.
+    Features that represent a whole sequence, such as a chromosome, are skipped; invalid lines are skipped and counted.
 
     Parameters
     ----------

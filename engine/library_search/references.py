@@ -348,7 +348,7 @@ def _read_lists(
 def _shuffled(
     library: SpectralLibrary, rows: NDArray[np.int64], parameters: LibrarySearchParameters, resources: Resources
 ) -> Iterator[_Lists]:
-    """Yield the peak lists of shuffled targets among the rows, in batches."""
+    """Shuffle the targets among the rows, once or several times, and yield the peak lists of these decoys in batches."""
     peptides, targets = library_peptides(library.peptidoform), rows[~library.is_decoy[rows]]
     n_peptides = len(library.sequence.take(targets[peptides.peptide[targets] >= 0]).unique())
     n_shuffles = parameters.decoys_per_peptide or decoys_per_peptide(n_peptides, len(targets))

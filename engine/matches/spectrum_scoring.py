@@ -94,7 +94,7 @@ class SpectraAgainstPeptides(PredictableWorkloadType):
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return n empty rows of counts or candidates."""
+        """Return n initial rows: zero counts in the counting phase, no candidates in the scoring phase."""
         return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(workload, n)
 
 

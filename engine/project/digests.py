@@ -1,4 +1,4 @@
-"""Digests that show whether a file or a set of parameters has changed, detection of copied files, and input files outside the project.
+"""Digests that show changes of files and parameters, detection of copied files, and opening of input files outside the project.
 
 A project may be untrusted, and its record of inputs may name any file of this user. The record has the SHA-256 of each file, which only
 somebody who has the file can know. Opening a file with this digest therefore reveals nothing new to the author of the record.

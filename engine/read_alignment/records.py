@@ -417,7 +417,7 @@ def _write_sorted(
 ) -> None:
     """Write lines ordered by key: each batch is sorted and written to a temporary file in the folder of `out`, then batches are merged.
 
-    In the temporary file, the lines of a batch that are close together in `out` are also close together, so that merging reads few pages.
+    Each batch is sorted so that merging reads adjacent lines, and thus few memory pages, of the temporary file.
     """
     ends, keys = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
 

@@ -228,7 +228,7 @@ def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> 
 
 
 def _entropies() -> NDArray[np.int64]:
-    """Return what a residue that occurs 0, 1, … times in a window adds to the window's entropy, in units of 1 / `_ENTROPY_UNIT` bit."""
+    """Return the entropy (in 1 / `_ENTROPY_UNIT` bit) that a residue adds to a window in which it occurs 0, 1, … times."""
     fraction = np.arange(1, _WINDOW + 1) / _WINDOW
     return np.concatenate(([0], np.rint(-fraction * np.log2(fraction) * _ENTROPY_UNIT))).astype(np.int64)
 

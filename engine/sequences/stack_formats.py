@@ -120,7 +120,7 @@ def grades(stack: Stack) -> str:
 
 
 def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment]:
-    """Yield, for each hit, an alignment of Bio.Align of the query and the hit.
+    """Yield, for each hit, a Bio.Align alignment of the query and the hit.
 
     Only aligned residues are included; their positions are those in the complete sequences.
 

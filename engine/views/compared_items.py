@@ -173,7 +173,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
 
 
 def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[FinishedRun], table: str, sql: str) -> None:
-    """Create the table `name` from the results of the query `sql` for `table` of each run; the column ``run`` is the index of the run."""
+    """Create the table `name` by running the query `sql` on `table` of each run; the column ``run`` is the index of the run."""
     for position, run in enumerate(runs):
         source = run.tables.source(table)
         result = source.query(sql)

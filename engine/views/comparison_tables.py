@@ -133,8 +133,8 @@ def write_comparison(
 ) -> list[Path]:
     """Write the comparison of runs into a folder and return the paths.
 
-    The files contain runs, parameters in which they differ, overlaps, counts by q-value, items that any run accepts at the threshold,
-    disagreements and figures.
+    The files contain runs, parameters in which they differ, overlaps, counts by q-value, items that at least one run accepts at the
+    threshold, disagreements and figures.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
 
 
 def _accepted(comparison: RunComparison, level: str, threshold: float) -> Iterator[pa.Table]:
-    """Yield the items of a level that any run accepts, in chunks of rows."""
+    """Yield the items of a level that at least one run accepts, in chunks of rows."""
     source = comparison.source(level)
     rows = np.flatnonzero((comparison.accepted_from(level) <= threshold).any(1))
     yield from _batches(comparison, source, rows, _saved_columns(comparison, level), threshold)

@@ -88,7 +88,7 @@ class Coverage:
     sequence
         Residues of the protein.
     peptides
-        Peptides in the order of their first residues.
+        Peptides, sorted by start position.
     covered : ndarray of bool, shape (n,)
         True for residues that a peptide covers.
     modified

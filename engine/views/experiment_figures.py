@@ -95,7 +95,7 @@ QUALITY_FIGURES = (
 def draw_quality(
     figure: QualityFigure, quality: pa.Table, width: float = FIGURE_SIZE[0], height: float = FIGURE_SIZE[1], font_size: float = 8.0
 ) -> Drawing:
-    """Draw a figure; a click on a dot selects the row of its run."""
+    """Draw a figure of the quality of runs; a click on a dot selects the row of its run."""
     values = {name: _values(quality, name) for name in (*(name for name, _ in figure.series), *figure.bars)}
     drawn = np.concatenate(list(values.values()))
     drawn = drawn[np.isfinite(drawn) & ((drawn > 0) | (figure.scale == "linear"))]

@@ -173,7 +173,7 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
 
 
 def experiment_design(rows: Sequence[ExperimentRow]) -> tuple[DesignTable, dict[str, Any]]:
-    """Return the design of the runs of an experiment, and the parameters of the quantification that its labels need.
+    """Return the design of the runs of an experiment, and the quantification parameters that its labels require.
 
     Rows with labels are quantified by reporter ions; the kit is the smallest one with all of their channels. If two samples of a condition
     have the same replicate number, for example because none was given, all samples of the condition are numbered in their order.

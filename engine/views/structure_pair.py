@@ -69,7 +69,7 @@ class ChainFacts:
 
 
 def expand_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the residue of query and target in each column, from 0, -1 for a gap, shape (columns,) each.
+    """Return, for each column, the residue index (from 0) of the query and of the target, or -1 for a gap; shape (columns,) each.
 
     >>> [part.tolist() for part in expand_cigar("1I2M1D")]
     [[0, 1, 2, -1], [-1, 0, 1, 2]]
@@ -87,7 +87,7 @@ class StructurePair(AlignedPair):
     Attributes
     ----------
     of_query, of_target
-        Residue of each chain in each column, from 0, -1 for a gap, shape (columns,).
+        Residue index (from 0) of each chain in each column, or -1 for a gap; shape (columns,).
     distance
         Cα distance of aligned pairs after superposition, Å, NaN in other columns, (columns,).
     query_facts, target_facts

@@ -278,7 +278,7 @@ class ModifiedView(SpectraRunView):
 
     @property
     def is_busy(self) -> bool:
-        """True while data are being read or a mark is being written."""
+        """True while data are being read, or a star or comment is being saved."""
         return super().is_busy or self.marker.is_busy
 
     def _show_compared(self, row: int, match: ComparedMatch) -> None:

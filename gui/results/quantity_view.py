@@ -234,7 +234,7 @@ class QuantityView(RunView):
             self._show_header()
 
     def _choose(self, panel: TablePanel, row: object) -> None:
-        """Select the item that was clicked in a figure in its table."""
+        """Select, in its table, the item that was clicked in a figure."""
         if isinstance(row, int):
             self.tables.setCurrentWidget(panel)
             self._choose_row(panel, row)

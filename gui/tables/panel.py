@@ -121,7 +121,7 @@ class TablePanel(QWidget):
 
     @property
     def scope_text(self) -> str:
-        """Description of the scope; empty if all rows are shown."""
+        """Text that describes the conditions of the scope; empty if all rows are shown."""
         return self._scope_label.full_text
 
     def add_action(self, action: QAction) -> None:

@@ -58,7 +58,7 @@ class Traces(NamedTuple):
 
 
 class ElutionRules(NamedTuple):
-    """Settings of the measurement.
+    """Settings for finding the range in which an ion elutes.
 
     Attributes
     ----------

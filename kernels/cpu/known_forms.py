@@ -1,6 +1,7 @@
-"""Peptidoforms with modifications that a database lists at residues, for the peptide dictionary.
+"""Peptidoforms with the modifications that a database annotates at residues, for the peptide dictionary.
 
-A peptide may carry the listed modifications of all its positions in proteins, at most one per residue and terminus.
+If a peptide occurs several times in proteins, it may carry the modifications listed at any occurrence, at most one per residue and
+terminus.
 """
 
 from __future__ import annotations

@@ -212,14 +212,22 @@ class Planner:
         return float(cycles[best]), Part(0, subjects.n, possible.shapes[best], self._multiprocessors)
 
     def parts(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray) -> list[Part]:
-        """Return the subjects as one part, or as two concurrent parts: the longest subjects, and all shorter subjects.
+        """Return one part with all subjects; or, if predicted to be faster, two concurrent parts: the longest subjects, and the others.
 
         Parameters
         ----------
+        numbers
+            Number type of the scores.
+        in_word
+            Number of subjects per word: 1 or 2.
+        lengths
+            Lengths of the queries.
+        subjects
+            Sizes of the set of subjects.
         longest : (n,)
             Lengths of all subjects, longest first.
         rows : (n + 1,)
-            Cumulative number of residues.
+            Cumulative number of residues of the subjects, longest first, from 0.
         """
         return self.plan(numbers, in_word, lengths, subjects, longest, rows)[1]
 

@@ -45,7 +45,7 @@ _ANSWER = np.dtype([(name, np.uint64) for name in ("found", "similarity", "match
 
 
 def search_analysis(*, queries: int, query_peaks: int, ranges: int, pairs: int, peaks: int, is_shifted: bool) -> OperationCounts:
-    """Return the operations of searching queries among references on the device; `peaks` is the number of reference peaks in all pairs."""
+    """Return the numbers of operations of a search on the device; `peaks` is the number of reference peaks in all pairs."""
     in_bytes = 8 * (queries + 1) + 6 * query_peaks + 4 * queries + 16 * queries * ranges
     operations = peaks * (2 if is_shifted else 1)
     return OperationCounts(1, operations, 6 * peaks // 32 + 2 * pairs, -(-in_bytes // 4), 5 * queries, _SHARED_BYTES, 6 + 3)

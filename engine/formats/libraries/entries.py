@@ -208,7 +208,7 @@ class LibraryCollector:
         self._store(np.array(accepted, np.int64), numbers, owner, left, mz, heights)
 
     def _remark(self, remark: str, line: int) -> None:
-        """Count an entry with a remark."""
+        """Count an entry with this remark, and store the line of the first such entry."""
         n, first = self.remarks.get(remark, (0, line))
         self.remarks[remark] = (n + 1, first)
 

@@ -176,7 +176,7 @@ def _residue_mass(residue: str) -> float:
 
 
 class _Psm(NamedTuple):
-    """Values of a PSM and its spectrum: the first columns of a query, which the columns of scores follow."""
+    """Values of a PSM and its spectrum, in the order of the first columns of the SQL query; the columns of scores follow."""
 
     spectrum: int
     charge: int
