@@ -397,7 +397,7 @@ def test_no_page_or_message_says_to_install_from_a_package_index():
     assert [path for path, text in {**pages, **shipped}.items() if by_name.search(text)] == []
 
 
-def test_test_files_listed_as_longest_exist():
+def test_listed_slowest_test_files_exist():
     from tests.conftest import LONGEST_FILES
 
     assert [name for name in LONGEST_FILES if not (REPOSITORY / name).is_file()] == []

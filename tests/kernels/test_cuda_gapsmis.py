@@ -162,7 +162,7 @@ def test_cuda_read_alignment_traces_long_references_in_batches():
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_cuda_read_alignment_can_trace_on_the_cpu(mode):
+def test_cuda_read_alignment_can_trace_back_on_the_cpu(mode):
     texts, patterns = damaged_reads(30, 31)
     gpu = ShimGpu()
     check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), gpu=gpu, traces_on_host=True)

@@ -168,7 +168,7 @@ def damaged_reads(n, seed, *, n_codes=4, most=120):
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_read_alignment_ignores_other_pairs_and_thread_count(mode):
+def test_read_alignment_is_independent_of_batch_and_threads(mode):
     texts, patterns = damaged_reads(150, 7)
     matrix = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
     rules = GapRules(matrix, 5, 2, 2, mode)

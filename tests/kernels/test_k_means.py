@@ -246,7 +246,7 @@ def test_k_means_sums_of_item_ranges_add_up_to_the_total(device, sort):
     assert assigned(means, centroids, n, reporting=NEVER)[2] is None
 
 
-def test_k_means_of_vectors_gives_the_same_result_with_its_cache():
+def test_k_means_of_vectors_is_the_same_with_cached_labels():
     rng, n, n_bins, k = np.random.default_rng(120), 600, 80, 30
     vectors = random_vectors(rng, n, n_bins, classes=25)
     means, centroids = means_on(Processor(2), vectors, n_bins), seeds_of(vectors, np.arange(k))

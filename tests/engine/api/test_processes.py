@@ -51,6 +51,6 @@ def test_script_without_main_guard_runs_once(tmp_path: Path) -> None:
     assert run(tmp_path, READS_IN_PROCESSES, str(folder)) == ["started", "database"]
 
 
-def test_functions_work_in_spawned_processes(tmp_path: Path) -> None:
+def test_api_functions_work_in_spawned_processes(tmp_path: Path) -> None:
     best, other = json.loads(run(tmp_path, SPAWNS)[0])
     assert best > other > 100

@@ -149,7 +149,7 @@ def test_read_labels_accepts_all_column_names(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [b"", b"index\tname\n0\ta\n", b"label\na\n", b"\xff\xfe", b"index\tlabel\n9\ta\n"])
-def test_read_labels_rejects_invalid_tables(content, tmp_path: Path):
+def test_read_labels_rejects_invalid_tables_of_spectrum_labels(content, tmp_path: Path):
     (tmp_path / "labels.tsv").write_bytes(content)
     with pytest.raises(InputError, match=r"labels\.tsv"):
         read_labels(tmp_path / "labels.tsv", spectra([[(100.0, 1.0)]], [500.0], [4]))

@@ -66,7 +66,7 @@ def test_stage_clock_measures_peak_memory_of_each_stage() -> None:
         (1.0, 3.0, 1.0, 0.0, 1.0),  # not reported
     ],
 )
-def test_stage_clock_measures_the_share_of_the_cpus(
+def test_stage_clock_measures_cpu_share_of_its_thread(
     monkeypatch: pytest.MonkeyPatch, thread: float, waited: float, process: float, machine: float, share: float
 ) -> None:
     uses = [_CpuUse(5.0, 2.0, 9.0, 1000.0), _CpuUse(5.0 + thread, 2.0 + waited, 9.0 + process, 1000.0 + machine)]

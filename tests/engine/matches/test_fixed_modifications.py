@@ -46,7 +46,7 @@ def test_biological_modifications_are_never_detected_as_fixed(name: str) -> None
     assert of_all(*(f"AC[{blocked}]K" for blocked in ["Propionamide"] * 3)) == {("Propionamide", "C")}
 
 
-def test_recorded_fixed_modifications_skip_invalid_values() -> None:
+def test_fixed_of_parameters_ignores_invalid_values() -> None:
     named = ["Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)", "Heavy:+8.0142 (KR)"]
     assert fixed_of_parameters({"fixed_modifications": named}) == {
         ("Carbamidomethyl", "C"),

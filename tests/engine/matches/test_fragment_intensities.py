@@ -132,7 +132,7 @@ def is_trained_without_own_peptide(bonds: MatchedBonds, matches: MatchColumns) -
     return is_unchanged
 
 
-def test_intensities_are_predicted_by_models_without_the_peptide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intensity_models_are_not_trained_on_the_same_peptide(monkeypatch: pytest.MonkeyPatch) -> None:
     bonds, matches = run()
     assert is_trained_without_own_peptide(bonds, matches)
     # The test detects folds by spectrum.

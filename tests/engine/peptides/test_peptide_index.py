@@ -181,7 +181,7 @@ def test_peptide_index_is_equal_for_any_threads_and_memory(tmp_path: Path, ends:
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_peptide_index_of_selection_has_original_positions(tmp_path: Path, memory: int) -> None:
+def test_peptide_index_of_selected_proteins_has_their_positions(tmp_path: Path, memory: int) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     how, chosen = digestion(), [0, 3, 17, 41, 44, 47, 60]
     index = build(tmp_path, proteins, how, memory=memory, selected=np.array(chosen))

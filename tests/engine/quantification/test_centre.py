@@ -25,7 +25,7 @@ def test_unchanged_centre_is_correct_with_one_sided_changes(error, share):
     assert np.mean([centre.unchanged_fraction for centre in centres]) == pytest.approx(1 - share, abs=0.1)
 
 
-def test_unchanged_centre_is_undetermined_if_half_change():
+def test_centre_is_undetermined_if_half_of_the_proteins_change():
     rng = np.random.default_rng(1)
     difference = np.concatenate([rng.normal(0, 0.1, 500), rng.normal(1, 0.1, 480)])
     centre = unchanged_centre(difference, np.full(980, 0.1))

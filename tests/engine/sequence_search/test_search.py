@@ -167,7 +167,7 @@ def test_align_fits_statistics_when_ncbi_has_no_table(fasta, files, tmp_path, ra
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_align_fits_no_statistics_to_related_sequences(fasta, tmp_path, share):
+def test_align_does_not_fit_statistics_to_related_sequences(fasta, tmp_path, share):
     generator = np.random.default_rng(3)
     residues = list("ARNDCQEGHILKMFPSTWYV")
     sequence = generator.choice(residues, 200)

@@ -80,7 +80,7 @@ def test_superposition_finds_a_copy_without_initial_alignment():
     assert np.allclose(superpositions.moved(0, target), query[10:80], atol=1e-4)
 
 
-def test_superposition_scores_of_each_target_are_consistent():
+def test_superposition_scores_agree_with_the_superposed_pairs():
     rng = np.random.default_rng(3)
     query = walk(90)
     targets = [query[10:70] + rng.normal(size=(60, 3)), walk(120, 8), query[::1] + rng.normal(size=(90, 3)) * 0.5, walk(5, 2)]

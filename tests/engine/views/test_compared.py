@@ -91,7 +91,7 @@ def test_annotated_psm_rejects_run_without_peaks(tmp_path: Path) -> None:
         assert_without_peaks(run)
 
 
-def test_source_run_rejects_explanation_without_record(tmp_path: Path) -> None:
+def test_source_run_rejects_explain_run_without_record(tmp_path: Path) -> None:
     with (
         open_run(project_with_explanation(tmp_path / "project", with_record=False)) as run,
         pytest.raises(InputError, match=r"holds no finished result 'run'|does not name the explained run"),

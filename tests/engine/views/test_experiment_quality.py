@@ -47,7 +47,7 @@ def accepted(table: pa.Table) -> list[dict[str, Any]]:
     return [row for row in table.to_pylist() if row["q_value"] <= 0.01 and not row["is_decoy"] and row.get("rank", 1) == 1]
 
 
-def test_experiment_quality_equals_plain_loops(project: Project, made: tuple[Path, list[Identification]]) -> None:
+def test_experiment_quality_equals_values_from_plain_loops(project: Project, made: tuple[Path, list[Identification]]) -> None:
     rows = experiment_quality(project, Progress()).to_pylist()
     assert [row["run"] for row in rows] == ["control_1", "control_2", "treated_1"]
     times: list[dict[str, float]] = []

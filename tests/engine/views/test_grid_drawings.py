@@ -94,7 +94,7 @@ def test_draw_alignment_has_all_residues_and_numbers() -> None:
     assert {"aligned with Q", "45.2 bits", "Query", "Subject", "120", "115"} <= set(texts)
 
 
-def test_draw_alignment_fills_columns_by_kind() -> None:
+def test_draw_alignment_colours_each_kind_of_column() -> None:
     sheet = AlignmentSheet(grid_examples.pair(), MEASURE, 5000.0)
     left, top = sheet.corner(0)
     bars = [shape for shape in sheet.draw().shapes if isinstance(shape, Bar) and shape.y == top]

@@ -108,7 +108,7 @@ def test_sequence_logo_has_heights_order_and_stack_colours(scheme: str) -> None:
     assert [symbol.text for symbol in sorted(of_columns[2], key=lambda symbol: symbol.y)] == ["D", "E", "W"]
 
 
-def test_sequence_logo_needs_height_and_describes_columns() -> None:
+def test_sequence_logo_is_hidden_if_low_and_has_tooltips() -> None:
     painted, measure = ColouredStack.from_stack(stack_lines(LINES), "clustal"), TextMeasure(10.0)
     low, high = StackSheet(painted, measure, 120.0), StackSheet(painted, measure, 300.0)
     region = Region(0.0, 0.0, 400.0, 300.0)

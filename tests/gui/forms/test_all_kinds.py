@@ -74,7 +74,7 @@ def test_message_counts_the_other_files_that_cannot_be_used(window: MainWindow, 
     assert spectra.message.text() == spectra.problem() != ""
 
 
-def test_cards_of_every_form_have_the_same_width(window: MainWindow, qtbot: QtBot) -> None:
+def test_sections_of_every_form_have_the_same_width(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1280, 800)
     for search in SEARCHES:
         window.new_search(search.kind)

@@ -290,7 +290,7 @@ def test_several_hits_are_superposed_and_hidden_by_keys(view: StructureView, qtb
     assert all(hit.is_shown for hit in panel.scene.hits)
 
 
-def test_picked_residue_of_other_hit_marks_the_query_residue(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_residue_picked_in_other_hit_marks_aligned_query_residue(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     drawn_view.superpose_selected()
     settle(drawn_view, qtbot)
@@ -450,7 +450,7 @@ def test_narrow_structure_panel_moves_below_or_hides_alignment(drawn_view: Struc
     qtbot.waitUntil(lambda: view.alignment.isVisible() and panel_of(view).isVisible())
 
 
-def test_structure_panel_is_remembered_and_names_missing_files(
+def test_structure_panel_is_restored_and_names_missing_files(
     drawn_view: StructureView, project: Project, searched: Path, qtbot: QtBot, tmp_path: Path
 ) -> None:
     state = drawn_view.state()

@@ -49,7 +49,7 @@ def test_corrected_prediction_follows_previous_run_of_same_size():
     assert StepHistory("align", "cpu", 4).corrected(predicted) == (predicted, 0), "runs with other threads"
 
 
-def test_corrected_prediction_scales_long_and_shifts_short_steps():
+def test_correction_multiplies_long_steps_and_adds_to_short_ones():
     # A step of 20 s that took 40 s: about twice as long for 40 s. A step of 0.01 s that took 0.3 s: about 0.3 s more.
     history().add({"long": 20.0, "short": 0.01}, {"long": 40.0, "short": 0.3})
     corrected, _ = history().corrected({"long": 40.0, "short": 0.05})

@@ -224,7 +224,7 @@ def test_mzidentml_puts_terminal_modifications_at_the_terminus(small, tmp_path):
     assert (term.getparent().get("location"), term.getparent().get("residues")) == ("0", "Q")
 
 
-def test_mzidentml_lists_relative_and_absolute_path_once(small, tmp_path):
+def test_mzidentml_lists_a_file_once_if_psms_use_another_path(small, tmp_path):
     rows = small.psms.to_pylist()
     names = {path: f"{folder}/run.mzML" for path, folder in zip(small.spectra, ("A", "../B/A"), strict=True)}
     for row in rows:

@@ -55,7 +55,7 @@ def test_pin_numbers_spectra_of_several_files(small, tmp_path):
     assert [int(line[2]) for line in lines] == one_file["scan"].to_pylist()
 
 
-def test_pin_without_features_has_label_free_defaults(small, tmp_path):
+def test_pin_defaults_exclude_scores_trained_on_decoy_labels(small, tmp_path):
     bare = small.psms.drop_columns([name for name in small.psms.column_names if name.startswith("feature_")])
     header, *lines = read_lines(tables_with(small, psms=bare), tmp_path / "x.pin")
     features = header[5:-2]
