@@ -36,7 +36,7 @@ SENTENCES = (
     f"a structure {reading.MAXIMUM_BYTES >> 20} MB",
     f"a peptide {noted_peptides._MAXIMUM_CHARACTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
     f"a Parquet report {table_formats._MAXIMUM_ROWS:,} rows",
-    f"the sets that one entry of mzSpecLib names {mzspeclib._MAXIMUM_OF_SETS:,} attributes",
+    f"an entry of mzSpecLib {mzspeclib._MAXIMUM_OF_SETS:,} attributes from sets",
     f"a column of BinaryCIF {binary_cif._MAXIMUM_ENCODINGS} encodings",
     f"no value is longer than {LONGEST_VALUE >> 20} MB",
     f"up to {PROCESSOR_SECONDS} s of processor time and {MEMORY_BYTES >> 20} MB of memory",
@@ -72,7 +72,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "fuzz/test_readers.py::test_every_registered_format_has_a_file_to_mutate",
     ),
     "Opening any of them may fail with a message": READERS,
-    "The table lists what else it may do": ("fuzz/test_projects.py::test_randomly_changed_projects_give_results_or_clear_errors",),
+    "The table lists what else such a file may do": ("fuzz/test_projects.py::test_randomly_changed_projects_give_results_or_clear_errors",),
     "| any file |": (
         *READERS,
         "test_house.py::test_sources_unpickle_and_evaluate_nothing",
@@ -183,7 +183,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_writable_by_others",
         "engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",
     ),
-    "A folder in which another user": (
+    "A folder is not used as cache": (
         "kernels/test_trusted_folders.py::test_untrusted_folder_returns_folders_writable_by_others",
         "kernels/test_trusted_folders.py::test_untrusted_folder_returns_folder_or_link_of_others",
         "kernels/test_trusted_folders.py::test_cache_folder_is_never_a_folder_that_others_can_change",
@@ -202,7 +202,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),
     "The database of a project is opened by its name": ("engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",),
-    "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_limits_a_drop_of_10000_files_without_a_stall",),
+    "**The window** accepts up to 3,000 dropped": ("gui/test_odd_drops.py::test_window_limits_a_drop_of_10000_files_without_a_stall",),
     "Links to UniProt, PDB and AlphaFold DB open your browser": (
         "gui/test_database_links.py::test_context_menu_of_hit_opens_database_entry_only_by_click",
         "gui/test_database_links.py::test_only_three_modules_open_addresses_in_the_browser",
