@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
@@ -19,7 +20,7 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def guard_cache() -> None:
             """Find the cache of a function. A kernel is compiled again also if a module that it imports has changed, unlike in Numba."""
             super().__init__(py_func)
             if py_func.__module__.startswith(_OWN):
-                self._cache_file._source_stamp = (self._cache_file._source_stamp, _sources_digest(py_func.__module__))
+                self._cache_file._source_stamp = (self._cache_file._source_stamp, _sources_digest(py_func.__module__), "unique names")
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             """Load a compiled function as Numba does; if its files are damaged, remove the files and return None."""
@@ -161,10 +162,25 @@ def guard_cache() -> None:
                 _reasons.append(f"{self.cache_path}: {error.strerror or error}")
 
     vars(dispatcher)["FunctionCache"] = GuardedCache
+    _name_functions_uniquely()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_name_functions_uniquely)
     _refuse_shapes_in_few_words()
     _compile_once_for_all_constants()
     # Importing SciPy's linear algebra for Numba's array functions would take a third of a second.
     vars(linalg)["ensure_blas"] = lambda: None
+
+
+def _name_functions_uniquely() -> None:
+    """Give functions that Numba compiles from now on numbers that no other process uses.
+
+    Numba numbers functions from 1 in each process and uses the numbers in the names of compiled functions. Two cached kernels from
+    different processes can thus contain functions of the same name, such as the inner loops of `np.sort` and `np.argsort`. If both are
+    loaded, one of them calls the function of the other: the results are wrong, or the program crashes.
+    """
+    from numba.core.bytecode import FunctionIdentity  # reads its environment when imported: after `settle_cache`
+
+    FunctionIdentity._unique_ids = count(secrets.randbits(60))
 
 
 def _refuse_shapes_in_few_words() -> None:

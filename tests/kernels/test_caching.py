@@ -246,3 +246,39 @@ def test_kernel_is_recompiled_when_an_imported_module_changes(tmp_path):
     assert result() == ["11", "1"], "from the cache"
     (package / "kernels" / "cpu" / "one.py").write_text(ADDING.format(amount=2), encoding="utf-8")
     assert result() == ["12", "0"]
+
+
+SORTING = """
+import numpy as np
+import proteoscope.kernels.cpu
+from numba import njit
+
+@njit(cache=True)
+def ascending(values):
+    return np.sort(values)
+
+@njit(cache=True)
+def order(values):
+    return np.argsort(values)
+
+@njit
+def increased(value):
+    return value + 1
+
+some = np.random.default_rng(1).random(100)
+"""
+
+
+def test_cached_kernels_of_two_processes_do_not_call_each_other(tmp_path):
+    # The inner loops of both kernels have the same number in their processes, and the same name in Numba.
+    (tmp_path / "sorting.py").write_text(SORTING, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(code: str) -> str:
+        code = f"import sorting as s, numpy as np; {code}"
+        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+
+    run("s.ascending(s.some)")
+    run("s.increased(1); s.increased(1.0); s.increased(True); s.order(s.some)")
+    results = "(s.ascending(s.some) == np.sort(s.some)).all(), (s.order(s.some) == np.argsort(s.some)).all()"
+    assert run(f"print({results}, s.ascending.stats.cache_hits.total(), s.order.stats.cache_hits.total())") == "True True 1 1\n"
