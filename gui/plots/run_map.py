@@ -100,8 +100,9 @@ class RunMap(QWidget):
             self._colour_legend()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Apply the colours of the theme."""
+        """Apply the colours of the theme; the icons need space in the legend."""
         self._colour_legend()
+        self._name_legend()
         super().showEvent(event)
 
     def _draw(self) -> None:

@@ -539,13 +539,29 @@ def _write_explained(row, states, total, matches, settings, workspace, ions):
 
 
 @njit(nogil=True, cache=True)
-def _chance_of_support(row, t, step, start, stop, states, explained, total, spectra, matches, settings, evidence, workspace, likely):
+def _chance_of_support(match, added, bonds, arrangement, spectra, matches, settings, evidence, workspace, likely):
     """Return the probability that, by chance, as many ions of an arrangement match as in the spectrum.
 
-    The arrangement has `step` (1 or -1) more modifications of type `t` than `states` before the bonds `start:stop`; ions near `explained`
-    are not counted. If the modification can be lost, so that the other arrangement may have all ions without it, the ions with one more
-    modification must also be unlikely, at `_MODIFIED_LEVEL`.
+    The arrangement has one more (1) or one less (-1) modification of a type than another arrangement before some bonds. Ions near ions of
+    the other arrangement are not counted. If the modification can be lost, so that the other arrangement may have all ions without it, the
+    ions with one more modification must also be unlikely, at `_MODIFIED_LEVEL`.
+
+    Parameters
+    ----------
+    match
+        Row of the match, and mass of the peptide.
+    added
+        Type of the modification, and 1 or -1.
+    bonds
+        First of these bonds, and end of their range.
+    arrangement
+        States of the other arrangement, and m/z of its ions.
+    spectra, matches, settings, evidence
+        See `find_mixtures`.
+    workspace, likely
+        Workspace of the search for sites, and space for the probabilities of numbers of matching ions.
     """
+    (row, total), (t, step), (start, stop), (states, explained) = match, added, bonds, arrangement
     s, charges = matches.spectrum[row], max(1, min(settings.maximum_fragment_charge, matches.charge[row] - 1))
     low, high = spectra.offsets[s], spectra.offsets[s + 1]
     n_n, n_series = len(settings.n_term_series), len(settings.n_term_series) + len(settings.c_term_series)
@@ -635,29 +651,14 @@ def find_mixtures(spectra, matches, settings, evidence, placed, is_localised, fi
                         continue
                     start, end = max(1, min(site, other)), min(length, max(site, other))
                     step = 1 if other < site else -1
-                    chance = _chance_of_support(
-                        row, t, step, start, end, states, ions[:n], total, spectra, matches, settings, evidence, workspace, likely
-                    )
+                    match, bonds, reported = (row, total), (start, end), (states, ions[:n])
+                    chance = _chance_of_support(match, (t, step), bonds, reported, spectra, matches, settings, evidence, workspace, likely)
                     if chance > lowest:
                         continue
                     other_states[:] = states
                     other_states[start:end] += step * workspace.stride[t]
                     n_other = _write_explained(row, other_states, total, matches, settings, workspace, other_ions)
-                    of_site = _chance_of_support(
-                        row,
-                        t,
-                        -step,
-                        start,
-                        end,
-                        other_states,
-                        other_ions[:n_other],
-                        total,
-                        spectra,
-                        matches,
-                        settings,
-                        evidence,
-                        workspace,
-                        likely,
-                    )
+                    second = other_states, other_ions[:n_other]
+                    of_site = _chance_of_support(match, (t, -step), bonds, second, spectra, matches, settings, evidence, workspace, likely)
                     if max(chance, of_site) <= lowest and (mixed_with[base + site, t] < 0 or max(chance, of_site) < lowest):
                         lowest, mixed_with[base + site, t] = max(chance, of_site), other
