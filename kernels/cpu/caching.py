@@ -131,6 +131,7 @@ def guard_cache() -> None:
             """Find the cache of a function. A kernel is compiled again also if a module that it imports has changed, unlike in Numba."""
             super().__init__(py_func)
             if py_func.__module__.startswith(_OWN):
+                # The text excludes kernels that were compiled without `_name_functions_uniquely`.
                 self._cache_file._source_stamp = (self._cache_file._source_stamp, _sources_digest(py_func.__module__), "unique names")
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
