@@ -64,6 +64,11 @@ _CHARGE = Column("charge", "z", "Charge of the precursor", "integer", 3, type="i
 _FILE = Column("file", "File", "Name of the spectrum file", width=20)
 _IDENTIFIED = "identified in this file, or transferred at the retention time of another file"
 
+
+def _time_of_trace(name: str, title: str, description: str) -> Column:
+    return Column(name, title, description, "minutes", 8, unit="s", is_nullable=True, low=-_LARGEST, high=_LARGEST, saved=".4f")
+
+
 PROTEINS = Table.from_columns(
     "protein_quantities",
     "Proteins by sample",
@@ -331,42 +336,9 @@ ION_TRACES = Table.from_columns(
             low=0,
             saved=".6g",
         ),
-        Column(
-            "retention_time",
-            "RT",
-            "Retention time of the maximum of the trace",
-            "minutes",
-            8,
-            unit="s",
-            is_nullable=True,
-            low=-_LARGEST,
-            high=_LARGEST,
-            saved=".4f",
-        ),
-        Column(
-            "begin",
-            "From",
-            "Retention time of the start of the trace",
-            "minutes",
-            8,
-            unit="s",
-            is_nullable=True,
-            low=-_LARGEST,
-            high=_LARGEST,
-            saved=".4f",
-        ),
-        Column(
-            "end",
-            "To",
-            "Retention time of the end of the trace",
-            "minutes",
-            8,
-            unit="s",
-            is_nullable=True,
-            low=-_LARGEST,
-            high=_LARGEST,
-            saved=".4f",
-        ),
+        _time_of_trace("retention_time", "RT", "Retention time of the maximum of the trace"),
+        _time_of_trace("begin", "From", "Retention time of the start of the trace"),
+        _time_of_trace("end", "To", "Retention time of the end of the trace"),
         Column("width", "Width", "Width of the trace at half its maximum", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
         Column("n_points", "Points", "Number of MS1 spectra that contain the ion", "integer", 6, low=0),
         Column(
