@@ -9,8 +9,8 @@ matches accepted at 1 % in five copies of a run were false. All peptidoforms of 
 A single division into folds changes the number of accepted matches of a small run by several percent. The score is therefore the mean over
 several divisions.
 
-The model is a ridge-penalised logistic regression, fitted by Newton's method. Its solution equals the solution of scikit-learn's
-`LogisticRegression`; solving the 25 x 25 systems here avoids importing scikit-learn, which takes a second. The penalty is constant, but the
+The model is a ridge-penalised logistic regression, fitted by Newton's method (`proteoscope.kernels.cpu.rescoring`). Its solution equals
+that of scikit-learn's `LogisticRegression`, whose import takes a second. The penalty is constant, but the
 log-likelihood grows with the number of matches; for a small run, weights are thus nearly proportional to how well each single feature
 separates targets from decoys. The initial score is one of the features.
 
@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import splitmix64
-from proteoscope.engine.execution.libraries import one_algebra_thread
 from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.statistics.target_decoy import q_values
+from proteoscope.kernels.cpu.rescoring import learn_weights, score_matches
 
 __all__ = ["Rescoring", "RescoringModels", "folds_by_peptide", "rescore"]
 
@@ -44,12 +44,13 @@ Features = Mapping[str, NDArray[np.floating]]
 """Feature columns by name, each (n,)."""
 
 _ACCEPTED = 0.01
-_TRAINING_LEVELS = (0.01, 0.02, 0.05)  # a looser level is used if a stricter one accepts too few
+_TRAINING_LEVELS = np.array([0.01, 0.02, 0.05])  # a looser level is used if a stricter one accepts too few
 _ENOUGH_POSITIVES = 20
 _MAXIMUM_DIVISIONS, _FEWEST_DIVISIONS = 10, 2
 _ROWS_LEARNT = 40_000  # matches over all divisions; for large runs, the division into folds matters less
 _MAXIMUM_ROWS_LEARNT = 100_000  # matches per division, enough for thirty weights
 _ROWS_SCORED = 1 << 16
+_SMALLEST_WIDTH = 1e-12  # standard deviation of the scores of a model
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,9 @@ class RescoringModels:
     ----------
     mean, spread : ndarray of float64, shape (f + 1,)
         Mean and standard deviation over training matches; a spread of 0 excludes a column.
-    weights : ndarray of float64, shape (divisions, folds, f + 2)
-        Weight of each standardised column, and constant term, of the model of each fold.
-    centre, width : ndarray of float64, shape (divisions, folds)
-        Mean and standard deviation of each model's scores of training matches.
+    models : ndarray of float64, shape (divisions, folds, f + 4)
+        Of the model of each fold: weight of each standardised column, constant term, and mean and standard deviation of its scores of
+        training matches.
     threshold, median : float
         Values of the mean score over all divisions that are scaled to 0 (`threshold`) and to -1 (`median`).
     seed : int
@@ -72,9 +72,7 @@ class RescoringModels:
 
     mean: Floats
     spread: Floats
-    weights: Floats
-    centre: Floats
-    width: Floats
+    models: Floats
     threshold: float
     median: float
     seed: int
@@ -84,16 +82,11 @@ class RescoringModels:
 
         See `rescore` for the parameters.
         """
-        total, (divisions, folds, _) = np.zeros(len(initial_score)), self.weights.shape
-        for first in range(0, len(total), _ROWS_SCORED):  # batches limit the memory for standardised columns
+        total, (divisions, folds, _) = np.empty(len(initial_score)), self.models.shape
+        for first in range(0, len(total), _ROWS_SCORED):  # batches limit the memory for the table
             some = slice(first, first + _ROWS_SCORED)
-            table, of_some = _standardised(_table(features, initial_score, some), self.mean, self.spread), total[some]
-            for division in range(divisions):
-                fold_of = folds_by_peptide(peptide[some], folds, self.seed + division)
-                for fold in range(folds):
-                    held = fold_of == fold
-                    of_fold = _scores(table[held], self.weights[division, fold])
-                    of_some[held] += (of_fold - self.centre[division, fold]) / self.width[division, fold]
+            fold = np.stack([folds_by_peptide(peptide[some], folds, self.seed + division) for division in range(divisions)])
+            score_matches(_table(features, initial_score, some), self.mean, self.spread, self.models, fold, total[some])
         return (total - self.threshold) / (self.threshold - self.median)
 
 
@@ -195,10 +188,10 @@ def rescore(
     initial_score = np.asarray(initial_score, np.float64)
     competes = np.ones(len(is_decoy), bool) if competes is None else np.asarray(competes, bool)
     table = _table(features, initial_score)
-    if not len(peptide) == len(competes) == len(is_decoy) == len(table):
+    if not len(peptide) == len(competes) == len(is_decoy) == table.shape[1]:
         raise ValueError("the columns of the matches differ in length")
     if not np.isfinite(table).all():
-        raise ValueError(f"not finite: {', '.join(np.array([*features, 'initial score'])[~np.isfinite(table).all(axis=0)])}")
+        raise ValueError(f"not finite: {', '.join(np.array([*features, 'initial score'])[~np.isfinite(table).all(axis=1)])}")
     if folds < 2:
         raise ValueError("rescoring needs at least 2 folds")
 
@@ -216,96 +209,39 @@ def rescore(
     n_parts = -(-int(np.count_nonzero(competes)) // _MAXIMUM_ROWS_LEARNT)
     is_training = competes & (folds_by_peptide(peptide, n_parts, settings.seed - 1) == 0) if n_parts > 1 else competes
     of_peptide, of_decoy = peptide[is_training], is_decoy[is_training]
-    mean, spread = _mean_and_spread(table[is_training])
-    learnt_from = _standardised(table[is_training], mean, spread)
+    learnt_from = np.ones((len(table) + 1, len(of_peptide)))  # the last row is the constant
+    learnt_from[:-1] = table[:, is_training]
+    mean, spread = _mean_and_spread(learnt_from[:-1])
+    _standardise(learnt_from[:-1], mean, spread)
     if divisions is None:
-        divisions = int(np.clip(_ROWS_LEARNT // len(learnt_from), _FEWEST_DIVISIONS, _MAXIMUM_DIVISIONS))
-    parts = [(division, number) for division in range(divisions) for number in range(folds)]
+        divisions = int(np.clip(_ROWS_LEARNT // len(of_peptide), _FEWEST_DIVISIONS, _MAXIMUM_DIVISIONS))
     fold_of = [folds_by_peptide(of_peptide, folds, settings.seed + division) for division in range(divisions)]
+    models = np.empty((divisions, folds, len(learnt_from) + 2))
 
-    def learn(part: tuple[int, int]) -> Floats:
-        seen = fold_of[part[0]] != part[1]
-        return _learn(learnt_from[seen], of_decoy[seen], settings)
+    def learn(part: tuple[int, int]) -> None:
+        division, fold = part
+        _learn(learnt_from, of_decoy, fold_of[division] != fold, settings, models[part])
 
-    with one_algebra_thread():  # several BLAS threads are ten times slower on a busy machine
-        weights = run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
-        of_all = [_scores(learnt_from, weight) for weight in weights]
-        models, shape = np.stack(weights), (divisions, folds)
-        centre, width = np.array([scores.mean() for scores in of_all]), np.array([max(float(scores.std()), 1e-12) for scores in of_all])
-        unscaled = RescoringModels(
-            mean, spread, models.reshape(*shape, -1), centre.reshape(shape), width.reshape(shape), 0.0, -1.0, settings.seed
-        )
-        total = unscaled.score(features, initial_score, peptide)
+    parts = [(division, fold) for division in range(divisions) for fold in range(folds)]
+    run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
+    models[..., -1] = np.maximum(models[..., -1], _SMALLEST_WIDTH)
+    unscaled = RescoringModels(mean, spread, models, 0.0, -1.0, settings.seed)
+    total = unscaled.score(features, initial_score, peptide)
     threshold, median = _landmarks(total[competes], decoy, settings.decoy_ratio)
     learnt = replace(unscaled, threshold=threshold, median=median)
     return Rescoring((total - threshold) / (threshold - median), f"Rescoring learnt from {n_peptides} peptides", learnt)
 
 
-def _table(features: Features, initial_score: Floats, rows: slice = slice(None)) -> Floats:
-    """Return the features and the initial score as the columns of a table, for the rows `rows`."""
-    return np.column_stack([*(np.asarray(column[rows], np.float64) for column in features.values()), initial_score[rows]])
+def _table(features: Features, initial_score: Floats, some: slice = slice(None)) -> Floats:
+    """Return a table with a row for each feature and a row for the initial score, of the matches `some`."""
+    return np.stack([*(np.asarray(values[some], np.float64) for values in features.values()), initial_score[some]])
 
 
-def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floats:
-    """Return the weight of each column, trained by repeatedly selecting the targets that the current score accepts and fitting a model.
-
-    The second last column of the table is the initial score, the last column is constant.
-    """
-    weights = np.zeros(table.shape[1])
-    score = table[:, -2]
-    workspace = np.empty((2, *table.shape))  # allocating a new array for each step would take longer than the step
-    for turn in range(settings.iterations):
-        q = q_values(score, is_decoy, decoy_ratio=settings.decoy_ratio)
-        positive = np.empty(0, np.int64)
-        for level in _TRAINING_LEVELS:
-            positive = np.flatnonzero((q <= level) & ~is_decoy)
-            if len(positive) >= _ENOUGH_POSITIVES:
-                break
-        if len(positive) == 0 or not is_decoy.any():
-            break
-        rows = np.append(positive, np.flatnonzero(is_decoy))
-        examples = np.take(table, rows, axis=0, out=workspace[0, : len(rows)], mode="clip")  # other modes copy `out`
-        is_positive = np.arange(len(rows)) < len(positive)
-        weights = _logistic_regression(examples, is_positive, settings.ridge, weights if turn else None, workspace[1, : len(rows)])
-        score = table @ weights
-    if not weights.any():
-        weights[-2] = 1.0
-    return weights
-
-
-def _logistic_regression(
-    table: Floats, label: Truths, ridge: float, start: Floats | None = None, workspace: Floats | None = None
-) -> Floats:
-    """Return the weights that minimise log-loss + ridge/2 |w|^2 by Newton's method, with no penalty for the constant (last column).
-
-    `workspace` has the shape of `table` and is overwritten.
-    """
-    penalty = np.full(table.shape[1], ridge)
-    penalty[-1] = 1e-6  # keeps the system regular
-    weights, labels = np.zeros(table.shape[1]) if start is None else start, label.astype(np.float64)
-    weighted = np.empty_like(table) if workspace is None else workspace
-    fitted, deviation = np.empty(len(table)), np.empty(len(table))
-    for _ in range(25):
-        np.matmul(table, weights, out=fitted)
-        np.clip(fitted, -30, 30, out=fitted)
-        np.exp(np.negative(fitted, out=fitted), out=fitted)
-        np.divide(1, np.add(fitted, 1, out=fitted), out=fitted)
-        gradient = table.T @ np.subtract(fitted, labels, out=deviation) + penalty * weights
-        np.sqrt(np.multiply(fitted, np.subtract(1, fitted, out=deviation), out=deviation), out=deviation)
-        np.multiply(table, deviation[:, None], out=weighted)
-        curvature = weighted.T @ weighted  # BLAS computes only half of a symmetric product
-        step = np.linalg.solve(curvature + np.diag(penalty), gradient)
-        # Far from the solution the quadratic model overshoots; a bounded step still descends.
-        weights = weights - step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
-        if np.abs(step).max() < 1e-3:
-            break
-    return weights
-
-
-def _scores(table: Floats, weights: Floats) -> Floats:
-    """Return the weighted sum of each row's columns; unlike with a matrix product, equal rows always give equal sums."""
-    sums: Floats = np.einsum("ij,j->i", table, weights)
-    return sums
+def _learn(table: Floats, is_decoy: Truths, is_seen: Truths, settings: RescoringSettings, model: Floats) -> None:
+    """Train the model of a fold (see `learn_weights`)."""
+    learn_weights(
+        table, is_decoy, is_seen, _TRAINING_LEVELS, _ENOUGH_POSITIVES, settings.decoy_ratio, settings.iterations, settings.ridge, model
+    )
 
 
 def _landmarks(score: Floats, is_decoy: Truths, decoy_ratio: float) -> tuple[float, float]:
@@ -323,16 +259,16 @@ def _accepted(score: Floats, is_decoy: Truths, decoy_ratio: float) -> Truths:
 
 
 def _mean_and_spread(table: Floats) -> tuple[Floats, Floats]:
-    """Return the mean and the standard deviation of each column; the standard deviation of constant columns is exactly 0."""
-    mean = table.mean(axis=0)
-    spread, scale = (table - mean).std(axis=0), np.abs(table).max(axis=0)
+    """Return the mean and the standard deviation of each row; the standard deviation of constant rows is exactly 0."""
+    mean, spread, scale = table.mean(axis=1), table.std(axis=1), np.abs(table).max(axis=1)
     return mean, np.where(spread > 1e-12 * scale, spread, 0.0)
 
 
-def _standardised(table: Floats, mean: Floats, spread: Floats) -> Floats:
-    """Return standardised columns (0 for columns with a spread of 0), followed by a column of ones."""
-    columns = np.divide(table - mean, spread, out=np.zeros_like(table), where=spread > 0.0)
-    return np.column_stack([columns, np.ones(len(table))])
+def _standardise(table: Floats, mean: Floats, spread: Floats) -> None:
+    """Standardise each row of a table in place; rows with a spread of 0 become 0."""
+    np.subtract(table, mean[:, None], out=table)
+    np.divide(table, spread[:, None], out=table, where=spread[:, None] > 0.0)
+    table[spread == 0.0] = 0.0
 
 
 def folds_by_peptide(peptide: Integers, folds: int, seed: int) -> Integers:

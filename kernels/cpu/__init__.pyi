@@ -33,6 +33,7 @@ from . import peaks as peaks
 from . import peptides as peptides
 from . import processor as processor
 from . import rasterisation as rasterisation
+from . import rescoring as rescoring
 from . import rows as rows
 from . import scoring as scoring
 from . import secondary_structure as secondary_structure

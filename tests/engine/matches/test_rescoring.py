@@ -10,6 +10,7 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.matches import rescoring
 from proteoscope.engine.matches.rescoring import Rescoring, RescoringSettings, rescore
 from proteoscope.engine.statistics.target_decoy import q_values
+from proteoscope.kernels.cpu.rescoring import fit_logistic
 
 TWICE, FROM_FEW = RescoringSettings(divisions=2), RescoringSettings(minimum_peptides=0)
 
@@ -46,7 +47,7 @@ def columns(features: np.ndarray) -> dict[str, np.ndarray]:
 def weights(result: Rescoring) -> np.ndarray:
     """Return the weights (models, features and initial score) of standardised features; scores of each model have variance 1."""
     assert result.learnt is not None
-    scaled = result.learnt.weights[..., :-1] / result.learnt.width[..., None]
+    scaled = result.learnt.models[..., :-3] / result.learnt.models[..., -1:]
     return scaled.reshape(-1, scaled.shape[-1])
 
 
@@ -225,9 +226,10 @@ def test_logistic_regression_matches_scikit_learn() -> None:
     from sklearn.linear_model import LogisticRegression
 
     features, is_decoy, _, _, _ = simulated_run(400, 200, 9)
-    table = np.column_stack([features, np.ones(len(features))])
+    rows = np.argsort(is_decoy, kind="stable")
+    table, weights_found = np.vstack([features[rows].T, np.ones(len(features))]), np.zeros(features.shape[1] + 1)
     peer = LogisticRegression(C=1 / 20.0, tol=1e-10, max_iter=1_000).fit(features, ~is_decoy)
-    weights_found = rescoring._logistic_regression(table, ~is_decoy, 20.0)
+    fit_logistic(table, np.count_nonzero(~is_decoy), 20.0, weights_found)
     np.testing.assert_allclose(weights_found, np.append(peer.coef_[0], peer.intercept_), rtol=1e-3, atol=1e-4)
 
 
@@ -247,9 +249,9 @@ def test_rescoring_of_large_runs_trains_on_a_sample_of_peptides(monkeypatch: pyt
     learnt_from: list[set[int]] = []
     learn = rescoring._learn
 
-    def recording(table: np.ndarray, decoy: np.ndarray, settings: RescoringSettings) -> np.ndarray:
-        learnt_from.append({row.tobytes() for row in table})
-        return learn(table, decoy, settings)
+    def recording(table: np.ndarray, decoy: np.ndarray, is_seen: np.ndarray, settings: RescoringSettings, model: np.ndarray) -> None:
+        learnt_from.append({row.tobytes() for row in table.T[is_seen]})
+        learn(table, decoy, is_seen, settings, model)
 
     monkeypatch.setattr(rescoring, "_learn", recording)
     result = rescore(columns(features), is_decoy, peptide, initial)
