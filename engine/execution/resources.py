@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from proteoscope.engine.execution.workload import RemoteWorkers
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cuda.modules import Gpu
 from proteoscope.kernels.device import StopFlag, available_threads
+from proteoscope.kernels.threads import on_threads
 
 __all__ = ["Resources", "available_threads", "run_on_threads"]
 
@@ -57,8 +58,8 @@ def run_on_threads(
             results.append(work(item))
             progress.advance(steps(item))
         return results
-    with ThreadPoolExecutor(max(1, threads), thread_name_prefix="proteoscope") as pool:
-        futures = {pool.submit(work, item): item for item in items}
+    with on_threads(work, items, max(1, threads)) as futures:
+        of_future = dict(zip(futures, items, strict=True))
         pending = set(futures)
         try:
             while pending:
@@ -66,11 +67,10 @@ def run_on_threads(
                 progress.check()
                 for future in done:
                     future.result()
-                    progress.advance(steps(futures[future]))
+                    progress.advance(steps(of_future[future]))
         except BaseException:
             if stop is not None:
                 stop[0] = 1
-            pool.shutdown(wait=False, cancel_futures=True)  # the end of the `with` block waits
             raise
         return [future.result() for future in futures]
 

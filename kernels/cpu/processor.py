@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 
 from proteoscope.kernels.device import Partition, StopFlag, stop_flag
+from proteoscope.kernels.threads import on_threads
 
 __all__ = ["Processor"]
 
@@ -33,8 +34,7 @@ class Processor:
         End of the finished range of items, at least every tenth of a second, even if it has not changed.
         """
         ordered, stop, done = sorted(partitions, key=lambda partition: partition.first), stop_flag(), first
-        with ThreadPoolExecutor(self.threads, thread_name_prefix="proteoscope") as pool:
-            futures = [pool.submit(work, partition.first, partition.last, stop) for partition in ordered]
+        with on_threads(lambda partition: work(partition.first, partition.last, stop), ordered, self.threads) as futures:
             try:
                 for number, (partition, future) in enumerate(zip(ordered, futures, strict=True)):
                     while not wait([future], timeout=_CHECK_SECONDS).done:
@@ -45,5 +45,3 @@ class Processor:
                         yield done
             finally:
                 stop[0] = 1
-                for future in futures:
-                    future.cancel()

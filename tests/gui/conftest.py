@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pytestqt.qtbot import QtBot
 
+from proteoscope.kernels.threads import PREFIX
+
 if TYPE_CHECKING:
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
@@ -196,7 +198,8 @@ def check_leaks(qapp: QApplication, old_timers: OldTimers, fixtures: dict[str, o
     for n_checks in count():
         qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         qapp.processEvents()
-        leaked_threads = [thread.name for thread in set(threading.enumerate()) - threads if thread.is_alive()]
+        new_threads = [thread for thread in set(threading.enumerate()) - threads if not thread.name.startswith(PREFIX)]
+        leaked_threads = [thread.name for thread in new_threads if thread.is_alive()]
         # Threads of closed windows end soon. Until then, collecting garbage would take most of the time of a short test.
         if leaked_threads and n_checks % 20 != 19:
             time.sleep(0.005)

