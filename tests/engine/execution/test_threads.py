@@ -158,7 +158,7 @@ def test_run_on_threads_accepts_no_items(threads: int) -> None:
     assert run_on_threads(lambda item: item, [], threads, Progress()) == []
 
 
-def test_threads_are_reused_and_nested_calls_find_further_threads() -> None:
+def test_nested_calls_find_threads_which_are_reused() -> None:
     barrier, within = threading.Barrier(3, timeout=60), threading.Barrier(6, timeout=60)
 
     def inner(_: int) -> str:
@@ -171,9 +171,9 @@ def test_threads_are_reused_and_nested_calls_find_further_threads() -> None:
 
     first = {name for names in run_on_threads(outer, range(3), 3, Progress()) for name in names}
     assert len(first) == 6 and all(name.startswith(PREFIX) for name in first)
-    known = {thread.name for thread in threading.enumerate()}
+    before = {thread.name for thread in threading.enumerate()}
     run_on_threads(outer, range(3), 3, Progress())
-    assert {thread.name for thread in threading.enumerate()} <= known, "no thread was started again"
+    assert {thread.name for thread in threading.enumerate()} <= before, "no thread was started again"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
