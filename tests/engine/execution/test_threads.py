@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import os
-import subprocess
-import sys
 import threading
 import time
 
