@@ -32,6 +32,7 @@ __all__ = [
     "available_threads",
     "backend_module",
     "equal_partitions",
+    "even_partitions",
     "falling_partitions",
     "stop_flag",
 ]
@@ -120,17 +121,26 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
     n = len(cost)
     if n == 0:
         return []
-    total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
+    before = np.zeros(n + 1)
+    total = before[1:]
+    np.maximum(cost, 1e-9, out=total)  # one array, since there may be millions of items
+    np.cumsum(total, out=total)
     chunks = max(workers * per_worker, int(np.ceil(total[-1] / maximum_cost)) if np.isfinite(maximum_cost) else 1)
     marks = total[-1] * np.arange(1, chunks) / chunks
     cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks, side="right"), [n])))
-    before = np.concatenate(([0.0], total))
     partitions = [
         Partition(a, b, float(before[b] - before[a]))
         for first, last in pairwise(cuts.tolist())
         for a, b in pairwise(_cuts_within(total, before, first, last, maximum_cost))
     ]
     return sorted(partitions, key=lambda partition: -partition.cost)
+
+
+def even_partitions(n: int, workers: int, *, per_worker: int = 8) -> list[Partition]:
+    """Divide n items of equal cost into at most ``workers * per_worker`` partitions, in order."""
+    chunks = max(1, min(n, workers * per_worker))
+    cuts = [n * chunk // chunks for chunk in range(chunks + 1)]
+    return [Partition(first, last, last - first) for first, last in pairwise(cuts) if last > first]
 
 
 def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[float] = _ROUNDS) -> list[Partition]:

@@ -29,6 +29,7 @@ __all__ = [
     "longest",
     "maximum_matches",
     "score_type",
+    "search_integers",
 ]
 
 CANDIDATES_OF_CHUNK = 1 << 16
@@ -95,8 +96,11 @@ def check_candidates(candidates: MassLists) -> None:
 def counting(lists: MassLists) -> MassLists:
     """Return the lists restricted to masses from 0 to below the precursor mass, or `lists` if no mass is removed."""
     offsets, masses, precursors = lists
-    has_masses = offsets[1:] > offsets[:-1]
-    if np.all(masses[offsets[:-1][has_masses]] >= 0) and np.all(masses[offsets[1:][has_masses] - 1] < precursors[has_masses]):
+    begins, ends, limits = offsets[:-1], offsets[1:], precursors
+    has_masses = ends > begins
+    if not has_masses.all():
+        begins, ends, limits = begins[has_masses], ends[has_masses], limits[has_masses]
+    if np.all(masses[begins] >= 0) and np.all(masses[ends - 1] < limits):
         return lists
     counts = (masses >= 0) & (masses < np.repeat(precursors, np.diff(offsets)))
     return MassLists(np.concatenate(([0], np.cumsum(counts)))[offsets], masses[counts], precursors)
@@ -117,9 +121,19 @@ def score_type(most: int) -> type[np.unsignedinteger]:
     return np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.uint32
 
 
+def search_integers(ascending: NDArray[np.int32], bounds: NDArray[np.number]) -> NDArray[np.int64]:
+    """Return the number of integers below each bound.
+
+    The bounds, which are whole numbers, get the type of the integers, since NumPy would convert all integers to a type of the bounds.
+    """
+    limits = np.iinfo(ascending.dtype)
+    below: NDArray[np.int64] = np.searchsorted(ascending, np.clip(bounds, limits.min, limits.max).astype(ascending.dtype))
+    return np.where(bounds > limits.max, len(ascending), below)
+
+
 def candidate_ranges(candidates: MassLists, queries: MassLists, window: tuple[int, int]) -> NDArray[np.int64]:
     """Return the ranges of candidates, (q, 2), with window[0] <= query precursor - candidate precursor <= window[1]."""
-    masses, query_masses = candidates.precursors.astype(np.int64), queries.precursors.astype(np.int64)
-    low = np.searchsorted(masses, query_masses - window[1], side="left")
-    high = np.searchsorted(masses, query_masses - window[0], side="right")
+    query_masses = queries.precursors.astype(np.int64)
+    low = search_integers(candidates.precursors, query_masses - window[1])
+    high = search_integers(candidates.precursors, query_masses - window[0] + 1)
     return np.stack((low, np.maximum(low, high)), axis=1).astype(np.int64)

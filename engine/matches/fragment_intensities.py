@@ -36,7 +36,7 @@ from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.rescoring import folds_by_peptide
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, MEASURES, Network, compare_intensities, network_shapes, predict_bonds
-from proteoscope.kernels.device import Partition, equal_partitions
+from proteoscope.kernels.device import Partition, equal_partitions, even_partitions
 
 __all__ = [
     "FEATURES",
@@ -223,7 +223,7 @@ class IntensityModel:
         def compare(part: Partition) -> None:
             compare_intensities(self.network, bonds.residues, bonds.offsets, charge, bonds.weight, model, part.first, part.last, out)
 
-        parts = equal_partitions(np.ones(len(bonds)), resources.threads)
+        parts = even_partitions(len(bonds), resources.threads)
         run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda _: 0)
         out[~bonds.is_known] = np.nan
         return dict(zip(FEATURES, np.ascontiguousarray(out.T), strict=True))

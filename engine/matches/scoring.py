@@ -24,7 +24,7 @@ from proteoscope.kernels.counts import scoring_costs
 from proteoscope.kernels.cpu.fragment_intensities import IONS, match_bonds
 from proteoscope.kernels.cpu.matches import feature_names, measure_matches
 from proteoscope.kernels.cuda.scoring import MAXIMUM_PEAKS
-from proteoscope.kernels.device import Partition, StopFlag, equal_partitions, stop_flag
+from proteoscope.kernels.device import Partition, StopFlag, even_partitions, stop_flag
 from proteoscope.kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from proteoscope.kernels.score_kinds import score_kind
 
@@ -220,7 +220,7 @@ class ScoringPass:
 
     def _on_threads(self, work: Callable[[Partition], None], n: int, stop: StopFlag) -> None:
         threads = self.resources.threads
-        run_on_threads(work, equal_partitions(np.ones(n), threads), threads, self.resources.progress, steps=lambda _: 0, stop=stop)
+        run_on_threads(work, even_partitions(n, threads), threads, self.resources.progress, steps=lambda _: 0, stop=stop)
 
 
 def plan_scoring(

@@ -22,9 +22,9 @@ from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
-from proteoscope.kernels.device import Device, Partition, backend_module, equal_partitions
+from proteoscope.kernels.device import Device, Partition, backend_module, even_partitions
 from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
-from proteoscope.kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists
+from proteoscope.kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists, search_integers
 
 __all__ = ["KIND", "Candidates", "ListSettings", "SpectraAgainstMassLists", "find_candidates", "peptide_lists", "query_lists"]
 
@@ -103,7 +103,7 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
         begin, end = part.first, part.last
         list_peptide_masses(peptides, per_dalton, first + begin, first + end, offsets[begin : end + 1], masses)
 
-    parts = equal_partitions(np.ones(last - first), resources.threads)
+    parts = even_partitions(last - first, resources.threads)
     run_on_threads(fill, parts, resources.threads, resources.progress, steps=lambda _: 0)
     return MassLists(offsets, masses, np.rint(peptides.mass[first:last] * per_dalton).astype(np.int32))
 
@@ -179,8 +179,10 @@ def find_candidates(
 
 def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
     """Return the bounds of consecutive parts of the peptides that fit the memory: peptide indices, from 0 to the number of peptides."""
-    units = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)
-    size = np.cumsum(peptides.length * float(_BYTES_OF_MASS) + _BYTES_OF_CANDIDATE + units)
+    size = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)  # one array, since there may be millions of peptides
+    size += peptides.length * float(_BYTES_OF_MASS)
+    size += _BYTES_OF_CANDIDATE
+    np.cumsum(size, out=size)
     n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
     inner = np.searchsorted(size, np.arange(1, n_parts) * (size[-1] / n_parts)) if n_parts > 1 else []
     cuts: list[int] = np.unique([0, *inner, len(peptides.mass)]).tolist()
@@ -205,7 +207,8 @@ class SpectraAgainstMassLists(PredictableWorkloadType):
         """Return the number of candidates in the mass window of each query, plus one."""
         masses, per_dalton = workload.sources["queries"]["mass"], workload.settings["per_dalton"]
         precursors = workload.sources["candidates"]["precursors"]
-        ends = [np.searchsorted(precursors, (masses - workload.settings[name]) * per_dalton) for name in ("high", "low")]
+        bounds = (np.ceil((masses - workload.settings[name]) * per_dalton) for name in ("high", "low"))
+        ends = [search_integers(precursors, bound) for bound in bounds]
         costs: NDArray[np.float64] = 1.0 + (ends[1] - ends[0])
         return costs
 

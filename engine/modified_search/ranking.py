@@ -36,7 +36,7 @@ from proteoscope.engine.modified_search.candidate_search import Candidates
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.matches import feature_names, measure_matches
 from proteoscope.kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
-from proteoscope.kernels.device import Partition, equal_partitions, stop_flag
+from proteoscope.kernels.device import Partition, equal_partitions, even_partitions, stop_flag
 from proteoscope.kernels.layouts import MatchArrays, PeptideArrays, ScoringSettings
 
 __all__ = ["FORMS_RATED", "ShiftedMatches", "joined_shifts", "place_candidates", "rank_candidates"]
@@ -50,7 +50,7 @@ _PRIOR = 10.0  # weight of the theta of all spectra, in candidates
 _MINIMUM_THETA = 0.5
 _MAXIMUM_NEARNESS = 6.0
 _FEWEST = 8  # theta is estimated only if there are more candidates
-_QUERIES_AT_ONCE = 4096
+_QUERIES_AT_ONCE = 512
 _NEAR_PHOSPHATE = 0.1  # Da
 _LN_10 = float(np.log(10.0))
 
@@ -169,10 +169,13 @@ def rank_candidates(
     only the form without a shift.
     """
     theta = _usual_theta(placed)
-    parts = [
-        _ranked_forms(index, peptides, candidates, placed, settings, shifts, top, theta, part, by_count=by_count)
-        for part in _parts_of_spectra(index.queries.spectrum)
-    ]
+
+    def ranked_forms(part: slice) -> _Peptidoforms:
+        return _ranked_forms(index, peptides, candidates, placed, settings, shifts, top, theta, part, by_count=by_count)
+
+    parts = run_on_threads(
+        ranked_forms, _parts_of_spectra(index.queries.spectrum), resources.threads, resources.progress, steps=lambda _: 0
+    )
     ranked = _Peptidoforms(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     column = ranked.column % candidates.peptide.shape[1]
     is_shifted, rows = ranked.column != column, (ranked.query, column)
@@ -407,7 +410,7 @@ def _score_placed(
             last = min(n, first + _SHIFTS_AT_ONCE)
             measure_matches(index.arrays, matches, peptides, forms.shift[first:last], settings, first, last, measured, stop)
 
-    parts = equal_partitions(np.ones(-(-n // _SHIFTS_AT_ONCE)), resources.threads)
+    parts = even_partitions(-(-n // _SHIFTS_AT_ONCE), resources.threads)
     run_on_threads(measure, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
     return dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True))
 
@@ -430,7 +433,7 @@ def _places(
     def place(part: Partition) -> None:
         score_places(index.arrays, chosen, peptides, settings, part.first, part.last, *of_rows, stop)
 
-    parts = equal_partitions(np.ones(len(rows)), resources.threads)
+    parts = even_partitions(len(rows), resources.threads)
     run_on_threads(place, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
     score[rows], probability[rows] = of_rows
     return score, probability

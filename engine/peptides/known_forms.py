@@ -24,7 +24,7 @@ from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.index_store import open_column, read_numbers, require
 from proteoscope.kernels.cpu.known_forms import list_known_forms
-from proteoscope.kernels.device import equal_partitions
+from proteoscope.kernels.device import even_partitions
 from proteoscope.kernels.digestion_layouts import DICTIONARY_TYPES, FormSources, KnownFormRules, KnownForms, PeptideDictionary
 
 __all__ = ["ArrayFile", "FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
@@ -224,9 +224,7 @@ class _Listing:
             forms.rules(),
         )
         self._peptides, self._most, self._resources = peptides, forms.maximum_modifications, resources
-        self._partitions = sorted(
-            equal_partitions(np.ones(n), _PARTITIONS_OF_THREAD * resources.threads), key=lambda partition: partition.first
-        )
+        self._partitions = even_partitions(n, _PARTITIONS_OF_THREAD * resources.threads)
         heaviest = float(peptides.mass[-1]) + forms.maximum_modifications * float(
             proteins.known_modifications.added_mass(digestion).max(initial=0.0)
         )

@@ -15,7 +15,9 @@ _LARGEST_LOGIT = 30.0
 _LARGEST_CHANGE, _CONVERGED = 2.0, 1e-3  # of a weight in a Newton step
 _CONSTANT_PENALTY = 1e-6  # keeps the system regular
 _BLOCK = 128  # rows of a block, whose columns fit into the fastest cache
-_FLAGS = {"reassoc", "contract", "nsz"}  # LLVM fast-math flags: sums by vector instructions, in an order that depends only on the CPU
+# LLVM fast-math flags: sums by vector instructions, in an order that depends on the CPU. A loop that also writes to an array would be
+# compiled in two orders, and the addresses of the arrays would decide.
+_FLAGS = {"reassoc", "contract", "nsz"}
 
 
 @njit(nogil=True, cache=True, fastmath=_FLAGS)
@@ -25,10 +27,11 @@ def _add_products(table, begin, end, deviation, weight, workspace, gradient, cur
     weighted = workspace[:n]
     for i in range(m):
         column = table[i, begin:end]
+        for row in range(n):
+            weighted[row] = column[row] * weight[begin + row]
         total = 0.0
         for row in range(n):
             total += column[row] * deviation[begin + row]
-            weighted[row] = column[row] * weight[begin + row]
         gradient[i] += total
         j = i
         while j + 4 <= m:  # four columns at once, which share the loads of the weighted column

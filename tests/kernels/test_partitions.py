@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from proteoscope.kernels.device import Partition, equal_partitions, falling_partitions
+from proteoscope.kernels.device import Partition, equal_partitions, even_partitions, falling_partitions
 
 COSTS = st.lists(st.integers(0, 1000), max_size=200)
 
@@ -43,6 +44,14 @@ def test_equal_partitions_exceed_equal_share_by_up_to_one_item(costs: list[int],
 def test_equal_costs_give_equal_partitions() -> None:
     partitions = equal_partitions(np.ones(800), 4)
     assert [partition.last - partition.first for partition in partitions] == [25] * 32
+
+
+@pytest.mark.parametrize(("n", "workers"), [(0, 3), (1, 3), (7, 1), (100, 3), (1001, 16)])
+def test_even_partitions_contain_each_item_once_in_order(n: int, workers: int) -> None:
+    partitions = even_partitions(n, workers)
+    assert [item for partition in partitions for item in range(partition.first, partition.last)] == list(range(n))
+    sizes = [partition.last - partition.first for partition in partitions]
+    assert len(sizes) == min(n, 8 * workers) and max(sizes, default=0) - min(sizes, default=0) <= 1
 
 
 def test_no_items_give_no_partitions() -> None:

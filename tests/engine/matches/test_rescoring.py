@@ -10,7 +10,7 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.matches import rescoring
 from proteoscope.engine.matches.rescoring import Rescoring, RescoringSettings, rescore
 from proteoscope.engine.statistics.target_decoy import q_values
-from proteoscope.kernels.cpu.rescoring import fit_logistic
+from proteoscope.kernels.cpu.rescoring import fit_logistic, learn_weights
 
 TWICE, FROM_FEW = RescoringSettings(divisions=2), RescoringSettings(minimum_peptides=0)
 
@@ -268,3 +268,17 @@ def test_rescoring_does_not_depend_on_batch_size(monkeypatch: pytest.MonkeyPatch
     unbatched = rescore(columns(features), is_decoy, peptide, initial)
     monkeypatch.setattr(rescoring, "_ROWS_SCORED", 7)
     assert np.array_equal(rescore(columns(features), is_decoy, peptide, initial).score, unbatched.score)
+
+
+def test_models_do_not_depend_on_addresses_of_arrays() -> None:
+    """Sums by vector instructions in loops that LLVM compiles in several orders would differ in the last digits."""
+    features, is_decoy, _, initial, _ = simulated_run(400, 150, 2)
+    table = np.vstack([features.T, initial, np.ones(len(initial))])
+    found, held = set(), []
+    for number in range(40):
+        model, values = np.empty(len(table) + 2), np.empty(table.size + number)[number:].reshape(table.shape)
+        values[:] = table
+        learn_weights(values, is_decoy, np.arange(400) % 5 > 0, np.array([0.01, 0.05]), 20, 1.0, 6, 10.0, model)
+        found.add(model.tobytes())
+        held.append(np.empty(number * 37))  # moves the arrays that the kernel allocates
+    assert len(found) == 1
