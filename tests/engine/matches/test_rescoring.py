@@ -274,11 +274,11 @@ def test_models_do_not_depend_on_addresses_of_arrays() -> None:
     """Sums by vector instructions in loops that LLVM compiles in several orders would differ in the last digits."""
     features, is_decoy, _, initial, _ = simulated_run(400, 150, 2)
     table = np.vstack([features.T, initial, np.ones(len(initial))])
-    found, held = set(), []
+    models, held = set(), []
     for number in range(40):
         model, values = np.empty(len(table) + 2), np.empty(table.size + number)[number:].reshape(table.shape)
         values[:] = table
         learn_weights(values, is_decoy, np.arange(400) % 5 > 0, np.array([0.01, 0.05]), 20, 1.0, 6, 10.0, model)
-        found.add(model.tobytes())
+        models.add(model.tobytes())
         held.append(np.empty(number * 37))  # moves the arrays that the kernel allocates
-    assert len(found) == 1
+    assert len(models) == 1
