@@ -15,10 +15,11 @@ import re
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, wraps
 from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
@@ -122,17 +123,28 @@ def guard_cache() -> None:
     from numba.core import dispatcher  # reads its environment when imported: after `settle_cache`
     from numba.core.caching import FunctionCache  # reads its environment when imported: after `settle_cache`
     from numba.core.runtime import rtsys  # reads its environment when imported: after `settle_cache`
-    from numba.np import linalg  # reads its environment when imported: after `settle_cache`
 
     class GuardedCache(FunctionCache):
         """Cache files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with sizes and checksums."""
 
         def __init__(self, py_func: Any) -> None:
-            """Find the cache of a function. A kernel is compiled again also if a module that it imports has changed, unlike in Numba."""
-            super().__init__(py_func)
-            if py_func.__module__.startswith(_OWN):
-                # The text excludes kernels that were compiled without `_name_functions_uniquely`.
-                self._cache_file._source_stamp = (self._cache_file._source_stamp, _sources_digest(py_func.__module__), "unique names")
+            self._py_func = py_func
+
+        def __getattr__(self, name: str) -> Any:
+            """Find the cache of the function when it is first needed, since a command calls few of the kernels that it imports.
+
+            A kernel is compiled again also if a module that it imports has changed, unlike in Numba.
+            """
+            if name.startswith("__"):
+                raise AttributeError(name)
+            if "_impl" not in self.__dict__:
+                files, module = FunctionCache(self._py_func), self._py_func.__module__
+                if module.startswith(_OWN):
+                    # The text excludes kernels that were cached without unique names or symbols.
+                    stamp = (files._cache_file._source_stamp, _sources_digest(module), "unique names, symbols")
+                    files._cache_file._source_stamp = stamp
+                self.__dict__.update(files.__dict__)
+            return super().__getattribute__(name)
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             """Load a compiled function as Numba does; if its files are damaged, remove the files and return None."""
@@ -163,13 +175,100 @@ def guard_cache() -> None:
                 _reasons.append(f"{self.cache_path}: {error.strerror or error}")
 
     vars(dispatcher)["FunctionCache"] = GuardedCache
+    _parse_code_when_linked()
+    _load_compiler_when_needed()
     _name_functions_uniquely()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_name_functions_uniquely)
-    _refuse_shapes_in_few_words()
     _compile_once_for_all_constants()
-    # Importing SciPy's linear algebra for Numba's array functions would take a third of a second.
-    vars(linalg)["ensure_blas"] = lambda: None
+
+
+def _parse_code_when_linked() -> None:
+    """Parse the intermediate code of a cached function, and compile Numba's runtime, only when they are linked into another function.
+
+    By default, Numba parses the intermediate code of each function that it loads, to find the names of its symbols, which takes longer than
+    loading the machine code. Here these names are cached too. Numba also compiles the functions of its runtime, which count references, in
+    each process; but each cached function contains the ones that it calls.
+    """
+    import llvmlite.binding  # slow to import: after the settings of the program
+    from numba.core.codegen import JITCodeLibrary, JITCPUCodegen, JitEngine  # reads its environment when imported: after `settle_cache`
+    from numba.core.runtime import nrtdynmod  # reads its environment when imported: after `settle_cache`
+
+    class Library(JITCodeLibrary):
+        """Compiled code of a function and of those that it calls."""
+
+        _bitcode: bytes | None = None
+        """Intermediate code of a cached function that has not been parsed."""
+
+        def serialize_using_object_code(self) -> Any:
+            """Return the data to cache: the name and type of the library, its machine code, intermediate code and symbols."""
+            name, kind, data = super().serialize_using_object_code()
+            symbols = JitEngine(None)
+            symbols._load_defined_symbols(self._get_module_for_linking())
+            return name, kind, (*data, symbols._defined_symbols)
+
+        @classmethod
+        def _unserialize(cls, codegen: Any, state: Any) -> Any:
+            name, _, (object_code, bitcode, symbols) = state
+            self = codegen.create_library(name)
+            self.enable_object_caching()
+            self._set_compiled_object(object_code)
+            self._bitcode = bitcode
+            self._finalize_final_module()
+            codegen._engine._defined_symbols |= symbols
+            return self
+
+        def _get_module_for_linking(self) -> Any:
+            if self._bitcode is not None:
+                self._shared_module, self._bitcode = llvmlite.binding.parse_bitcode(self._bitcode), None
+            return super()._get_module_for_linking()
+
+    JITCPUCodegen._library_class = Library
+
+    def compile_runtime(context: Any) -> Any:
+        library = context.codegen().create_library("nrt")
+
+        def finalize() -> None:
+            del library.finalize
+            library.add_ir_module(nrtdynmod.create_nrt_module(context)[0])
+            library.finalize()
+
+        library.finalize = finalize  # Numba calls it before the library is linked
+        return library
+
+    vars(nrtdynmod)["compile_nrt_functions"] = compile_runtime
+
+
+def _load_compiler_when_needed() -> None:
+    """Load Numba's array functions, and change them, only when something is compiled.
+
+    By default, Numba imports the modules of all functions that a cached function calls, since it stores the module with their constants.
+    """
+    from numba.core import environment  # reads its environment when imported: after `settle_cache`
+    from numba.core.cpu import CPUContext  # reads its environment when imported: after `settle_cache`
+
+    load, rebuild = CPUContext.load_additional_registries, environment._rebuild_env
+
+    def load_changed(context: CPUContext) -> None:
+        from numba.np import linalg  # slow to import: only for compilation
+
+        CPUContext.load_additional_registries = load
+        _refuse_shapes_in_few_words()
+        # Importing SciPy's linear algebra for Numba's array functions would take a third of a second.
+        vars(linalg)["ensure_blas"] = lambda: None
+        load(context)
+
+    @wraps(rebuild)  # files contain the name of Numba's function
+    def rebuild_without_import(module: str, constants: list[Any], name: str) -> Any:
+        if not module.startswith("numba.") or module in sys.modules or environment.lookup_environment(name) is not None:
+            return rebuild(module, constants, name)
+        result = environment.Environment({"__name__": module})  # compiled code uses the constants, not the module
+        result.consts[:], result.env_name = constants, name
+        environment.Environment._memo[name] = result
+        return result
+
+    CPUContext.load_additional_registries = load_changed
+    vars(environment)["_rebuild_env"] = rebuild_without_import
 
 
 def _name_functions_uniquely() -> None:

@@ -229,23 +229,90 @@ def test_kernels_compile_once_for_different_constant_arguments(tmp_path):
     assert output_of(CONSTANTS, tmp_path) == ["3", "1"]
 
 
-def test_kernel_is_recompiled_when_an_imported_module_changes(tmp_path):
+@pytest.fixture
+def package(tmp_path):
+    """Return the folder of CPU kernels in a copy of the package, to which a test adds kernels."""
+    folder = tmp_path / "proteoscope"
+    shutil.copytree(REPOSITORY / "kernels", folder / "kernels", ignore=shutil.ignore_patterns("__pycache__", "cuda"))
+    (folder / "__init__.py").touch()
+    return folder / "kernels" / "cpu"
+
+
+def output_of_copy(script: str, tmp_path: Path, **more: str) -> str:
+    """Return the output of a process that uses the copy of the package, with its own cache of kernels."""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"), **more}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_kernel_is_recompiled_when_an_imported_module_changes(package, tmp_path):
     # Numba compares only the file of the function itself, and code of the other module is compiled into it.
-    package = tmp_path / "proteoscope"
-    shutil.copytree(REPOSITORY / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__", "cuda"))
-    (package / "__init__.py").touch()
-    (package / "kernels" / "cpu" / "one.py").write_text(ADDING.format(amount=1), encoding="utf-8")
-    (package / "kernels" / "cpu" / "other.py").write_text(CALLING, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    (package / "one.py").write_text(ADDING.format(amount=1), encoding="utf-8")
+    (package / "other.py").write_text(CALLING, encoding="utf-8")
+    assert output_of_copy(RESULT, tmp_path) == "11 0\n"
+    assert output_of_copy(RESULT, tmp_path) == "11 1\n", "from the cache"
+    (package / "one.py").write_text(ADDING.format(amount=2), encoding="utf-8")
+    assert output_of_copy(RESULT, tmp_path) == "12 0\n"
 
-    def result() -> list[str]:
-        done = subprocess.run([sys.executable, "-c", RESULT], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-        return done.stdout.split()
 
-    assert result() == ["11", "0"]
-    assert result() == ["11", "1"], "from the cache"
-    (package / "kernels" / "cpu" / "one.py").write_text(ADDING.format(amount=2), encoding="utf-8")
-    assert result() == ["12", "0"]
+SQUARES = """
+import numpy as np
+from numba import njit
+
+@njit(cache=True)
+def squares(n):
+    if n < 0:
+        raise ValueError("a negative number")
+    values = np.empty(n)
+    for i in range(n):
+        values[i] = i * i
+    return values
+"""
+
+LARGEST = """
+import numpy as np
+from numba import njit
+from proteoscope.kernels.cpu.squares import squares
+
+@njit(cache=True)
+def largest(n):
+    return np.sort(np.concatenate((squares(n), squares(3)))).max()
+"""
+
+USE_KERNELS = """
+import sys
+from numba.core.runtime import rtsys
+import numpy as np
+from proteoscope.kernels.cpu.squares import squares
+from proteoscope.kernels.cpu.{module} import {module}
+
+for number in (-1, 5, 2, -1):
+    try:
+        result = {module}(number)
+        print(*np.atleast_1d(result))
+    except ValueError as error:
+        print(error)
+result = None
+statistics = rtsys.get_allocation_stats()
+assert statistics.mi_alloc and (statistics.alloc, statistics.mi_alloc) == (statistics.free, statistics.mi_free)
+print([sum(kernel.stats.cache_hits.values()) for kernel in ({module}, squares)], "numba.np.arrayobj" in sys.modules)
+"""
+
+
+def test_loaded_kernel_needs_no_compiler_and_can_be_linked(package, tmp_path):
+    """A cached kernel raises its errors, frees its arrays, and becomes part of a kernel that another process compiles."""
+    (package / "squares.py").write_text(SQUARES, encoding="utf-8")
+    (package / "largest.py").write_text(LARGEST, encoding="utf-8")
+    error, squares, largest = "a negative number", "0.0 1.0 4.0 9.0 16.0\n0.0 1.0", "16.0\n4.0"
+    for module, results, hits, is_compiling in (
+        ("squares", squares, [0, 0], True),
+        ("squares", squares, [1, 1], False),
+        ("largest", largest, [0, 1], True),  # links the cached `squares`
+        ("largest", largest, [1, 0], False),
+    ):
+        output = output_of_copy(USE_KERNELS.format(module=module), tmp_path, NUMBA_NRT_STATS="1")
+        assert output == f"{error}\n{results}\n{error}\n{hits} {is_compiling}\n"
 
 
 SORTING = """
