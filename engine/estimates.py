@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from proteoscope.engine.entry import ESTIMATED_SEARCHES, Input, Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
-from proteoscope.engine.execution.cluster.requests import parse_workers
+from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.cost.calibration_store import reference_parameters, stored_calibration
 from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, DeviceParameters, WorkSize
 from proteoscope.engine.execution.cost.prediction import Bound, Prediction, StepHistory, find_bound, predict_workload
@@ -397,7 +397,7 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True, h
         See `expected`. Also if the device cannot be used.
     """
     if request.workers:
-        parse_workers(request.workers)
+        cluster.requests.parse_workers(request.workers)
     expectation = expected(search, request)
     requested = resolve_device(request.device)
     threads = request.threads or available_threads()

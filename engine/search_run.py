@@ -19,7 +19,6 @@ from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run
 from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.checkpoints import RunCheckpoint
 from proteoscope.engine.execution.clock import COMPILATION, StageClock
-from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.engine.execution.device_lookup import DeviceLookup, open_gpus
 from proteoscope.engine.execution.devices import Device, gpus, processor
 from proteoscope.engine.execution.precompile import compile_kernels
@@ -441,7 +440,7 @@ def search_run(
     began, clock, threads = time.perf_counter(), StageClock(), request.threads or available_threads()
     files = spec.checked_inputs()
     if request.workers:
-        parse_workers(request.workers)
+        cluster.requests.parse_workers(request.workers)
     lookup = DeviceLookup("cpu" if request.workers else request.device, faster_device_rule(spec.kind, request, threads))
 
     def read_measured(progress: Progress) -> Read:

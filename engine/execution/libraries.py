@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 __all__ = ["find_linear_algebra", "lighten_libraries", "one_algebra_thread"]
 
-_UNUSED = {"pandas", *(f"pyarrow._{name}" for name in ("azurefs", "gcsfs", "hdfs", "s3fs"))}
-"""Optional modules of other libraries that the program does not use: pandas, and network file systems."""
+_UNUSED = {"dateutil", "pandas", *(f"pyarrow._{name}" for name in ("azurefs", "gcsfs", "hdfs", "s3fs"))}
+"""Optional modules of PyArrow that the program does not use: pandas, intervals of dates, and network file systems."""
 
-_NUMBA_IMPORTERS = {"yaml": "numba.core.config", "scipy": "numba"}
+_NUMBA_IMPORTERS = {"colorama": "numba.core.errors", "scipy": "numba", "yaml": "numba.core.config"}
 """Modules that Numba imports without need, and the modules that import them."""
 
 
@@ -28,7 +28,7 @@ class _WithoutUnused:
 
 
 def _is_for_numba(fullname: str) -> bool:
-    """Return True for modules that Numba imports needlessly: yaml if Numba has no settings file, and SciPy to check its version."""
+    """Return True for modules that Numba imports needlessly: for coloured errors, SciPy's version, and a settings file that is missing."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals["__name__"] in (__name__, "importlib._bootstrap"):
         frame = frame.f_back
@@ -41,13 +41,18 @@ def lighten_libraries() -> None:
 
     Call this function in programs, not in scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core,
     which doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads.
-    pydantic would search all installed packages for plugins. PyArrow would load libraries for network file systems and, if it is installed,
-    pandas, which only scripts use. Numba would load yaml and SciPy.
+    pydantic would search all installed packages for plugins. PyArrow would load libraries for network file systems and, if they are
+    installed, pandas and dateutil, which only scripts use. It would also compose the documentation of its functions, which takes half of
+    the time to load them. Numba would load yaml, colorama and SciPy.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if not any(isinstance(finder, _WithoutUnused) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WithoutUnused())
+    name = "pyarrow.vendored.docscrape"
+    if name not in sys.modules:
+        sys.modules[name] = ModuleType(name)
+        vars(sys.modules[name])["NumpyDocString"] = lambda _: {"Parameters": ()}
 
 
 @cache
