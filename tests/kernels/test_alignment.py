@@ -221,6 +221,24 @@ def test_vector_look_up_returns_the_table_value_of_each_code():
         assert out.tolist() == [code - 16 for code in codes.tolist()]
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_maximum_by_comparison_equals_numpy(bits):
+    limits, lanes = np.iinfo(f"int{bits}"), lane_count(bits)
+    left, right, out = (vectors.aligned(4 * lanes, limits.dtype) for _ in range(3))
+    rng = np.random.default_rng(bits)
+    for values in (left, right):
+        values[:] = rng.integers(limits.min, limits.max, len(values), endpoint=True)
+        values[: 2 * lanes] = rng.choice([limits.min, -1, 0, 1, limits.max], 2 * lanes)
+    _write_maxima(left, right, out)
+    assert out.tolist() == np.maximum(left, right).tolist()
+
+
+@njit
+def _write_maxima(left, right, out):
+    for i in range(0, len(out), vectors.lanes_of(out)):
+        vectors.store(out, i, vectors.maximum_by_comparison(vectors.load(left, i), vectors.load(right, i)))
+
+
 @njit
 def _look_up_all(table, codes, out):
     vectors.store(out, 0, vectors.look_up(table, 64, vectors.load_codes(codes, 0, out)))
