@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -44,12 +45,14 @@ _HEADED_NUMBERS = re.compile(rb"([-+]?[0-9.,].*)")
 _CHARGE_AFTER_MASS = re.compile(rb"[-+]?[0-9]{1,3}[-+]?")
 _SCANS = re.compile(rb"(?:F[0-9]{1,9}:|(?:\S+ )*scan=)?([0-9]{1,18})(?:[ ]*[-,][ ]*[0-9]{1,18})*")
 _SECONDS_UNIT = re.compile(rb"[ \t]*(?:s|sec|secs|second|seconds)$", re.IGNORECASE)
+_CAPITALS = np.frombuffer(bytes(range(256)).upper(), dtype=np.uint8)
+_CONTROLS = (np.arange(256) <= 32) & ~np.isin(np.arange(256), np.frombuffer(b"\n\r", dtype=np.uint8))
 _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 # Titles contain the scan number as ``scan=12`` (ProteoWizard) or ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
 _ACTIVATION_KEYS = (b"ACTIVATION", b"ACTIVATIONMETHOD", b"ACTIVATION_METHOD", b"FRAGMENTATION", b"FRAGMENTATION_METHOD", b"DISSOCIATION")
-_HINTS = (b"@", b"ctivation", b"ragmentation", b"issociation")
-"""Texts that precede an activation in a title: the @ of a filter string, or part of a word. Activations in file names are ignored."""
+_HINTS = ("@", "activation", "fragmentation", "dissociation")
+"""Texts that precede an activation in a title: the @ of a filter string, or a word. Activations in file names are ignored."""
 _AFTER_WORD = re.compile(r"(?:activation|fragmentation|dissociation)[ _]?(?:method|type)?[ ]?[=:][ \"']{0,2}([a-z+]{2,12})", re.IGNORECASE)
 _SAME_MZ, _ISOLATED = 1e-6, 5.0
 """Maximum difference between two values of the same m/z, and a difference larger than the isolation window of any peptide, both in Th."""
@@ -92,11 +95,18 @@ class _Lines:
 
     def beginning_with(self, word: bytes) -> NDArray[np.int64]:
         """Return the indices of the lines that begin with a word in capitals or lower case; `word` is in capitals."""
-        lines = np.flatnonzero((self.stop - self.start >= len(word)) & (self.code == 0))
-        for k, expected in enumerate(word):
-            characters = self.text[self.start[lines] + k]
-            lines = lines[(characters == expected) | ((characters == expected + 32) if 65 <= expected <= 90 else False)]
+        lines = np.flatnonzero(self._initials == word[0])
+        lines = lines[self.stop[lines] - self.start[lines] >= len(word)]
+        for k, expected in enumerate(word[1:], 1):
+            if len(lines):
+                lines = lines[_CAPITALS[self.text[self.start[lines] + k]] == expected]
         return lines
+
+    @cached_property
+    def _initials(self) -> NDArray[np.uint8]:
+        """First character of each line, in capitals; 0 for empty lines and lines of numbers."""
+        is_text = (self.stop > self.start) & (self.code == 0)
+        return np.where(is_text, _CAPITALS[self.text[np.minimum(self.start, len(self.text) - 1)]], np.uint8(0))
 
     def values(self, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the indices of the lines ``KEY=VALUE`` with the key `key`, and the positions of their values.
@@ -104,6 +114,8 @@ class _Lines:
         Blanks around the sign are allowed.
         """
         lines = self.beginning_with(key)
+        if not len(lines):
+            return lines, lines
         at = self.after_blanks(self.start[lines] + len(key), self.stop[lines])
         has_sign = at < self.stop[lines]
         has_sign[has_sign] = self.text[at[has_sign]] == ord("=")
@@ -117,6 +129,8 @@ class _Lines:
 
     def contain(self, lines: NDArray[np.int64], character: bytes) -> NDArray[np.bool_]:
         """Return True for each line in `lines` that contains a character."""
+        if not len(lines):
+            return np.zeros(0, dtype=np.bool_)
         positions = np.append(np.flatnonzero(self.text == ord(character)), len(self.text))
         return positions[np.searchsorted(positions, self.start[lines])] < self.stop[lines]
 
@@ -291,8 +305,8 @@ def _parse_title_scan(title: str) -> int:
 
 def _scan(data: bytes, path: Path, decimal: int, *, is_headed: bool) -> _Lines:
     text = np.frombuffer(data, dtype=np.uint8)
-    maximum_peaks = min(len(data) // 4, data.count(b"\n") + data.count(b"\r")) + 1
-    mz, intensity = np.empty(maximum_peaks), np.empty(maximum_peaks)
+    # A peak needs four bytes. Pages of the arrays that no peak reaches are never used; counting lines would hold the GIL.
+    mz, intensity = np.empty((2, len(data) // 4 + 1))
     state = np.zeros(kernels.cpu.text.N_STATES, dtype=np.int64)
     parts: list[NDArray[np.int64]] = []
     n_rows = _LINES_AT_FIRST
@@ -352,8 +366,12 @@ def _name(
     """Set the identifiers of `spectra` to the texts between the positions `start` and `stop` of the lines `at`."""
     too_long = stop - start > MAXIMUM_NAME_BYTES
     table.note(spectra[too_long], IssueCode.NAME, lines.number[at[too_long]])
-    for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MAXIMUM_NAME_BYTES).tolist(), strict=True):
-        table.identifier[spectrum] = decoded(_with_controls(lines.data, a, b))
+    stop = np.minimum(stop, start + MAXIMUM_NAME_BYTES)
+    # Python objects are slow: texts without adjacent control characters are cut from the text of the whole block.
+    is_plain = ~(_CONTROLS[lines.text[start - 1]] | _CONTROLS[lines.text[np.minimum(stop, len(lines.text) - 1)]])
+    text = decoded(lines.data) if lines.data.isascii() else ""
+    for spectrum, a, b, plain in zip(spectra.tolist(), start.tolist(), stop.tolist(), is_plain.tolist(), strict=True):
+        table.identifier[spectrum] = text[a:b].strip(" \t") if plain and text else decoded(_with_controls(lines.data, a, b))
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:
@@ -442,18 +460,16 @@ class _MgfRecords:
         return numbers, ends, ((ends > start) & ((ends == stop) | (follows <= 32))) | (start >= stop)
 
     def _take_charges(self, at: NDArray[np.int64], owners: NDArray[np.int64], texts: list[bytes]) -> None:
-        seen: dict[bytes, tuple[int, IssueCode]] = {}
+        seen, charges_of = {text: charge_bits(text) for text in set(texts)}, self.table.charges.tolist()
         for line, owner, text in zip(at.tolist(), owners.tolist(), texts, strict=True):
-            if text not in seen:
-                seen[text] = charge_bits(text)
             charges, issue = seen[text]
-            before = self.table.charges[owner]
-            if charges:
-                self.table.charges[owner] = charges
+            before = charges_of[owner]
+            charges_of[owner] = charges or before
             if before and charges and charges & before != charges:
                 self.table.remark(RemarkCode.CHARGES_DIFFER, owner, int(self._lines.number[line]))
             if issue:
                 self._note(owner, line, text, issue)
+        self.table.charges[:] = charges_of
 
     def _take_precursors(self) -> None:
         """Read ``PEPMASS``: m/z and, optionally, intensity and charge."""
@@ -536,7 +552,8 @@ class _MgfRecords:
             for owner, a, b in zip(owners.tolist(), start.tolist(), stop.tolist(), strict=True):
                 named = parse_activation(data[a:b].decode("latin-1"))
                 activation[owner] = combine_activations((Activation(activation[owner]), named))
-        if not any(hint in data for hint in _HINTS):
+        titles = "\n".join(self.table.identifier).lower()
+        if not any(hint in titles for hint in _HINTS):
             return
         for row in np.flatnonzero(activation == 0).tolist():
             title = self.table.identifier[row]

@@ -10,8 +10,6 @@ __all__ = ["centroid_profiles", "looks_sampled"]
 # Maximum distance (thomson) between adjacent points of a peak in the profiles of all instruments; ion traps sample every 1/15 to 1/8
 # thomson.
 _WIDEST_STEP = 0.15
-# Minimum height of the two points on each side of a sampled summit, as a fraction of the height of the summit.
-_LOWEST_PART = 0.05
 
 
 def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -33,19 +31,8 @@ def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offse
     ndarray of bool, shape (n,)
         True for profiles.
     """
-    n = len(offsets) - 1
-    owner = np.repeat(np.arange(n), np.diff(offsets))
-    # Pad both ends with two distant points of zero height, so that every point has neighbours.
-    height = np.pad(np.where((intensity > 0) & (intensity < np.inf), intensity, 0.0), 2)
-    is_near = np.zeros(len(mz) + 3, dtype=np.bool_)
-    is_near[2:-2] = (np.diff(mz) <= _WIDEST_STEP) & (owner[1:] == owner[:-1])
-    left, before, summit, after, right = (height[k : k + len(mz)] for k in range(5))
-    far_left, near_left, near_right, far_right = (is_near[k : k + len(mz)] for k in range(4))
-    is_summit = (summit > 0) & ((before <= summit) | ~near_left) & ((after <= summit) | ~near_right)
-    lowest = _LOWEST_PART * summit
-    falls_off = far_left & near_left & near_right & far_right & (left <= before) & (right <= after) & (left >= lowest) & (right >= lowest)
-    sampled = np.bincount(owner, weights=summit * (is_summit & falls_off), minlength=n)
-    return sampled > 0.5 * np.bincount(owner, weights=summit * is_summit, minlength=n)
+    result: NDArray[np.bool_] = kernels.cpu.peaks.looks_sampled(mz, intensity, offsets)
+    return result
 
 
 def centroid_profiles(

@@ -129,10 +129,13 @@ class SpectrumIndex:
     def activation_counts(self) -> dict[tuple[str, str], int]:
         """Return the number of searched spectra by (activation, ion series), such as ``("HCD", "by")``; an unknown activation is ''."""
         spectrum = np.unique(self.queries.spectrum)
-        pairs = np.stack((self.ion_series.activation[spectrum], self.ion_series.number[spectrum]))
-        kinds, count = np.unique(pairs, axis=1, return_counts=True)
-        names = activation_names(kinds[0])
-        return {(name, self.ion_series.symbols[k]): n for name, k, n in zip(names, kinds[1].tolist(), count.tolist(), strict=True)}
+        symbols = self.ion_series.symbols
+        kinds, count = np.unique(
+            self.ion_series.activation[spectrum].astype(np.int64) * len(symbols) + self.ion_series.number[spectrum], return_counts=True
+        )
+        activation, number = np.divmod(kinds, len(symbols))
+        names = activation_names(activation.astype(np.uint8))
+        return {(name, symbols[k]): n for name, k, n in zip(names, number.tolist(), count.tolist(), strict=True)}
 
     def corrected(self, error: NDArray[np.float64]) -> SpectrumIndex:
         """Return an index of the same spectra with corrected precursor masses.

@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["find_summits", "unpack_integers"]
+__all__ = ["find_summits", "looks_sampled", "unpack_integers"]
 
 # Maximum distance in thomson of neighbouring profile points of one peak, for all instruments (ion traps sample every 1/15 to 1/8).
 WIDEST_STEP = 0.15
 # A valley separates two peaks if it is lower than this fraction of the maxima on both sides.
 VALLEY = 0.75
+# Minimum height of the two points on each side of a sampled summit, as a fraction of the height of the summit.
+LOWEST_PART = 0.05
 
 
 @njit(nogil=True, cache=True)
@@ -65,6 +67,50 @@ def unpack_integers(data, start, stop, out):
             out[n] = value
         n += 1
     return n
+
+
+@njit(nogil=True, cache=True)
+def _height(intensity):
+    """Return an intensity if it is positive and finite, otherwise 0."""
+    return intensity if 0.0 < intensity < np.inf else 0.0
+
+
+@njit(nogil=True, cache=True)
+def looks_sampled(mz, intensity, offsets):
+    """Return True for each spectrum that appears to be sampled from a profile (see `proteoscope.engine.formats.profiles`).
+
+    Parameters
+    ----------
+    mz, intensity : float64
+        Points of all spectra.
+    offsets : (n + 1,) int64
+        Points of spectrum i are ``offsets[i]:offsets[i + 1]``, ascending in m/z.
+
+    Returns
+    -------
+    (n,) bool
+    """
+    result = np.zeros(len(offsets) - 1, dtype=np.bool_)
+    for spectrum in range(len(result)):
+        start, stop = offsets[spectrum], offsets[spectrum + 1]
+        sampled, total = 0.0, 0.0
+        for i in range(start, stop):
+            summit = _height(intensity[i])
+            has_left = start < i and mz[i] - mz[i - 1] <= WIDEST_STEP
+            has_right = i + 1 < stop and mz[i + 1] - mz[i] <= WIDEST_STEP
+            before = _height(intensity[i - 1]) if has_left else 0.0
+            after = _height(intensity[i + 1]) if has_right else 0.0
+            if before > summit or after > summit:
+                continue
+            total += summit
+            has_far_left = start + 1 < i and mz[i - 1] - mz[i - 2] <= WIDEST_STEP
+            has_far_right = i + 2 < stop and mz[i + 2] - mz[i + 1] <= WIDEST_STEP
+            if has_left and has_right and has_far_left and has_far_right:
+                first, last = _height(intensity[i - 2]), _height(intensity[i + 2])
+                if first <= before and last <= after and min(first, last) >= LOWEST_PART * summit:
+                    sampled += summit
+        result[spectrum] = sampled > 0.5 * total
+    return result
 
 
 @njit(nogil=True, cache=True)

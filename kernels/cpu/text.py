@@ -1,4 +1,4 @@
-"""Scanners that convert text to columns without the GIL: numbers, base64, peak lines, XML tags and FASTA.
+"""Conversion between text and columns without the GIL: numbers, base64, peak lines, XML tags and FASTA.
 
 The scanners return positions and convert digits to numbers; callers interpret words. Since they are compiled on the user's machine, they
 are few and simple; work on whole columns is done with NumPy.
@@ -19,6 +19,7 @@ __all__ = [
     "decode_base64",
     "parse_number",
     "parse_numbers",
+    "print_numbers",
     "scan_fasta",
     "scan_peak_lines",
     "scan_tags",
@@ -58,7 +59,9 @@ def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
 
 TABLE_REACH = 340
 _FIVE_HIGH, _FIVE_LOW = _powers_of_five()
-_TEN = 10.0 ** np.arange(23)  # all of them are exact as float64
+_TEN = np.array([float(f"1e{exponent}") for exponent in range(309)])  # the first 23 are exact as float64
+_NEAR_TIE = 1e-5  # the error of a number scaled to ten digits is below 3e-6
+_EXACT_SCALE = 12  # products of a float32 and powers of ten up to this one are exact
 
 _U0, _U1, _U10 = np.uint64(0), np.uint64(1), np.uint64(10)
 _U32, _U63 = np.uint64(32), np.uint64(63)
@@ -194,6 +197,73 @@ def parse_numbers(text, starts, stops, ends, decimal):
     for i in range(len(starts)):
         values[i], ends[i] = parse_number(text, starts[i], stops[i], decimal)
     return values
+
+
+@njit(nogil=True, cache=True)
+def print_numbers(values, digits, texts):
+    """Write numbers like ``%.{digits}g`` in C.
+
+    Parameters
+    ----------
+    values : (n,) float64
+        Numbers.
+    digits : int64
+        Maximum number of significant digits, from 1 to 10.
+    texts : (n, width) uint8
+        Output; text of each number, followed by blanks. The width must be at least ``digits + 8``.
+
+    Returns
+    -------
+    (n,) bool
+        True for each number that is written. Infinite and tiny numbers, and numbers too near to a tie for this rounding, are not written.
+    """
+    is_written = np.ones(len(values), dtype=np.bool_)
+    for i in range(len(values)):
+        value, text, at = abs(values[i]), texts[i], 0
+        text[:] = 32
+        if np.isnan(value):
+            text[0], text[1], text[2] = 110, 97, 110
+            continue
+        if np.signbit(values[i]):
+            text[0], at = 45, 1
+        exponent, number = 0, 0
+        if value != 0.0:
+            exponent = np.int64(np.floor(np.log10(value))) if value < np.inf else 2 * len(_TEN)
+        # The logarithm may be rounded to the next exponent, and the number to the next power of ten.
+        while value != 0.0 and is_written[i] and (number < _TEN[digits - 1] or number >= _TEN[digits]):
+            exponent += (number >= _TEN[digits]) - (0 < number < _TEN[digits - 1])
+            scale = digits - 1 - exponent
+            is_written[i] = abs(scale) < len(_TEN)
+            if is_written[i]:
+                scaled = value * _TEN[scale] if scale >= 0 else value / _TEN[-scale]
+                is_exact = 0 <= scale <= _EXACT_SCALE and np.float32(value) == value
+                is_written[i] = is_exact or abs(scaled - np.floor(scaled) - 0.5) >= _NEAR_TIE
+                number = np.int64(np.rint(scaled))
+        if not is_written[i]:
+            continue
+        n_digits = digits if number else 1
+        while n_digits > 1 and number % 10 == 0:
+            number //= 10
+            n_digits -= 1
+        is_scientific = exponent < -4 or exponent >= digits
+        before = 1 if is_scientific or exponent < 0 else exponent + 1  # number of digits before the point
+        if exponent < 0 and not is_scientific:
+            n_digits -= exponent  # zeros precede the digits
+        shown = max(n_digits, before)
+        for k in range(shown - 1, -1, -1):
+            text[at + k + (k >= before)] = 48 + (number % 10 if k < n_digits else 0)
+            number //= 10 if k < n_digits else 1
+        if shown > before:
+            text[at + before] = 46
+        if is_scientific:
+            at += shown + (shown > before)
+            power = abs(exponent)
+            text[at], text[at + 1] = 101, 45 if exponent < 0 else 43
+            if power >= 100:
+                text[at + 2] = 48 + power // 100
+                at += 1
+            text[at + 2], text[at + 3] = 48 + power // 10 % 10, 48 + power % 10
+    return is_written
 
 
 # --- Lines of peaks ----------------------------------------------------------------------------------------------------------------------

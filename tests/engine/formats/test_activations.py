@@ -34,6 +34,7 @@ def named_in_mgf(tmp_path: Path, lines: list[str]) -> list[str]:
         ("ACTIVATION=NA\n", ""),
         ("TITLE=FTMS + p NSI d Full ms2 500.25@etd50.00@hcd20.00 [120-1000]\n", "EThcD"),
         ("TITLE=x scan=3 Activation: CID\n", "CID"),
+        ("TITLE=x scan=3 ACTIVATION: CID\n", "CID"),
         ("TITLE=x\nACTIVATION=CID\n", "CID"),
         # The file name does not determine the activation.
         ("TITLE=HCD_against_ETD.12.12.2\n", ""),
