@@ -4,6 +4,9 @@ References and reads stay on the device. Pairs are processed in blocks of simila
 fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass. For other
 references, a first pass finds the end of the alignment, and a second one traces in a window before it.
 
+Sending, alignment and results overlap. A block begins as soon as its own references and reads have arrived; those of later pairs are sent
+meanwhile. The next block begins, on another stream, before the results of the previous one are returned.
+
 ATGPU analysis of k pairs of a read of m bases and a reference of n bases, with at most z gaps, in strips of w columns. `ReadSearch._work`
 computes these numbers in words of 4 bytes:
 
@@ -16,13 +19,15 @@ computes these numbers in words of 4 bytes:
   and one block for each step back;
 * shared memory: 128 bytes of scores; 4 KB for many symbols; with one reference per block, 2 bytes for each column and symbol.
 
-Directions need at most `direction_bytes`, or half of the free memory.
+Directions of each of two blocks need at most `direction_bytes`, or a quarter of the free memory.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +38,7 @@ from proteoscope.kernels.counts import OperationCounts, total
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.gapsmis_plan import (
     CELLS_OF_LAUNCH,
+    CELLS_OF_PART,
     EIGHT,
     FOUR,
     MANY_TEXTS,
@@ -48,7 +54,7 @@ from proteoscope.kernels.cuda.gapsmis_plan import (
     seconds,
     shapes,
 )
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, Sending, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import (
@@ -71,6 +77,7 @@ _CODES = N_SYMBOLS + 1
 _PADDING = N_SYMBOLS
 _PAIRS_OF_BLOCK = 1 << 20
 _TRACE_THREADS, _NOTING_THREADS = 128, 256
+_CELLS = {False: CELLS_OF_PART, True: CELLS_OF_LAUNCH}  # cells of a block, by whether its pairs share references
 _BLOCKS = 8  # blocks per multiprocessor, whose warps take units in turn
 _BORDER_BYTES = 1 << 29
 _TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of the results
@@ -202,29 +209,31 @@ class ReadSearch:
     host_threads: int = 1
     """Number of CPU threads that trace alignments."""
     direction_bytes: int = 4 << 30
-    """Maximum device memory for directions."""
+    """Maximum device memory for directions of each of two blocks."""
 
     def __init__(self, device: Gpu, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
         gpu = self._gpu = device
-        self._texts, self._patterns, self._rules, self._stream = texts, patterns, rules, device.stream()
-        self._text_lengths, self._pattern_lengths = np.diff(texts.offsets), np.diff(patterns.offsets)
-        self._longest = int(self._pattern_lengths.max(initial=0))
-        if not score_bits(rules, self._longest):
-            raise ValueError("scores could exceed 32 bits")
-        self._properties = Properties(gpu.multiprocessors(), gpu.compute_capability(), gpu.maximum_shared_bytes(), gpu.rates)
-        self._cells_of_launch = items_between_checks(CELLS_OF_LAUNCH, gpu.rates.maxima, USUAL_RATES.maxima)
-        self._scales = {traces: self._scale(traces) for traces in (False, True)}
-        self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
+        self._texts, self._patterns, self._rules = texts, patterns, rules
+        self._streams, self._stream = (gpu.stream(), gpu.stream()), gpu.stream(is_urgent=True)
         columns: dict[str, NDArray[Any]] = {
             "texts": texts.codes,
             "patterns": patterns.codes,
             "text_offsets": np.ascontiguousarray(texts.offsets, np.int64),
             "pattern_offsets": np.ascontiguousarray(patterns.offsets, np.int64),
         }
-        self._columns = sent(gpu, columns, self._stream)
-        self._direction_bytes = min(self.direction_bytes, gpu.free_bytes() // 2)
-        self._symbols = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
-        self._tables: dict[tuple[int, int], dict[str, Any]] = {}
+        self._sending = Sending(gpu, columns, self._stream)
+        self._columns = self._sending.buffers
+        self._symbols, self._noted, self._seen = np.zeros(2, np.uint32), [0, 0], gpu.buffer(8)
+        gpu.clear(self._seen, 8, self._stream)
+        self._text_lengths, self._pattern_lengths = np.diff(texts.offsets), np.diff(patterns.offsets)
+        self._longest = int(self._pattern_lengths.max(initial=0))
+        if not score_bits(rules, self._longest):
+            raise ValueError("scores could exceed 32 bits")
+        self._properties = Properties(gpu.multiprocessors(), gpu.compute_capability(), gpu.maximum_shared_bytes(), gpu.rates)
+        self._cells = {shared: items_between_checks(n, gpu.rates.maxima, USUAL_RATES.maxima) for shared, n in _CELLS.items()}
+        self._scales = {traces: self._scale(traces) for traces in (False, True)}
+        self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
+        self._tables: dict[tuple[int, ...], dict[str, Any]] = {}
         self._best: dict[tuple[Task, bool], GapsMisShape] = {}
 
     def align(
@@ -246,22 +255,54 @@ class ReadSearch:
         DeviceMemoryError
             If the directions of one warp do not fit.
         """
-        last = len(text_of) if last is None else last
+        last, done = len(text_of) if last is None else last, first
+        blocks = deque[tuple[int, Generator[None, None, None]]]()  # that are begun
         try:
-            for begin, end in self._blocks(text_of[first:last], pattern_of[first:last]):
+            for number, (begin, end) in enumerate(self._blocks(text_of[first:last], pattern_of[first:last])):
                 rows = slice(first + begin, first + end)
-                block = _Block(self, text_of[rows], pattern_of[rows])
-                for _ in block.align(traces, Alignments(*(column[rows] for column in out))):
-                    yield first + begin
-                yield first + end
+                self.receive(text_of[rows], pattern_of[rows])
+                block = _Block(self, text_of[rows], pattern_of[rows], self._streams[number % 2])
+                blocks.append((first + end, block.align(traces, Alignments(*(column[rows] for column in out)))))
+                next(blocks[-1][1])
+                yield done
+                if number:
+                    yield from self._finish(*blocks[0], done)
+                    done = blocks.popleft()[0]
+            for end, steps in blocks:
+                yield from self._finish(end, steps, done)
         finally:
-            self._gpu.wait(self._stream)
+            for stream in (*self._streams, self._stream):
+                self._gpu.wait(stream)
+
+    def _finish(self, end: int, steps: Generator[None, None, None], done: int) -> Generator[int, None, None]:
+        for _ in steps:
+            yield done
+        yield end
+
+    def receive(self, text_of: NDArray[np.int64] | None = None, pattern_of: NDArray[np.int64] | None = None) -> None:
+        """Wait until references and reads, by default all, are on the device, with the symbols in them known."""
+        gpu, columns, ends = self._gpu, self._columns, dict[str, int]()
+        for name, offsets, of in (("text", self._texts.offsets, text_of), ("pattern", self._patterns.offsets, pattern_of)):
+            n = len(offsets) - 1 if of is None else int(of.max(initial=-1)) + 1
+            ends |= {f"{name}_offsets": 8 * (n + 1), f"{name}s": int(offsets[n])}
+        self._sending.arrive(ends)
+        is_new = False
+        for which, name in enumerate(("texts", "patterns")):
+            begin, end = self._noted[which] // 16 * 16, ends[name]  # the kernel reads 16 bytes
+            if end > self._noted[which]:
+                codes, seen = (np.uint64(gpu.address(buffer) + n) for buffer, n in ((columns[name], begin), (self._seen, 4 * which)))
+                blocks = min(4 * self._properties.multiprocessors, -(-(end - begin) // (16 * _NOTING_THREADS)))
+                gpu.launch("symbols.cu", "note_symbols", blocks, _NOTING_THREADS, (codes, np.int64(end - begin), seen), self._stream)
+                self._noted[which], is_new = end, True
+        if is_new:
+            gpu.download(self._symbols, self._seen, self._stream)
+        gpu.wait(self._stream)
 
     def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> OperationCounts:
         """Return the operations (cells) of aligning the given pairs, for references short enough for one pass."""
         every = []
         for begin, end in self._blocks(text_of, pattern_of):
-            n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end])
+            n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end], self._stream)
             result = 4 * _COLUMNS_FOUND * n + 4 * (2 * self._rules.maximum_gaps + 1) * n if traces else 8 * n
             every.append(OperationCounts(0, 0, 0, 4 * n, result // 4, 0, 4))
             every += [self._launch_work(launch, block) for launch in block.launches(None, traces, None)]
@@ -331,20 +372,9 @@ class ReadSearch:
             raise UnsupportedSearchError("these scores exceed the range of the GPU's numbers")
         return result
 
-    def _noted(self, name: str, n: int) -> int:
-        """Return a bit mask of the symbols that occur in the references or reads with the given name."""
-        gpu, result = self._gpu, np.zeros(1, np.uint32)
-        workspace = gpu.buffer(4)
-        gpu.clear(workspace, 4, self._stream)
-        blocks = min(4 * self._properties.multiprocessors, -(-n // (16 * _NOTING_THREADS)))
-        gpu.launch("symbols.cu", "note_symbols", blocks, _NOTING_THREADS, (self._columns[name], np.int64(n), workspace), self._stream)
-        gpu.download(result, workspace, self._stream)
-        gpu.wait(self._stream)
-        return int(result[0])
-
     def _symbols_of(self, which: int) -> list[int]:
         """Return the symbols in references (0) or in reads (1)."""
-        return [symbol for symbol in range(N_SYMBOLS) if self._symbols[which] >> symbol & 1]
+        return [symbol for symbol in range(N_SYMBOLS) if int(self._symbols[which]) >> symbol & 1]
 
     def _score_source(self, traces: bool) -> int:
         if self.scores is not None:
@@ -358,7 +388,8 @@ class ReadSearch:
     def _score_tables(self, shape: GapsMisShape, traces: bool) -> dict[str, Any]:
         """Return the score tables of a plan on the device (see the struct Pairs)."""
         source, scale, rules = shape.scores, self._scales[traces], self._rules
-        if (source, scale.times) not in self._tables:
+        key = source, scale.times, *self._symbols.tolist()
+        if key not in self._tables:
             full = np.full((_CODES, _CODES), -1, np.int64)  # rows by pattern symbol; padding has a negative score
             full[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
             full = scale.times * full + (2 if traces else 0)
@@ -377,23 +408,31 @@ class ReadSearch:
             shorter = min(rules.matrix.shape)
             diagonal[:shorter] = scale.times * np.diagonal(rules.matrix)
             arrays: dict[str, NDArray[Any]] = {"scores": words.astype(np.uint32, casting="unsafe"), "ranks": ranks, "diagonal": diagonal}
-            self._tables[source, scale.times] = sent(self._gpu, arrays, self._stream)
+            self._tables[key] = sent(self._gpu, arrays, self._stream)
             self._gpu.wait(self._stream)
-        return self._tables[source, scale.times]
+        return self._tables[key]
+
+    @cached_property
+    def _direction_limit(self) -> int:
+        return min(self.direction_bytes, self._gpu.free_bytes() // 4)
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield blocks of pairs, limited by the cells of one launch and by the size of the result arrays."""
+        """Yield blocks of pairs, limited by their cells and by the size of the result arrays.
+
+        Blocks of pairs that share references are larger, since a plan may use the reference of a thread block for many of its pairs.
+        """
         n, layers = len(text_of), self._rules.maximum_gaps + 1
+        most = self._cells[n > len(self._text_lengths)]
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
-            size = max(1, min(_PAIRS_OF_BLOCK, int(self._cells_of_launch / cells)))
+            size = max(1, min(_PAIRS_OF_BLOCK, int(most / cells)))
             yield from ((begin, min(n, begin + size)) for begin in range(0, n, size))
             return
         marks = np.cumsum(layers * (self._text_lengths[text_of] + 1.0) * (self._pattern_lengths[pattern_of] + 1.0))
         begin = 0
         while begin < n:
             before = marks[begin - 1] if begin else 0.0
-            end = int(np.searchsorted(marks, before + self._cells_of_launch, side="right"))
+            end = int(np.searchsorted(marks, before + most, side="right"))
             end = min(n, begin + _PAIRS_OF_BLOCK, max(begin + 1, end))
             yield begin, end
             begin = end
@@ -402,8 +441,8 @@ class ReadSearch:
 class _Block:
     """Pairs that are aligned together."""
 
-    def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
-        self._of, self._gpu, self._rules, self._stream = search, search._gpu, search._rules, search._stream
+    def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], stream: Any) -> None:
+        self._of, self._gpu, self._rules, self._stream = search, search._gpu, search._rules, stream
         self._text_of, self._pattern_of = np.ascontiguousarray(text_of, np.int64), np.ascontiguousarray(pattern_of, np.int64)
         self._n = len(text_of)
         self._floored = self._rules.mode == LOCAL and not self._rules.seed_length
@@ -411,7 +450,7 @@ class _Block:
         self._buffers_in_use: list[Any] = []
 
     def align(self, traces: bool, out: Alignments) -> Generator[None, None, None]:
-        """Write the rows of the pairs to `out`."""
+        """Write the rows of the pairs to `out`; other blocks may be begun where this one yields."""
         gpu, n = self._gpu, self._n
         self._buffers = sent(gpu, {"text_of": self._text_of, "pattern_of": self._pattern_of}, self._stream)
         self._buffers["found"] = gpu.buffer(4 * _COLUMNS_FOUND * n)
@@ -533,9 +572,9 @@ class _Block:
                 shape = of._best_shape(task)
                 needed = shape.direction_bytes(sides[0], sides[1], task.gaps, floored=self._floored) if traces else 0
                 launch = self._launch(shape, task, begin, end, order)
-                if needed * launch.n_items <= of._direction_bytes:
+                if needed * launch.n_items <= of._direction_limit:
                     break
-                fewer = begin + min((end - begin) // 2, max(1, int((end - begin) * 0.95 * of._direction_bytes / (needed * launch.n_items))))
+                fewer = begin + min((end - begin) // 2, max(1, int((end - begin) * 0.95 * of._direction_limit / (needed * launch.n_items))))
                 if fewer == begin:
                     raise DeviceMemoryError(
                         f"{of._gpu.name} has too little memory for the trace-back of {sides[1]:,} bases with {sides[0]:,}"
@@ -570,9 +609,9 @@ class _Block:
             more = sent(gpu, {"window_begins": window[0], "window_ends": window[1]}, self._stream)
         for launch in self.launches(chosen, traces, window):
             self._start(launch, traces, more)
+            yield
             gpu.wait(self._stream)
             self._buffers_in_use.clear()
-            yield
 
     def _start(self, launch: _Launch, traces: bool, more: dict[str, Any]) -> None:
         of, gpu, shape, task, rules = self._of, self._gpu, launch.shape, launch.task, self._rules

@@ -29,6 +29,7 @@ from proteoscope.kernels.gapsmis_layouts import LOCAL, GapRules, score_bits
 
 __all__ = [
     "CELLS_OF_LAUNCH",
+    "CELLS_OF_PART",
     "EIGHT",
     "FOUR",
     "MANY_TEXTS",
@@ -48,6 +49,8 @@ __all__ = [
 
 CELLS_OF_LAUNCH = 1e11
 """Number of cells of all layers that are computed between two checks for cancellation, 20 to 50 ms on an H200."""
+CELLS_OF_PART = 4e9
+"""Number of cells of a block of pairs with references of their own, about 0.7 ms on an H200."""
 MANY_TEXTS, ONE_TEXT = "many texts", "one text"
 NARROW, WIDE = 1, 2
 """Number types: two pairs per 32-bit word, or one."""

@@ -5,15 +5,16 @@ CuPy is imported when the first GPU is opened, since importing it would slow the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from types import TracebackType
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from proteoscope.kernels.cuda.rates import USUAL_RATES, GpuRates
 from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, available_threads
 
-__all__ = ["COMPILER_OPTIONS", "CudaGpu", "Gpu", "header_options", "open_gpu", "sent", "source", "struct"]
+__all__ = ["COMPILER_OPTIONS", "CudaGpu", "Gpu", "Sending", "header_options", "open_gpu", "sent", "source", "struct"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 """Options of the compiler; fused multiply-adds are off, since they round differently from the kernels of the CPU."""
@@ -65,8 +66,14 @@ class Gpu(Device, Protocol):
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """Return pinned host memory, from which transfers overlap with kernels; raise DeviceMemoryError if there is none."""
 
-    def stream(self) -> Any:
-        """Return a new stream."""
+    def stream(self, *, is_urgent: bool = False) -> Any:
+        """Return a new stream; kernels on an urgent one start before kernels that wait on others."""
+
+    def record(self, stream: Any) -> Any:
+        """Return an event that occurs when all commands so far on a stream are complete."""
+
+    def wait_for(self, stream: Any, event: Any) -> None:
+        """Let later commands on a stream wait for an event of another stream."""
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
         """Copy a contiguous array to a buffer from byte `offset` on; asynchronously from pinned memory."""
@@ -133,23 +140,82 @@ def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]
 
     All buffers are allocated before the first transfer, so that none is freed during a transfer.
     """
-    buffers = {name: gpu.buffer(values.nbytes) for name, values in arrays.items()}
-    for name, values in arrays.items():
-        _send(gpu, buffers[name], np.ascontiguousarray(values), stream)
-    return buffers
+    sending = Sending(gpu, arrays, stream)
+    sending.wait()
+    return sending.buffers
 
 
-def _send(gpu: Gpu, buffer: Any, values: NDArray, stream: Any) -> None:
-    """Copy an array to a buffer.
+class Sending:
+    """Arrays on their way to a device, whose beginnings can be used before the rest is sent.
 
-    Several threads copy a large array through pinned memory, since the GPU receives faster than one thread copies.
+    Several threads copy large arrays through pinned memory, since the GPU receives faster than one thread copies. They send all of them at
+    the same time, each from its beginning on.
+
+    Parameters
+    ----------
+    gpu
+        Device.
+    arrays
+        Arrays by name, which must not change until they are sent.
+    stream
+        Stream of small arrays and of `arrive`.
+
+    Attributes
+    ----------
+    buffers
+        Buffers by name.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If the arrays do not fit; in `arrive` and `wait`, if there is no pinned memory.
     """
-    n = min(_MAXIMUM_SENDERS, available_threads(), values.nbytes // (2 * _STAGED_BYTES))
-    if n < 2:
-        gpu.upload(buffer, values, stream)
-    else:
-        gpu.wait(stream)  # the copies have streams of their own
-        _senders(cast(Hashable, gpu)).send(buffer, values.reshape(-1).view(np.uint8), n)
+
+    def __init__(self, gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> None:
+        self._gpu, self._stream, self._chunks = gpu, stream, iter(list[_Chunk]())
+        self.buffers: dict[str, Any] = {name: gpu.buffer(values.nbytes) for name, values in arrays.items()}
+        columns = {name: np.ascontiguousarray(values).reshape(-1).view(np.uint8) for name, values in arrays.items()}
+        size, n = _STAGED_BYTES, min(_MAXIMUM_SENDERS, available_threads())
+        large = [name for name, values in columns.items() if min(n, len(values) // (2 * size)) > 1]
+        # Threads take the chunks in this order, so that the same share of each array arrives first.
+        order = sorted((begin / len(columns[name]), name, begin) for name in large for begin in range(0, len(columns[name]), size))
+        chunks = [_Chunk(self.buffers[name], columns[name][begin : begin + size], begin, Future()) for _, name, begin in order]
+        self._arrivals = {name: deque(chunk[2:] for chunk in chunks if chunk.buffer is self.buffers[name]) for name in large}
+        self._chunks, self._workers = iter(chunks), list[Future[None]]()
+        if chunks:
+            gpu.wait(stream)  # the copies have streams of their own
+            senders, n = _senders(cast(Hashable, gpu)), min(n, sum(len(columns[name]) for name in large) // (2 * size))
+            self._workers = [senders.send(self._chunks) for _ in range(n)]
+        for name, values in columns.items():
+            if name not in large:
+                gpu.upload(self.buffers[name], values, stream)
+
+    def __del__(self) -> None:
+        for _ in self._chunks:  # threads stop after their current chunk
+            pass
+
+    def arrive(self, ends: Mapping[str, int]) -> None:
+        """Let later commands on the stream wait for the first bytes, up to the given ends, of arrays."""
+        for name, end in ends.items():
+            arrivals = self._arrivals.get(name)
+            while arrivals and arrivals[0][0] < end:
+                self._gpu.wait_for(self._stream, arrivals[0][1].result())
+                arrivals.popleft()
+
+    def wait(self) -> None:
+        """Wait until the threads have sent all arrays."""
+        wait(self._workers)
+        for future in (*(arrival for arrivals in self._arrivals.values() for _, arrival in arrivals), *self._workers):
+            future.result()
+
+
+class _Chunk(NamedTuple):
+    """Bytes of an array that start at byte `begin` of its buffer; `arrival` is the event that occurs when they are on the device."""
+
+    buffer: Any
+    values: NDArray[np.uint8]
+    begin: int
+    arrival: Future[Any]
 
 
 @lru_cache(maxsize=16)
@@ -161,32 +227,28 @@ class _Senders:
     """Threads that send large arrays to a GPU, each with two streams and two sections of pinned memory, which are created when needed."""
 
     def __init__(self, gpu: Gpu) -> None:
-        self._gpu, self._sending = gpu, Lock()
+        self._gpu, self._of_thread = gpu, local()
         self._pool = ThreadPoolExecutor(_MAXIMUM_SENDERS)
-        self._workspaces: list[list[tuple[Any, NDArray[np.uint8]]]] = []
 
-    def send(self, buffer: Any, values: NDArray[np.uint8], n: int) -> None:
-        """Copy bytes to a buffer with n threads, and wait until all threads are done."""
-        gpu, size = self._gpu, _STAGED_BYTES
+    def send(self, chunks: Iterator[_Chunk]) -> Future[None]:
+        """Let a thread copy chunks to their buffers until none is left; several threads may share the iterator."""
+        return self._pool.submit(self._send, chunks)
 
-        def work(sender: int) -> None:
-            workspaces = self._workspaces[sender]
-            for turn, begin in enumerate(range(sender * size, len(values), n * size)):
+    def _send(self, chunks: Iterator[_Chunk]) -> None:
+        gpu, workspaces = self._gpu, self._of_thread.__dict__.setdefault("workspaces", [])
+        for turn, (buffer, values, begin, arrival) in enumerate(chunks):
+            try:
+                while len(workspaces) < 2:
+                    workspaces.append((gpu.stream(), gpu.pinned(_STAGED_BYTES)))
                 stream, workspace = workspaces[turn % 2]
                 gpu.wait(stream)
-                chunk = values[begin : begin + size]
-                workspace[: len(chunk)] = chunk
-                gpu.upload(buffer, workspace[: len(chunk)], stream, offset=begin)
-            for stream, _ in workspaces:
-                gpu.wait(stream)
-
-        with self._sending:
-            while len(self._workspaces) < n:
-                self._workspaces.append([(gpu.stream(), gpu.pinned(size)) for _ in range(2)])
-            futures = [self._pool.submit(work, sender) for sender in range(n)]
-            wait(futures)
-            for future in futures:
-                future.result()
+                workspace[: len(values)] = values
+                gpu.upload(buffer, workspace[: len(values)], stream, offset=begin)
+                arrival.set_result(gpu.record(stream))
+            except BaseException as error:  # raised where the chunk is needed
+                arrival.set_exception(error)
+        for stream, _ in workspaces:
+            gpu.wait(stream)
 
 
 class _CudaErrors:
@@ -282,10 +344,22 @@ class CudaGpu:
             memory = self._cupy.cuda.alloc_pinned_memory(max(16, n_bytes))
             return np.frombuffer(memory, np.uint8, max(16, n_bytes))
 
-    def stream(self) -> Any:
+    def stream(self, *, is_urgent: bool = False) -> Any:
         """Return a new stream (see `Gpu`)."""
         with self._errors, self._device:
-            return self._cupy.cuda.Stream(non_blocking=True)
+            return self._cupy.cuda.Stream(non_blocking=True, priority=-1 if is_urgent else 0)
+
+    def record(self, stream: Any) -> Any:
+        """Return an event on a stream (see `Gpu`)."""
+        with self._errors, self._device:
+            event = self._cupy.cuda.Event(disable_timing=True)
+            event.record(stream)
+            return event
+
+    def wait_for(self, stream: Any, event: Any) -> None:
+        """Let later commands on a stream wait for an event (see `Gpu`)."""
+        with self._errors, self._device:
+            stream.wait_event(event)
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
         """Copy an array to a buffer (see `Gpu`)."""

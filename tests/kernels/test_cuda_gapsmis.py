@@ -51,7 +51,9 @@ def check(texts, patterns, rules, pairs=None, *, gpu=None, tracing=(False, True)
 
 
 def small_shape(gpu, texts, patterns, rules, traces, options):
-    task = tuned(ReadSearch, **options)(gpu, sequences(texts), sequences(patterns), rules)._task(1, 1, 1, traces=traces)
+    search = tuned(ReadSearch, **options)(gpu, sequences(texts), sequences(patterns), rules)
+    search.receive()
+    task = search._task(1, 1, 1, traces=traces)
     return GapsMisShape(MANY_TEXTS, 4, 3, task.numbers, task.scores, 64)
 
 
@@ -182,7 +184,7 @@ def test_cuda_read_alignment_leaves_other_pairs_unchanged():
 
 def test_stopped_cuda_read_alignment_leaves_later_rows_unchanged(monkeypatch):
     texts, patterns = damaged_reads(40, 33)
-    monkeypatch.setattr(gapsmis, "CELLS_OF_LAUNCH", 50_000)
+    monkeypatch.setattr(gapsmis, "_CELLS", {False: 50_000, True: 50_000})
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
     whole = check(texts, patterns, rules)
     out = Alignments.none(40, 2)
@@ -211,6 +213,7 @@ def test_cuda_read_alignment_does_the_predicted_work(even, traces):
         gpu = ShimGpu()
         kind = tuned(ReadSearch, shape=shape, traces_on_host=False)
         search = kind(gpu, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
+        search.receive()
         search._score_tables(shape, traces)
         gpu.operations = gpu.bytes_in = gpu.bytes_out = gpu.transfers = gpu.shared_bytes = 0
         gpu.launched.clear()

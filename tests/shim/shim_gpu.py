@@ -158,8 +158,14 @@ class ShimGpu:
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         return np.full(max(16, n_bytes), 0xA5, np.uint8)
 
-    def stream(self) -> None:
+    def stream(self, *, is_urgent: bool = False) -> Any:
         return None
+
+    def record(self, stream: Any) -> Any:
+        return None
+
+    def wait_for(self, stream: Any, event: Any) -> None:
+        pass
 
     def upload(self, buffer: NDArray[np.uint8], values: NDArray, stream: None, *, offset: int = 0) -> None:
         assert values.flags.c_contiguous and offset + values.nbytes <= self.size(buffer)
