@@ -264,7 +264,6 @@ class ReadSearch:
                 block = _Block(self, text_of[rows], pattern_of[rows], self._streams[number % 2])
                 blocks.append((first + end, block.align(traces, Alignments(*(column[rows] for column in out)))))
                 next(blocks[-1][1])
-                yield done
                 if number:
                     yield from self._finish(*blocks[0], done)
                     done = blocks.popleft()[0]

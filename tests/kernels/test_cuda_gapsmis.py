@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import product
 
 import numpy as np
 import pytest
 
 from proteoscope.kernels.counts import OperationCounts
-from proteoscope.kernels.cuda import gapsmis
+from proteoscope.kernels.cuda import gapsmis, modules
 from proteoscope.kernels.cuda.gapsmis import ReadSearch
 from proteoscope.kernels.cuda.gapsmis_plan import (
     EIGHT,
@@ -26,8 +27,9 @@ from proteoscope.kernels.cuda.gapsmis_plan import (
     shapes,
 )
 from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
-from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules
+from tests.shim.deferred_gpu import DeferredGpu
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments, sequences
 from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import tuned
@@ -194,6 +196,93 @@ def test_stopped_cuda_read_alignment_leaves_later_rows_unchanged(monkeypatch):
     assert 0 < end < 40
     np.testing.assert_array_equal(out.score[:end], whole.score[:end])
     assert (out.score[end:] == NO_ALIGNMENT).all()
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Send chunks of 64 bytes with two threads, and align blocks of a few pairs."""
+    monkeypatch.setattr(modules, "_STAGED_BYTES", 64)
+    monkeypatch.setattr(gapsmis, "_CELLS", {False: 50_000, True: 50_000})
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(2), raising=False)
+
+
+def changing_reads():
+    """Return reads with more and more symbols, and rules for them."""
+    parts = [damaged_reads(15, n, n_codes=n) for n in (4, 5, 8, 12)]
+    texts, patterns = ([sequence for part in parts for sequence in part[side]] for side in range(2))
+    matrix = np.where(np.eye(12, dtype=bool), 9, np.random.default_rng(36).integers(-6, 2, (12, 12))).astype(np.int32)
+    return texts, patterns, GapRules(matrix, 4, 1, 2)
+
+
+def narrow(search, task):
+    """Plan that compiles fast."""
+    return GapsMisShape(MANY_TEXTS, 4, 3, task.numbers, task.scores, 64)
+
+
+def held_gpu(texts, patterns, rules):
+    """GPU to which sequences after the first block of pairs are sent only when the alignment of this block has begun."""
+    gpu, begun, launch, every = DeferredGpu(), threading.Event(), DeferredGpu.launch, np.arange(len(texts))
+    sides = sequences(texts), sequences(patterns)
+    _, end = next(ReadSearch(ShimGpu(), *sides, rules)._blocks(every, every))
+    needed = {len(side.codes): side.offsets[end] for side in sides}  # by the size of the buffer
+    gpu.hold = lambda buffer, offset: offset < needed.get(gpu.size(buffer), 1) or begun.wait(30) or pytest.fail("waits for later sequences")
+
+    def started(file, kernel, *arguments, **options):
+        launch(gpu, file, kernel, *arguments, **options)
+        if kernel == "align_reads":
+            begun.set()
+
+    gpu.launch = started
+    return gpu
+
+
+@pytest.mark.parametrize(("mode", "traces"), [(PREFIX, False), (PREFIX, True), (LOCAL, True)])
+def test_cuda_read_alignment_begins_before_later_reads_arrive(small_parts, mode, traces):
+    texts, patterns, rules = changing_reads()
+    rules, every, gpu = rules._replace(mode=mode), np.arange(60), held_gpu(texts, patterns, rules._replace(mode=mode))
+    actual = aligned(gpu, texts, patterns, rules, every, every, traces=traces, _best_shape=narrow, traces_on_host=False)
+    assert_same_alignments(actual, expected_alignments(texts, patterns, rules, every, every, traces=traces))
+    # Between the first launches of two blocks only symbols are downloaded, no results.
+    steps = [name for name in gpu.log if name not in ("upload", "trace_reads")]
+    first = steps.index("align_reads")
+    assert steps[first + 1 : steps.index("align_reads", first + 1)] == ["note_symbols", "note_symbols", "download"]
+    assert {define for defines in gpu.defines for define in defines if "SCORES" in define} == {f"SCORES={n}" for n in (FOUR, EIGHT, TABLE)}
+
+
+def test_cuda_read_alignment_is_the_same_in_any_order_of_pairs(small_parts):
+    texts, patterns, rules = changing_reads()
+    mixed = np.random.default_rng(37).permutation(60), np.random.default_rng(38).permutation(60)
+    actual = aligned(DeferredGpu(), texts, patterns, rules, *mixed, _best_shape=narrow, traces_on_host=False)
+    assert_same_alignments(actual, expected_alignments(texts, patterns, rules, *mixed))
+
+
+def test_stopped_cuda_read_alignment_can_begin_again(small_parts):
+    texts, patterns, rules = changing_reads()
+    every, out = np.arange(60), Alignments.none(60, 2)
+    gpu = held_gpu(texts, patterns, rules)
+    search = tuned(ReadSearch, _best_shape=narrow, traces_on_host=False)(gpu, sequences(texts), sequences(patterns), rules)
+    steps = search.align(every, every, out)
+    end = next(end for end in steps if end > 0)
+    steps.close()
+    expected = expected_alignments(texts, patterns, rules, every, every)
+    np.testing.assert_array_equal(out.score[:end], expected.score[:end])
+    assert 0 < end < 60
+    assert (out.score[end:] == NO_ALIGNMENT).all()
+    assert all(stream.done == len(stream.commands) for stream in (*search._streams, search._stream))
+    list(search.align(every, every, out))
+    assert_same_alignments(out, expected)
+
+
+@pytest.mark.parametrize("fails", range(0, 12, 2))
+def test_failed_cuda_read_alignment_does_not_return_wrong_rows(small_parts, fails):
+    texts, patterns, rules = changing_reads()
+    every, out, ends = np.arange(60), Alignments.none(60, 2), [0]
+    kind = tuned(ReadSearch, _best_shape=narrow, traces_on_host=False)
+    with pytest.raises(DeviceError):
+        ends.extend(kind(DeferredGpu(failing_launch=fails), sequences(texts), sequences(patterns), rules).align(every, every, out))
+    expected = expected_alignments(texts, patterns, rules, every, every)
+    np.testing.assert_array_equal(out.score[: ends[-1]], expected.score[: ends[-1]])
+    assert ends[-1] < 60
 
 
 def test_cuda_read_alignment_rejects_scores_that_may_overflow():

@@ -17,17 +17,21 @@ import pytest
 from proteoscope.kernels.clustering_layouts import AVERAGE, Linkage
 from proteoscope.kernels.cpu import candidates as cpu
 from proteoscope.kernels.cuda.fragment_index import FragmentSearch
+from proteoscope.kernels.cuda.gapsmis import ReadSearch
+from proteoscope.kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, GapsMisShape
 from proteoscope.kernels.cuda.match_scores import MatchScores
 from proteoscope.kernels.cuda.scoring import SpectrumSearch
 from proteoscope.kernels.cuda.superposition import ChainSuperposition
 from proteoscope.kernels.cuda.vector_clustering import VectorClustering
 from proteoscope.kernels.device import DeviceMemoryError
+from proteoscope.kernels.gapsmis_layouts import LOCAL, Alignments, GapRules
 from proteoscope.kernels.score_kinds import HYPERSCORE
 from proteoscope.kernels.structure_layouts import FoundSuperpositions, SearchSteps
 from tests.shim.alignment_inputs import N_CODES, plain_scores, random_sequences, search_with
 from tests.shim.chain_inputs import random_pairs
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.mass_inputs import plain_best, random_lists
+from tests.shim.read_inputs import damaged_reads, sequences
 from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search
 from tests.shim.shim_gpu import ShimGpu, missing_compiler
 from tests.shim.tuning import limited, tuned
@@ -94,7 +98,7 @@ class WatchingGpu(ShimGpu):
     def pinned(self, n_bytes):
         return self._watched(super().pinned(n_bytes))
 
-    def stream(self):
+    def stream(self, *, is_urgent=False):
         self.streams.append(Stream())
         return self.streams[-1]
 
@@ -175,13 +179,21 @@ def match_scores(gpu, memory_bytes=20_000):
     return kind(its_gpu, candidates).search(queries, (-300, 300), 4, *actual)
 
 
+def reads(gpu):
+    rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2, LOCAL)  # traced in a second pass
+    kind = tuned(ReadSearch, shape=GapsMisShape(MANY_TEXTS, 4, 3, NARROW, FOUR, 64), traces_on_host=False)
+    search = kind(gpu, *map(sequences, damaged_reads(40, 7)), rules)
+    search._cells = {False: 50_000, True: 50_000}
+    return search.align(np.arange(40), np.arange(40), Alignments.none(40, 2))
+
+
 def superposition(gpu):
     pairs = random_pairs(np.random.default_rng(6), 8, 8, 16)
     kind = tuned(ChainSuperposition, cells_of_run=1)
     return kind(gpu, SearchSteps(8, 2, 1, 2, 1, 2, 40)).superpose(pairs, FoundSuperpositions.empty(pairs))
 
 
-@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores, superposition])
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores, superposition, reads])
 @pytest.mark.parametrize("n_steps", [1, 2, 4])
 def test_stopped_gpu_search_leaves_no_pending_work(begin, n_steps):
     gpu = WatchingGpu()
@@ -211,7 +223,17 @@ def test_gpu_superposition_without_memory_leaves_no_pending_work(refused):
     assert gpu.freed_early == []
 
 
-@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, superposition])
+@pytest.mark.parametrize("refused", range(0, 60, 4))
+def test_gpu_reads_without_memory_leave_no_pending_work(refused):
+    gpu = WatchingGpu(refused=[refused])
+    with suppress(DeviceMemoryError):
+        list(reads(gpu))
+    gc.collect()
+    assert gpu.is_idle()
+    assert gpu.freed_early == []
+
+
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, superposition, reads])
 def test_finished_gpu_search_leaves_no_pending_work(begin):
     gpu = WatchingGpu()
     assert len(set(begin(gpu))) > 3

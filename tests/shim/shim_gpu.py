@@ -167,19 +167,19 @@ class ShimGpu:
     def wait_for(self, stream: Any, event: Any) -> None:
         pass
 
-    def upload(self, buffer: NDArray[np.uint8], values: NDArray, stream: None, *, offset: int = 0) -> None:
+    def upload(self, buffer: NDArray[np.uint8], values: NDArray, stream: Any, *, offset: int = 0) -> None:
         assert values.flags.c_contiguous and offset + values.nbytes <= self.size(buffer)
         buffer[offset : offset + values.nbytes] = values.reshape(-1).view(np.uint8)
         self.bytes_in += values.nbytes
         self.transfers += values.nbytes > 0
 
-    def download(self, values: NDArray, buffer: NDArray[np.uint8], stream: None, *, offset: int = 0) -> None:
+    def download(self, values: NDArray, buffer: NDArray[np.uint8], stream: Any, *, offset: int = 0) -> None:
         assert values.flags.c_contiguous and offset + values.nbytes <= self.size(buffer)
         values.reshape(-1).view(np.uint8)[:] = buffer[offset : offset + values.nbytes]
         self.bytes_out += values.nbytes
         self.transfers += values.nbytes > 0
 
-    def clear(self, buffer: NDArray[np.uint8], n_bytes: int, stream: None) -> None:
+    def clear(self, buffer: NDArray[np.uint8], n_bytes: int, stream: Any) -> None:
         assert n_bytes <= self.size(buffer)
         buffer[:n_bytes] = 0
 
@@ -190,7 +190,7 @@ class ShimGpu:
         blocks: int,
         threads: int,
         arguments: Sequence[Any],
-        stream: None,
+        stream: Any,
         *,
         shared_bytes: int = 0,
         defines: tuple[str, ...] = (),
@@ -218,7 +218,7 @@ class ShimGpu:
             which = [f"argument {name}" for name, argument in zip(names, arguments, strict=True) if argument is buffer]
             raise AssertionError(f"{kernel} wrote beyond the {n_bytes} bytes of {''.join(which) or 'a buffer that it has by its address'}")
 
-    def wait(self, stream: None) -> None:
+    def wait(self, stream: Any) -> None:
         if self._lost:
             raise DeviceError("the GPU is lost")
 
