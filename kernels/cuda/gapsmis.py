@@ -260,7 +260,7 @@ class ReadSearch:
         try:
             for number, (begin, end) in enumerate(self._blocks(text_of[first:last], pattern_of[first:last])):
                 rows = slice(first + begin, first + end)
-                self.receive(text_of[rows], pattern_of[rows])
+                self._receive(text_of[rows], pattern_of[rows])
                 block = _Block(self, text_of[rows], pattern_of[rows], self._streams[number % 2])
                 blocks.append((first + end, block.align(traces, Alignments(*(column[rows] for column in out)))))
                 next(blocks[-1][1])
@@ -278,7 +278,7 @@ class ReadSearch:
             yield done
         yield end
 
-    def receive(self, text_of: NDArray[np.int64] | None = None, pattern_of: NDArray[np.int64] | None = None) -> None:
+    def _receive(self, text_of: NDArray[np.int64] | None = None, pattern_of: NDArray[np.int64] | None = None) -> None:
         """Wait until references and reads, by default all, are on the device, with the symbols in them known."""
         gpu, columns, ends = self._gpu, self._columns, dict[str, int]()
         for name, offsets, of in (("text", self._texts.offsets, text_of), ("pattern", self._patterns.offsets, pattern_of)):

@@ -54,7 +54,7 @@ def check(texts, patterns, rules, pairs=None, *, gpu=None, tracing=(False, True)
 
 def small_shape(gpu, texts, patterns, rules, traces, options):
     search = tuned(ReadSearch, **options)(gpu, sequences(texts), sequences(patterns), rules)
-    search.receive()
+    search._receive()
     task = search._task(1, 1, 1, traces=traces)
     return GapsMisShape(MANY_TEXTS, 4, 3, task.numbers, task.scores, 64)
 
@@ -302,7 +302,7 @@ def test_cuda_read_alignment_does_the_predicted_work(even, traces):
         gpu = ShimGpu()
         kind = tuned(ReadSearch, shape=shape, traces_on_host=False)
         search = kind(gpu, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
-        search.receive()
+        search._receive()
         search._score_tables(shape, traces)
         gpu.operations = gpu.bytes_in = gpu.bytes_out = gpu.transfers = gpu.shared_bytes = 0
         gpu.launched.clear()
