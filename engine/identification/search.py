@@ -68,7 +68,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         project_run(spec, read, progress) as (run, results),
         tempfile.TemporaryDirectory(prefix="index-", dir=results.folder, ignore_cleanup_errors=True) as folder,
     ):
-        run.load_kernels("preprocessing", "candidates", "matches", "fragment_intensities")
+        run.load_kernels("preprocessing", "candidates", "matches", "fragment_intensities", "rescoring")
         indexing = run.begin(lambda progress: _indexes(run, Path(folder), parameters, progress))  # indexes are built while spectra are read
         spectra = run.read()
         with run.step("index"):  # measures only how much longer indexing takes than reading

@@ -76,7 +76,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         project_run(spec, read, progress) as (run, results),
         tempfile.TemporaryDirectory(prefix="index-", dir=results.folder, ignore_cleanup_errors=True) as folder,
     ):
-        run.load_kernels("preprocessing", "mass_lists", "matches", "shift_placement")
+        run.load_kernels("preprocessing", "mass_lists", "matches", "shift_placement", "rescoring")
         indexing = run.begin(lambda progress: _indexes(run, source, Path(folder), parameters, progress))  # while spectra are read
         spectra, searched = run.read()
         with run.step("index"):  # measures only how much longer indexing takes than reading
