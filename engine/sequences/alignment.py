@@ -365,12 +365,12 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
     def work(lane_group: tuple[int, NDArray[np.int64]]) -> None:
         bits, group = lane_group
         rows, columns = pairs.query_places[group], pairs.subject_places[group]
-        ends = _ends(pairs, bits, group, rows[0], columns, scheme, 1)
-        # Search backwards from the last end.
+        ends = _ends(pairs, bits, group, rows[0], columns, scheme)
+        # Search backwards for the begins of alignments with these ends.
         last_rows, last_columns = rows[:, 0] + ends[:, 0] + 1, np.minimum(columns[:, 0] + ends[:, 1] + 1, columns[:, 1])
         last = int(last_rows.max())
         turned = np.stack((columns[:, 0], last_columns), axis=1)
-        begins = _ends(pairs, bits, group, np.array([rows[0, 0], last]), turned, scheme, -1)
+        begins = _ends(pairs, bits, group, np.array([rows[0, 0], last]), turned, scheme, last - last_rows)
         is_found = (np.minimum(ends, begins).min(axis=1) >= 0)[:, None]
         narrow = np.stack((last - 1 - begins[:, 2], last_rows), axis=1)
         query_places[group] = np.where(is_found, narrow, rows)
@@ -392,7 +392,7 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
     result = []
     costs = _substitution(scheme)
     for bits in [bits for bits in costs.widths() if bits < 32]:
-        chosen = np.flatnonzero(~done & (pairs.scores <= costs.most(bits)))
+        chosen = np.flatnonzero(~done & (pairs.scores < costs.most(bits)))  # anchored alignments need one more than their score
         done[chosen] = True
         # Subjects of one query with similar lengths share lanes.
         chosen = chosen[np.lexsort((subject_lengths[chosen], pairs.query_places[chosen, 1], pairs.query_places[chosen, 0]))]
@@ -420,7 +420,7 @@ def _ends(
     rows: NDArray[np.int64],
     positions: NDArray[np.int64],
     scheme: ScoringScheme,
-    step: int,
+    anchors: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Return where the alignments of pairs with the same query end, computed with one pair per SIMD lane.
 
@@ -440,9 +440,11 @@ def _ends(
         Ranges of the subjects in `pairs.subjects`.
     scheme : ScoringScheme
         Matrix and gap costs.
-    step : int
-        -1 for reversed sequences, otherwise 1.
+    anchors : ndarray of int64, shape (n,), optional
+        First aligned residue of the reversed query in each pair; the alignments begin with the first residue of the reversed subjects.
+        If None, the sequences are not reversed, and alignments may begin anywhere.
     """
+    step = 1 if anchors is None else -1
     lanes, number, costs = kernels.cpu.lanes.lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
     residues, offsets = _taken(pairs.subjects, positions, step)
     lengths = np.diff(offsets)
@@ -452,7 +454,9 @@ def _ends(
     residue_codes, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
     targets = kernels.cpu.vectors.aligned(lanes, number)
     targets[:] = np.iinfo(number).max
-    targets[: len(group)] = pairs.scores[group]
+    targets[: len(group)] = pairs.scores[group] + (anchors is not None)
+    anchors_of_lanes = np.full(lanes, -1)
+    anchors_of_lanes[: len(group)] = -1 if anchors is None else anchors
     sizes = kernels.cpu.lanes.BLOCK_COLUMNS * len(query), len(query), kernels.cpu.lanes.BLOCK_COLUMNS * len(residue_codes), 1
     workspace = kernels.cpu.traceback.EndWorkspace(*(kernels.cpu.vectors.aligned(size * lanes, number) for size in sizes))
     ends = np.empty((lanes, 4), np.int64)
@@ -463,6 +467,7 @@ def _ends(
         columns,
         n_blocks,
         targets,
+        anchors_of_lanes,
         costs.first_residue_cost,
         costs.next_residue_cost,
         workspace,

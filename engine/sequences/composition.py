@@ -170,8 +170,7 @@ class QueryAdjustment:
                 _MAXIMUM_RATIO * whole.ungapped_lambda,
                 lambdas[part],
             )
-            changes = np.concatenate(([0], np.cumsum(masked != codes, dtype=np.int32)))
-            is_masked[part] = np.diff(changes[offsets]) > 0
+            is_masked[part] = np.logical_or.reduceat(masked != codes, offsets[:-1])  # no subject with a score is empty
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
 
     def masked_scores(self, subjects: NDArray[np.int64], is_masked: NDArray[np.bool_], scores: NDArray[np.int32]) -> NDArray[np.int32]:

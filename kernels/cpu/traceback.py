@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.lanes import BLOCK_COLUMNS, cell, fill_profile
 from proteoscope.kernels.cpu.rows import RowArrays, score_rows, trace_back
-from proteoscope.kernels.cpu.vectors import lanes_of, largest, load, spread, store, where_equal
+from proteoscope.kernels.cpu.vectors import lanes_of, largest, load, spread, store, where_equal, where_greater
 
 __all__ = [
     "CIGAR_BYTES",
@@ -132,10 +132,12 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, d
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, workspace, ends):
+def find_ends(query, rows, table, columns, n_blocks, targets, anchors, opening, extending, workspace, ends):
     """Find the ends of the best alignments of a query with one subject per lane.
 
-    The matrix is computed by columns, as in `score_lanes`.
+    The matrix is computed by columns, as in `score_lanes`. If alignments are anchored, they begin with the first residue of the subject and
+    a given residue of the query; H, E and F are then zero where no such alignment has a score of at least 0, elsewhere the score plus 1.
+    The rows above the first cell with a score and the columns after the last one are not computed.
 
     Parameters
     ----------
@@ -144,7 +146,9 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
     columns
         `n_blocks` blocks from `fill_columns`, int8.
     targets : (lanes,)
-        Best score of each lane, aligned; the largest value of the dtype for unused lanes.
+        Best score of each lane, aligned, plus 1 if alignments are anchored; the largest value of the dtype for unused lanes.
+    anchors : (lanes,) int64
+        Index in `query` of the first aligned residue; -1 for unused lanes, and in all lanes if alignments may begin anywhere.
     workspace
         `EndWorkspace`, of the dtype of the targets.
     ends : (lanes, 4) int64
@@ -157,19 +161,32 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
     for i in range(m):
         store(h_rows, (i * BLOCK_COLUMNS + 3) * lanes, zero)
         store(e_row, i * lanes, zero)
+    store(seen, 0, zero)
+    for lane in range(lanes):
+        if anchors[lane] == 0:
+            seen[lane] = 1
+        elif anchors[lane] > 0:
+            h_rows[((anchors[lane] - 1) * BLOCK_COLUMNS + 3) * lanes + lane] = 1
+    is_anchored, begin, corner = anchors.max() >= 0, 0, load(seen, 0)
+    # Without anchors, H of any cell may continue diagonally, since it is not negative.
+    least = zero if is_anchored else spread(e_row, -1)
     ends[:] = -1
     for block in range(n_blocks):
         fill_profile(rows, table, columns, block, profile)
         f_0, f_1, f_2, f_3 = zero, zero, zero, zero
-        above_0, above_1, above_2, above_3 = zero, zero, zero, zero
-        top = zero
-        for i in range(m):
+        above_0, above_1, above_2, above_3 = corner, zero, zero, zero
+        top, corner = zero, zero
+        for i in range(begin, m):
             position, row_begin = query[i] * BLOCK_COLUMNS * lanes, i * BLOCK_COLUMNS * lanes
             e, left = load(e_row, i * lanes), load(h_rows, row_begin + 3 * lanes)
-            h_0, e, f_0, top = cell(above_0, load(profile, position), e, f_0, top, open_cost, extend_cost)
-            h_1, e, f_1, top = cell(above_1, load(profile, position + lanes), e, f_1, top, open_cost, extend_cost)
-            h_2, e, f_2, top = cell(above_2, load(profile, position + 2 * lanes), e, f_2, top, open_cost, extend_cost)
-            h_3, e, f_3, top = cell(above_3, load(profile, position + 3 * lanes), e, f_3, top, open_cost, extend_cost)
+            score = where_greater(above_0, least, load(profile, position), zero)
+            h_0, e, f_0, top = cell(above_0, score, e, f_0, top, open_cost, extend_cost)
+            score = where_greater(above_1, least, load(profile, position + lanes), zero)
+            h_1, e, f_1, top = cell(above_1, score, e, f_1, top, open_cost, extend_cost)
+            score = where_greater(above_2, least, load(profile, position + 2 * lanes), zero)
+            h_2, e, f_2, top = cell(above_2, score, e, f_2, top, open_cost, extend_cost)
+            score = where_greater(above_3, least, load(profile, position + 3 * lanes), zero)
+            h_3, e, f_3, top = cell(above_3, score, e, f_3, top, open_cost, extend_cost)
             above_0, above_1, above_2, above_3 = left, h_0, h_1, h_2
             store(h_rows, row_begin, h_0)
             store(h_rows, row_begin + lanes, h_1)
@@ -181,14 +198,19 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
             store(seen, 0, result)
             for lane in range(lanes):
                 if seen[lane] == 1:
-                    _note_ends(h_rows, lane, targets[lane], m, block, lanes, ends[lane])
+                    _note_ends(h_rows, lane, targets[lane], begin, m, block, lanes, ends[lane])
+        if is_anchored:
+            while begin < m and largest(load(h_rows, (begin * BLOCK_COLUMNS + 3) * lanes)) == 0:
+                begin += 1
+            if begin == m:
+                break
 
 
 @njit(inline="always")
-def _note_ends(h_rows, lane, target, m, block, lanes, ends):
-    """Record the ends of a lane in a block of columns."""
+def _note_ends(h_rows, lane, target, begin, m, block, lanes, ends):
+    """Record the ends of a lane in the rows `begin:m` of a block of columns."""
     for c in range(BLOCK_COLUMNS):
-        for i in range(m):
+        for i in range(begin, m):
             if h_rows[(i * BLOCK_COLUMNS + c) * lanes + lane] == target:
                 column = block * BLOCK_COLUMNS + c
                 if ends[0] < 0 or i < ends[0]:

@@ -103,6 +103,28 @@ def test_parallel_alignments_equal_single_alignments(gaps, scale, n):
     assert list(starts) == [(single.query_start, single.subject_start) for single in alone]
 
 
+@pytest.mark.parametrize("gaps", [(11, 1), (3, 1)])
+def test_segments_of_long_proteins_equal_single_alignments(gaps):
+    """The search for begins leaves out cells that no alignment with the known end reaches."""
+    scheme, generator = ScoringScheme(read_matrix("BLOSUM62"), *gaps), np.random.default_rng(3)
+    core = generator.choice(RESIDUES, 60)
+    query = np.concatenate([generator.choice(RESIDUES, 90), core, core[:30], generator.choice(RESIDUES, 70), core])
+    subjects = []
+    for _ in range(100):
+        relative = np.where(generator.random(60) < 0.4, generator.choice(RESIDUES, 60), core)
+        first, last = sorted(generator.integers(0, 60, 2).tolist())
+        flanks = [generator.choice(RESIDUES, int(length)) for length in generator.integers(0, 900, 2)]
+        subjects.append(np.concatenate([flanks[0], relative[first : last + 1], relative[first // 2 :], flanks[1]]))
+    offsets = segment_offsets(np.array([len(subject) for subject in subjects]))
+    alone = [align_pair(query, subject, scheme, Progress()) for subject in subjects]
+    scores, places = np.array([single.score for single in alone], np.int64), np.tile([0, len(query)], (100, 1))
+    ranges = np.stack((offsets[:-1], offsets[1:]), axis=1)
+    together = align_pairs(Pairs(query, places, np.concatenate(subjects), ranges, scores), scheme, 1, Progress())
+    assert together.cigars.strings() == [single.cigar for single in alone]
+    starts = zip(together.query_start.tolist(), together.subject_start.tolist(), strict=True)
+    assert list(starts) == [(single.query_start, single.subject_start) for single in alone]
+
+
 def test_alignment_runs_no_python_code_per_pair(scheme, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.sequences.alignment.equal_partitions", lambda cost, *_, **__: [Partition(0, len(cost), 1.0)])
     few, many = pairs_of(20), pairs_of(200)
