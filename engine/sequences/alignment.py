@@ -358,7 +358,7 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
     """Return the pairs with sequences cut to the range of the best alignment; pairs for which cutting saves no time are unchanged.
 
-    `align_pair` returns the same result for the cut pairs, since they have the same best score.
+    `align_pair` returns the same result for the cut pairs, since they contain all alignments with the best score and the first end.
     """
     query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
 
