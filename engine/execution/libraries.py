@@ -17,6 +17,13 @@ _UNUSED = {"dateutil", "pandas", *(f"pyarrow._{name}" for name in ("azurefs", "g
 _NUMBA_IMPORTERS = {"colorama": "numba.core.errors", "scipy": "numba", "yaml": "numba.core.config"}
 """Modules that Numba imports without need, and the modules that import them."""
 
+_DOCUMENTATION: dict[str, dict[str, Any]] = {
+    "numpy._core._add_newdocs": {},
+    "numpy._core._add_newdocs_scalars": {},
+    "pyarrow.vendored.docscrape": {"NumpyDocString": lambda _: {"Parameters": ()}},
+}
+"""Modules with which libraries document their functions at import, and the names that other modules import from them."""
+
 
 class _WithoutUnused:
     """Import finder for which modules that the program does not use are not installed."""
@@ -42,17 +49,17 @@ def lighten_libraries() -> None:
     Call this function in programs, not in scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core,
     which doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads.
     pydantic would search all installed packages for plugins. PyArrow would load libraries for network file systems and, if they are
-    installed, pandas and dateutil, which only scripts use. It would also compose the documentation of its functions, which takes half of
-    the time to load them. Numba would load yaml, colorama and SciPy.
+    installed, pandas and dateutil, which only scripts use. NumPy and PyArrow would compose the documentation of their functions, which for
+    PyArrow takes half of the time to load them. Numba would load yaml, colorama and SciPy.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if not any(isinstance(finder, _WithoutUnused) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WithoutUnused())
-    name = "pyarrow.vendored.docscrape"
-    if name not in sys.modules:
-        sys.modules[name] = ModuleType(name)
-        vars(sys.modules[name])["NumpyDocString"] = lambda _: {"Parameters": ()}
+    for name, content in _DOCUMENTATION.items():
+        if name not in sys.modules:
+            sys.modules[name] = ModuleType(name)
+            sys.modules[name].__dict__.update(content)
 
 
 @cache
