@@ -249,7 +249,8 @@ class MgfParser(_PeakListParser):
 
     def cut(self, text: bytes) -> int:
         """Return the start of the last spectrum as a byte offset, or 0."""
-        return max(text.rfind(b"\nBEGIN IONS"), text.rfind(b"\rBEGIN IONS")) + 1
+        start = text.rfind(b"\nBEGIN IONS") + 1
+        return max(start, text.rfind(b"\rBEGIN IONS", start) + 1)
 
     def _read(self, lines: _Lines) -> _Read:
         return _MgfRecords(lines, self._decimal).read()
@@ -367,11 +368,9 @@ def _name(
     too_long = stop - start > MAXIMUM_NAME_BYTES
     table.note(spectra[too_long], IssueCode.NAME, lines.number[at[too_long]])
     stop = np.minimum(stop, start + MAXIMUM_NAME_BYTES)
-    # Python objects are slow: texts without adjacent control characters are cut from the text of the whole block.
-    is_plain = ~(_CONTROLS[lines.text[start - 1]] | _CONTROLS[lines.text[np.minimum(stop, len(lines.text) - 1)]])
-    text = decoded(lines.data) if lines.data.isascii() else ""
-    for spectrum, a, b, plain in zip(spectra.tolist(), start.tolist(), stop.tolist(), is_plain.tolist(), strict=True):
-        table.identifier[spectrum] = text[a:b].strip(" \t") if plain and text else decoded(_with_controls(lines.data, a, b))
+    has_controls = _CONTROLS[lines.text[start - 1]] | _CONTROLS[lines.text[np.minimum(stop, len(lines.text) - 1)]]
+    for spectrum, a, b, is_longer in zip(spectra.tolist(), start.tolist(), stop.tolist(), has_controls.tolist(), strict=True):
+        table.identifier[spectrum] = decoded(_with_controls(lines.data, a, b) if is_longer else lines.data[a:b].strip(b" \t"))
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:

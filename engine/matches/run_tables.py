@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -26,6 +27,7 @@ from proteoscope.engine.matches.writers.tables import (
     IdentificationTables,
     MatchesSource,
     MatchesWriter,
+    write_table,
     write_tables,
 )
 from proteoscope.engine.peptides.protein_index import ProteinIndex
@@ -69,11 +71,13 @@ class RunTables:
         tables = self._tables
         shown = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
         source = MatchesSource(shown, SearchDescription(self._parameters.model_dump(mode="json")))
-        written = begin(lambda progress: write_tables(source, run.folder / EXPORTS, progress))
+        paths = {name: run.folder / EXPORTS / f"{name}.tsv" for name in TABLES}
+        written = [begin(partial(write_table, source, name, path)) for name, path in paths.items()]
         for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
             run.write_table(name, table)
             progress.check()
-        written()
+        for wait in written:
+            wait()
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
@@ -118,9 +122,8 @@ class RunTables:
     def found_accessions(self) -> list[str]:
         """Sorted accessions of all proteins that contain the peptide of a target match."""
         psms = self._tables.psms
-        result: list[str] = pa.compute.unique(
-            pa.compute.list_flatten(psms.filter(pa.compute.invert(psms["is_decoy"]))["proteins"])
-        ).to_pylist()
+        of_targets = psms["proteins"].filter(pa.compute.invert(psms["is_decoy"]))
+        result: list[str] = pa.compute.unique(pa.compute.list_flatten(of_targets)).to_pylist()
         return sorted(result)
 
     def _found(self, table: pa.Table) -> Any:

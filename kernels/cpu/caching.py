@@ -120,7 +120,7 @@ def _sources_digest(module: str) -> str:
 
 def guard_cache() -> None:
     """Let functions that Numba compiles from now on use a cache that tolerates damaged files and full disks."""
-    from numba.core import dispatcher  # reads its environment when imported: after `settle_cache`
+    from numba.core import dispatcher, entrypoints  # reads its environment when imported: after `settle_cache`
     from numba.core.caching import FunctionCache  # reads its environment when imported: after `settle_cache`
     from numba.core.runtime import rtsys  # reads its environment when imported: after `settle_cache`
 

@@ -282,8 +282,8 @@ def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryI
 TABLES = {table.name: table for table in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
 """Descriptions of the exported tables by name."""
 
-_ROWS = 8192
-_THREADS = 4  # more threads would wait for the interpreter lock while numbers are formatted
+_ROWS = 4096
+_THREADS = 8  # each thread holds a few megabytes: a chunk of rows as texts
 
 
 def write_tables(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
