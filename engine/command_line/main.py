@@ -41,6 +41,7 @@ __all__ = ["build_parser", "command_parsers", "main"]
 
 _WRONG = 2
 _OBJECTS_BETWEEN_COLLECTIONS = 300_000
+_SWITCH_SECONDS = 5e-4  # threads that read or compute without the GIL need it briefly; by default they would wait 5 ms for it each time
 _LONG_WORD = re.compile(r"\S{1000,}")
 """Pattern of long words, which error messages shorten: a path may have 4,096 bytes, an argument 131,072."""
 
@@ -59,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lighten_libraries()
         # Imports create over 100,000 objects but no garbage; each garbage collection would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+        sys.setswitchinterval(_SWITCH_SECONDS)
     _print_any_text()
     atexit.unregister(_end_quickly)  # register once, even if this function is called repeatedly
     outcome: list[int] = []
