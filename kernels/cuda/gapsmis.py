@@ -233,7 +233,7 @@ class ReadSearch:
         self._cells = {shared: items_between_checks(n, gpu.rates.maxima, USUAL_RATES.maxima) for shared, n in _CELLS.items()}
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
         self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
-        self._tables: dict[tuple[int, ...], dict[str, Any]] = {}
+        self._tables: dict[tuple[int, ...], tuple[dict[str, Any], Any]] = {}
         self._best: dict[tuple[Task, bool], GapsMisShape] = {}
 
     def align(
@@ -284,8 +284,7 @@ class ReadSearch:
         for name, offsets, of in (("text", self._texts.offsets, text_of), ("pattern", self._patterns.offsets, pattern_of)):
             n = len(offsets) - 1 if of is None else int(of.max(initial=-1)) + 1
             ends |= {f"{name}_offsets": 8 * (n + 1), f"{name}s": int(offsets[n])}
-        self._sending.arrive(ends)
-        is_new = False
+        is_new = self._sending.arrive(ends) or not any(self._noted)
         for which, name in enumerate(("texts", "patterns")):
             begin, end = self._noted[which] // 16 * 16, ends[name]  # the kernel reads 16 bytes
             if end > self._noted[which]:
@@ -295,7 +294,7 @@ class ReadSearch:
                 self._noted[which], is_new = end, True
         if is_new:
             gpu.download(self._symbols, self._seen, self._stream)
-        gpu.wait(self._stream)
+            gpu.wait(self._stream)
 
     def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> OperationCounts:
         """Return the operations (cells) of aligning the given pairs, for references short enough for one pass."""
@@ -303,7 +302,7 @@ class ReadSearch:
         for begin, end in self._blocks(text_of, pattern_of):
             n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end], self._stream)
             result = 4 * _COLUMNS_FOUND * n + 4 * (2 * self._rules.maximum_gaps + 1) * n if traces else 8 * n
-            every.append(OperationCounts(0, 0, 0, 4 * n, result // 4, 0, 4))
+            every.append(OperationCounts(0, 0, 0, 4 * n, result // 4, 0, 3))
             every += [self._launch_work(launch, block) for launch in block.launches(None, traces, None)]
         return total(*every)
 
@@ -384,8 +383,8 @@ class ReadSearch:
         n = len(self._symbols_of(0))
         return FOUR if is_small and n <= 4 else EIGHT if is_small and n <= 8 else TABLE
 
-    def _score_tables(self, shape: GapsMisShape, traces: bool) -> dict[str, Any]:
-        """Return the score tables of a plan on the device (see the struct Pairs)."""
+    def _score_tables(self, shape: GapsMisShape, traces: bool, stream: Any) -> dict[str, Any]:
+        """Return the score tables of a plan on the device (see the struct Pairs), for which later commands on the stream wait."""
         source, scale, rules = shape.scores, self._scales[traces], self._rules
         key = source, scale.times, *self._symbols.tolist()
         if key not in self._tables:
@@ -407,9 +406,10 @@ class ReadSearch:
             shorter = min(rules.matrix.shape)
             diagonal[:shorter] = scale.times * np.diagonal(rules.matrix)
             arrays: dict[str, NDArray[Any]] = {"scores": words.astype(np.uint32, casting="unsafe"), "ranks": ranks, "diagonal": diagonal}
-            self._tables[key] = sent(self._gpu, arrays, self._stream)
-            self._gpu.wait(self._stream)
-        return self._tables[key]
+            self._tables[key] = sent(self._gpu, arrays, self._stream), self._gpu.record(self._stream)
+        tables, event = self._tables[key]
+        self._gpu.wait_for(stream, event)
+        return tables
 
     @cached_property
     def _direction_limit(self) -> int:
@@ -451,8 +451,11 @@ class _Block:
     def align(self, traces: bool, out: Alignments) -> Generator[None, None, None]:
         """Write the rows of the pairs to `out`; other blocks may be begun where this one yields."""
         gpu, n = self._gpu, self._n
-        self._buffers = sent(gpu, {"text_of": self._text_of, "pattern_of": self._pattern_of}, self._stream)
-        self._buffers["found"] = gpu.buffer(4 * _COLUMNS_FOUND * n)
+        # Unpinned memory would wait for the sequences that are being sent.
+        self._indices = gpu.pinned(16 * n)[: 16 * n].view(np.int64).reshape(2, n)
+        self._indices[:] = self._text_of, self._pattern_of
+        self._buffers = {"indices": gpu.buffer(16 * n), "found": gpu.buffer(4 * _COLUMNS_FOUND * n)}
+        gpu.upload(self._buffers["indices"], self._indices, self._stream)
         if not traces:
             yield from self._pass(None, False)
             self._write_ends(out)
@@ -642,8 +645,10 @@ class _Block:
             "loss": max(rules.gap_extend, -int(rules.matrix.min(initial=0))),
             "n_symbols": task.n_symbols,
         }
-        of_pairs = {name: self._buffers[name] for name in ("text_of", "pattern_of")}
-        pairs = struct(gpu, _PAIRS, {**of._columns, **of_pairs, **of._score_tables(shape, traces), **lists, **more, **numbers})
+        of_pairs = {"text_of": self._buffers["indices"], "pattern_of": gpu.address(self._buffers["indices"]) + 8 * self._n}
+        pairs = struct(
+            gpu, _PAIRS, {**of._columns, **of_pairs, **of._score_tables(shape, traces, self._stream), **lists, **more, **numbers}
+        )
         results = struct(
             gpu,
             _RESULTS,

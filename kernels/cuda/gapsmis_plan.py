@@ -49,8 +49,11 @@ __all__ = [
 
 CELLS_OF_LAUNCH = 1e11
 """Number of cells of all layers that are computed between two checks for cancellation, 20 to 50 ms on an H200."""
-CELLS_OF_PART = 4e9
-"""Number of cells of a block of pairs with references of their own, about 0.7 ms on an H200."""
+CELLS_OF_PART = 8e9
+"""Number of cells of a block of pairs with references of their own, 1.5 ms on an H200.
+
+The host needs .5 to .9 ms for the transfers, the launch and the results of a block, which the alignment of another block thus hides.
+"""
 MANY_TEXTS, ONE_TEXT = "many texts", "one text"
 NARROW, WIDE = 1, 2
 """Number types: two pairs per 32-bit word, or one."""

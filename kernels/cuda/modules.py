@@ -148,8 +148,8 @@ def sent(gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]
 class Sending:
     """Arrays on their way to a device, whose beginnings can be used before the rest is sent.
 
-    Several threads copy large arrays through pinned memory, since the GPU receives faster than one thread copies. They send all of them at
-    the same time, each from its beginning on.
+    If they are large together, several threads copy them through pinned memory, since the GPU receives faster than one thread copies. All
+    arrays are sent at the same time, each from its beginning on.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Sending:
     arrays
         Arrays by name, which must not change until they are sent.
     stream
-        Stream of small arrays and of `arrive`.
+        Stream of arrays that no thread sends, and of `arrive`.
 
     Attributes
     ----------
@@ -175,35 +175,41 @@ class Sending:
         self._gpu, self._stream, self._chunks = gpu, stream, iter(list[_Chunk]())
         self.buffers: dict[str, Any] = {name: gpu.buffer(values.nbytes) for name, values in arrays.items()}
         columns = {name: np.ascontiguousarray(values).reshape(-1).view(np.uint8) for name, values in arrays.items()}
-        size, n = _STAGED_BYTES, min(_MAXIMUM_SENDERS, available_threads())
-        large = [name for name, values in columns.items() if min(n, len(values) // (2 * size)) > 1]
-        # Threads take the chunks in this order, so that the same share of each array arrives first.
-        order = sorted((begin / len(columns[name]), name, begin) for name in large for begin in range(0, len(columns[name]), size))
-        chunks = [_Chunk(self.buffers[name], columns[name][begin : begin + size], begin, Future()) for _, name, begin in order]
-        self._arrivals = {name: deque(chunk[2:] for chunk in chunks if chunk.buffer is self.buffers[name]) for name in large}
-        self._chunks, self._workers = iter(chunks), list[Future[None]]()
-        if chunks:
-            gpu.wait(stream)  # the copies have streams of their own
-            senders, n = _senders(cast(Hashable, gpu)), min(n, sum(len(columns[name]) for name in large) // (2 * size))
-            self._workers = [senders.send(self._chunks) for _ in range(n)]
-        for name, values in columns.items():
-            if name not in large:
+        self._arrivals: dict[str, deque[tuple[int, Future[Any]]]] = {name: deque() for name in arrays}
+        self._workers, size = list[Future[None]](), _STAGED_BYTES
+        n = min(_MAXIMUM_SENDERS, available_threads(), sum(map(len, columns.values())) // (2 * size))
+        if n < 2:
+            for name, values in columns.items():
                 gpu.upload(self.buffers[name], values, stream)
+            return
+        # Threads take the chunks in this order, so that the same share of each array arrives first.
+        order = sorted((begin / len(values), name, begin) for name, values in columns.items() for begin in range(0, len(values), size))
+        chunks = [_Chunk(self.buffers[name], columns[name][begin : begin + size], begin, Future()) for _, name, begin in order]
+        for (_, name, begin), chunk in zip(order, chunks, strict=True):
+            self._arrivals[name].append((begin, chunk.arrival))
+        gpu.wait(stream)  # the copies have streams of their own
+        self._chunks = iter(chunks)
+        self._workers = [_senders(cast(Hashable, gpu)).send(self._chunks) for _ in range(n)]
 
     def __del__(self) -> None:
         for _ in self._chunks:  # threads stop after their current chunk
             pass
 
-    def arrive(self, ends: Mapping[str, int]) -> None:
-        """Let later commands on the stream wait for the first bytes, up to the given ends, of arrays."""
+    def arrive(self, ends: Mapping[str, int]) -> bool:
+        """Let later commands on the stream wait for the first bytes, up to the given ends, of arrays; return True if any are new."""
+        is_new = False
         for name, end in ends.items():
-            arrivals = self._arrivals.get(name)
+            arrivals = self._arrivals[name]
             while arrivals and arrivals[0][0] < end:
                 self._gpu.wait_for(self._stream, arrivals[0][1].result())
                 arrivals.popleft()
+                is_new = True
+        return is_new
 
     def wait(self) -> None:
         """Wait until the threads have sent all arrays."""
+        if not self._workers:
+            return
         wait(self._workers)
         for future in (*(arrival for arrivals in self._arrivals.values() for _, arrival in arrivals), *self._workers):
             future.result()
@@ -241,7 +247,8 @@ class _Senders:
                 while len(workspaces) < 2:
                     workspaces.append((gpu.stream(), gpu.pinned(_STAGED_BYTES)))
                 stream, workspace = workspaces[turn % 2]
-                gpu.wait(stream)
+                if turn > 1:
+                    gpu.wait(stream)
                 workspace[: len(values)] = values
                 gpu.upload(buffer, workspace[: len(values)], stream, offset=begin)
                 arrival.set_result(gpu.record(stream))

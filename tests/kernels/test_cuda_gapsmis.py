@@ -225,7 +225,9 @@ def held_gpu(texts, patterns, rules):
     sides = sequences(texts), sequences(patterns)
     _, end = next(ReadSearch(ShimGpu(), *sides, rules)._blocks(every, every))
     needed = {len(side.codes): side.offsets[end] for side in sides}  # by the size of the buffer
-    gpu.hold = lambda buffer, offset: offset < needed.get(gpu.size(buffer), 1) or begun.wait(30) or pytest.fail("waits for later sequences")
+    gpu.hold = lambda buffer, offset: (
+        offset < needed.get(gpu.size(buffer), 1 << 30) or begun.wait(30) or pytest.fail("waits for later sequences")
+    )
 
     def started(file, kernel, *arguments, **options):
         launch(gpu, file, kernel, *arguments, **options)
@@ -303,7 +305,7 @@ def test_cuda_read_alignment_does_the_predicted_work(even, traces):
         kind = tuned(ReadSearch, shape=shape, traces_on_host=False)
         search = kind(gpu, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
         search._receive()
-        search._score_tables(shape, traces)
+        search._score_tables(shape, traces, gpu.stream())
         gpu.operations = gpu.bytes_in = gpu.bytes_out = gpu.transfers = gpu.shared_bytes = 0
         gpu.launched.clear()
         list(search.align(text_of, pattern_of, Alignments.none(50, 2), traces=traces))
