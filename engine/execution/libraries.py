@@ -17,13 +17,6 @@ _UNUSED = {"dateutil", "pandas", *(f"pyarrow._{name}" for name in ("azurefs", "g
 _NUMBA_IMPORTERS = {"colorama": "numba.core.errors", "scipy": "numba", "yaml": "numba.core.config"}
 """Modules that Numba imports without need, and the modules that import them."""
 
-_DOCUMENTATION: dict[str, dict[str, Any]] = {
-    "numpy._core._add_newdocs": {},
-    "numpy._core._add_newdocs_scalars": {},
-    "pyarrow.vendored.docscrape": {"NumpyDocString": lambda _: {"Parameters": ()}},
-}
-"""Modules with which libraries document their functions at import, and the names that other modules import from them."""
-
 
 class _WithoutUnused:
     """Import finder for which modules that the program does not use are not installed."""
@@ -32,6 +25,15 @@ class _WithoutUnused:
         """Raise an error if an unused module is imported; other modules are left to the next finder."""
         if fullname in _UNUSED or (fullname in _NUMBA_IMPORTERS and _is_for_numba(fullname)):
             raise ModuleNotFoundError(f"{fullname} is not used by the program", name=fullname)
+
+
+class _NoDocumentation(ModuleType):
+    """Module in place of the one with which PyArrow documents its functions."""
+
+    @staticmethod
+    def NumpyDocString(text: str) -> dict[str, tuple[()]]:  # noqa: N802 - PyArrow's name
+        """Return the sections of a documentation that PyArrow reads, without content."""
+        return {"Parameters": ()}
 
 
 def _is_for_numba(fullname: str) -> bool:
@@ -49,17 +51,15 @@ def lighten_libraries() -> None:
     Call this function in programs, not in scripts that use the package. NumPy's linear algebra would create a busy-waiting thread per core,
     which doubles the time to load NumPy; the matrices here are small, and large computations are divided among the program's threads.
     pydantic would search all installed packages for plugins. PyArrow would load libraries for network file systems and, if they are
-    installed, pandas and dateutil, which only scripts use. NumPy and PyArrow would compose the documentation of their functions, which for
-    PyArrow takes half of the time to load them. Numba would load yaml, colorama and SciPy.
+    installed, pandas and dateutil, which only scripts use. It would also compose the documentation of its functions, which takes half of
+    the time to load them. Numba would load yaml, colorama and SciPy.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if not any(isinstance(finder, _WithoutUnused) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WithoutUnused())
-    for name, content in _DOCUMENTATION.items():
-        if name not in sys.modules:
-            sys.modules[name] = ModuleType(name)
-            sys.modules[name].__dict__.update(content)
+    name = "pyarrow.vendored.docscrape"
+    sys.modules.setdefault(name, _NoDocumentation(name))
 
 
 @cache

@@ -181,6 +181,8 @@ def guard_cache() -> None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_name_functions_uniquely)
     _compile_once_for_all_constants()
+    # The kernels use no extensions of Numba, and finding them would read the metadata of all installed packages.
+    vars(entrypoints)["_already_initialized"] = True
 
 
 def _parse_code_when_linked() -> None:

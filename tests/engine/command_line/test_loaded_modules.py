@@ -171,13 +171,3 @@ def test_numba_import_loads_neither_scipy_nor_unneeded_yaml(has_settings, tmp_pa
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.split() == (["False", "True", "1"] if has_settings else ["False", "False", "None"])
-
-
-def test_libraries_work_without_their_documentation():
-    code = (
-        "from proteoscope.engine.execution.libraries import lighten_libraries; lighten_libraries(); import numpy, pyarrow.compute\n"
-        "print(numpy.array([2, 1]).argsort(), numpy.array.__doc__, 'sort_keys :' in pyarrow.compute.sort_indices.__doc__)\n"
-        "print(pyarrow.compute.sort_indices([2, 1]), numpy.ma.masked_equal([2, 1], 1).sum())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert "".join(done.stdout.split()) == "[10]NoneFalse[1,0]2"
