@@ -258,6 +258,12 @@ def test_cuda_read_alignment_is_the_same_in_any_order_of_pairs(small_parts):
     assert_same_alignments(actual, expected_alignments(texts, patterns, rules, *mixed))
 
 
+@pytest.mark.parametrize("mode", [PREFIX, LOCAL])
+def test_cuda_read_alignment_waits_for_its_score_tables(mode):
+    texts, patterns = damaged_reads(20, 39)
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), gpu=DeferredGpu())
+
+
 def test_stopped_cuda_read_alignment_can_begin_again(small_parts):
     texts, patterns, rules = changing_reads()
     every, out = np.arange(60), Alignments.none(60, 2)
