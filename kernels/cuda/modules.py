@@ -159,6 +159,8 @@ class Sending:
         Arrays by name, which must not change until they are sent.
     stream
         Stream of arrays that no thread sends, and of `arrive`.
+    senders
+        Maximum number of threads, at most eight.
 
     Attributes
     ----------
@@ -171,13 +173,13 @@ class Sending:
         If the arrays do not fit; in `arrive` and `wait`, if there is no pinned memory.
     """
 
-    def __init__(self, gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any) -> None:
+    def __init__(self, gpu: Gpu, arrays: Mapping[str, NDArray], stream: Any, senders: int = _MAXIMUM_SENDERS) -> None:
         self._gpu, self._stream, self._chunks = gpu, stream, iter(list[_Chunk]())
         self.buffers: dict[str, Any] = {name: gpu.buffer(values.nbytes) for name, values in arrays.items()}
         columns = {name: np.ascontiguousarray(values).reshape(-1).view(np.uint8) for name, values in arrays.items()}
         self._arrivals: dict[str, deque[tuple[int, Future[Any]]]] = {name: deque() for name in arrays}
         self._workers, size = list[Future[None]](), _STAGED_BYTES
-        n = min(_MAXIMUM_SENDERS, available_threads(), sum(map(len, columns.values())) // (2 * size))
+        n = min(senders, available_threads(), sum(map(len, columns.values())) // (2 * size))
         if n < 2:
             for name, values in columns.items():
                 gpu.upload(self.buffers[name], values, stream)
