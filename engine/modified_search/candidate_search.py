@@ -209,7 +209,7 @@ class SpectraAgainstMassLists(PredictableWorkloadType):
         precursors = workload.sources["candidates"]["precursors"]
         bounds = (np.ceil((masses - workload.settings[name]) * per_dalton) for name in ("high", "low"))
         ends = [search_integers(precursors, bound) for bound in bounds]
-        costs: NDArray[np.float64] = 1.0 + (ends[1] - ends[0])
+        costs = 1.0 + (ends[1] - ends[0]).astype(np.float64)
         return costs
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
