@@ -209,8 +209,7 @@ class SpectraAgainstMassLists(PredictableWorkloadType):
         precursors = workload.sources["candidates"]["precursors"]
         bounds = (np.ceil((masses - workload.settings[name]) * per_dalton) for name in ("high", "low"))
         ends = [search_integers(precursors, bound) for bound in bounds]
-        costs = 1.0 + (ends[1] - ends[0]).astype(np.float64)
-        return costs
+        return 1.0 + (ends[1] - ends[0]).astype(np.float64)
 
     def operations(self, workload: Workload, state: Any, gpu: GpuShape | None) -> float:
         """Return the estimated number of masses that queries and candidates share by chance, plus the number of candidates' masses."""
