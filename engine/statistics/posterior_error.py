@@ -19,7 +19,9 @@ Floats = NDArray[np.float64]
 _BINS = 120  # number of equally large groups of scores; more groups change the curve by less than its error
 _SMOOTHNESS = 10.0 ** np.arange(-4.0, 4.1, 1.0)
 _MODES = 24  # number of smoothest components of the spline used by the fit
+_SMALLEST = 1e-16  # smoothness (see `_smoothest_modes`) below which a component is only rounding errors
 _LARGEST_LOGIT = 30.0
+_CONVERGED = 1e-6  # of a logit; a larger step, and thus the number of steps, would depend on rounding errors
 _ROUNDING = 1e-12  # fraction of the range of scores
 
 
@@ -97,9 +99,7 @@ def _smooth_logit(x: Floats, fraction: Floats, total: Floats, smoothness_values:
 
     The smoothness is selected from `smoothness_values` by the Akaike criterion.
     """
-    # Rough components would be suppressed by the penalty anyway; without them each step solves a small system.
-    roughness, modes = np.linalg.eigh(_roughness((x - x[0]) / (x[-1] - x[0])))
-    roughness, modes = np.maximum(roughness[:_MODES], 0.0), modes[:, :_MODES]
+    roughness, modes = _smoothest_modes((x - x[0]) / (x[-1] - x[0]))
     best, lowest = np.zeros(len(x)), np.inf
     curve = np.full(len(x), _logit(np.array([fraction @ total / total.sum()]))[0])
     for smoothness in smoothness_values[::-1]:
@@ -118,7 +118,7 @@ def _penalised_logistic(curve: Floats, fraction: Floats, total: Floats, modes: F
         response = modes.T @ (weight * curve + total * (fraction - fitted))
         step = modes @ np.linalg.solve(information + np.diag(penalty), response) - curve
         curve = np.clip(curve + np.clip(step, -4, 4), -_LARGEST_LOGIT, _LARGEST_LOGIT)
-        if np.abs(step).max() < 1e-3:
+        if np.abs(step).max() < _CONVERGED:
             break
     # log(share) and log(1 - share) of the fit, in a form that never takes the logarithm of a rounded 0.
     deviance = 2 * float(total @ (fraction * np.logaddexp(0, -curve) + (1 - fraction) * np.logaddexp(0, curve)))
@@ -126,20 +126,19 @@ def _penalised_logistic(curve: Floats, fraction: Floats, total: Floats, modes: F
     return curve, deviance + 2 * parameters
 
 
-def _roughness(x: Floats) -> Floats:
-    """Return K such that g'Kg is the integral of g''^2 of the natural cubic spline through (x, g).
+def _smoothest_modes(x: Floats) -> tuple[Floats, Floats]:
+    """Return the smoothest orthogonal components of natural cubic splines through n points, as columns (n, m), and the roughness of each.
 
-    Green & Silverman 1994, chapter 2.
+    The roughness of a spline g is the integral of g''^2; the penalty would suppress other components anyway. Straight lines have none. For
+    values orthogonal to all lines, the roughness is the inverse of the matrix of |x - y|^3 / 12 (Green & Silverman 1994, sections 2.1 and
+    7.9). The roughness matrix itself has huge elements for nearly equal scores, and smooth components would be lost in rounding errors.
     """
-    h = np.diff(x)
-    n = len(x)
-    second = np.zeros((n, n - 2))
-    inner = np.arange(n - 2)
-    second[inner, inner] = 1 / h[:-1]
-    second[inner + 1, inner] = -1 / h[:-1] - 1 / h[1:]
-    second[inner + 2, inner] = 1 / h[1:]
-    gram = np.diag((h[:-1] + h[1:]) / 3) + np.diag(h[1:-1] / 6, 1) + np.diag(h[1:-1] / 6, -1)
-    return second @ np.linalg.solve(gram, second.T)
+    basis = np.linalg.qr(np.stack((np.ones(len(x)), x), axis=1), mode="complete").Q
+    bent = basis[:, 2:]
+    smoothness, components = np.linalg.eigh(bent.T @ (np.abs(x[:, None] - x) ** 3 / 12) @ bent)
+    smoothness, components = smoothness[: -_MODES + 1 : -1], components[:, : -_MODES + 1 : -1]  # the smoothest, with two straight ones
+    roughness = np.append(np.zeros(2), 1 / np.maximum(smoothness, _SMALLEST))
+    return roughness, np.hstack((basis[:, :2], bent @ components))
 
 
 def _isotonic_regression(value: Floats, weight: Floats) -> Floats:

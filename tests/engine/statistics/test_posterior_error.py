@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proteoscope.engine.statistics import posterior_error
 from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
 from proteoscope.engine.statistics.target_decoy import q_values
 from tests.effort import lines_run
@@ -86,3 +87,39 @@ def test_posterior_error_runs_no_python_code_per_match() -> None:
     """The fit uses groups of scores, and the number of groups is limited."""
     few, many = (lines_run(lambda n=n: posterior_error_probabilities(*normal_mixture(n, 0.5, 2)[:2])) for n in (10_000, 300_000))
     assert many < 1.5 * few
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_posterior_error_does_not_depend_on_rounding_errors(seed: int) -> None:
+    """The distances of nearly equal scores, such as 1e-6, appear in the third power in the roughness of a spline."""
+    random = np.random.default_rng(seed)
+    score = np.repeat(random.normal(size=35), 2) + np.tile([0.0, 1e-6], 35)
+    is_decoy = random.random(70) < 0.5
+    expected = posterior_error_probabilities(score, is_decoy)
+    for _ in range(5):
+        changed = score * (1 + 1e-15 * random.integers(-4, 5, len(score)))
+        np.testing.assert_allclose(posterior_error_probabilities(changed, is_decoy), expected, rtol=1e-6)
+
+
+def spline_roughness(x: np.ndarray) -> np.ndarray:
+    """Return K such that g'Kg is the integral of g''^2 of the natural cubic spline through (x, g), by its second derivatives."""
+    h, n = np.diff(x), len(x)
+    second = np.zeros((n, n - 2))
+    inner = np.arange(n - 2)
+    second[inner, inner] = 1 / h[:-1]
+    second[inner + 1, inner] = -1 / h[:-1] - 1 / h[1:]
+    second[inner + 2, inner] = 1 / h[1:]
+    gram = np.diag((h[:-1] + h[1:]) / 3) + np.diag(h[1:-1] / 6, 1) + np.diag(h[1:-1] / 6, -1)
+    return second @ np.linalg.solve(gram, second.T)
+
+
+@pytest.mark.parametrize("n", [3, 4, 20, 60])
+def test_smoothest_modes_have_the_roughness_of_splines(n: int) -> None:
+    x = np.cumsum(np.append(0.0, 0.5 + np.random.default_rng(n).random(n - 1)))
+    x /= x[-1]
+    roughness, modes = posterior_error._smoothest_modes(x)
+    m = min(n, 24)
+    assert modes.shape == (n, m)
+    np.testing.assert_allclose(modes.T @ modes, np.eye(m), atol=1e-9)
+    np.testing.assert_allclose(np.diag(modes.T @ spline_roughness(x) @ modes), roughness, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.eigvalsh(spline_roughness(x))[2:m], roughness[2:], rtol=1e-5)
