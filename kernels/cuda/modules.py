@@ -254,7 +254,7 @@ class _Senders:
                 workspace[: len(values)] = values
                 gpu.upload(buffer, workspace[: len(values)], stream, offset=begin)
                 arrival.set_result(gpu.record(stream))
-            except BaseException as error:  # raised where the chunk is needed
+            except Exception as error:  # raised where the chunk is needed
                 arrival.set_exception(error)
         for stream, _ in workspaces:
             gpu.wait(stream)

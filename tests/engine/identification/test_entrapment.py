@@ -91,10 +91,8 @@ def test_few_foreign_peptides_are_accepted_at_1_percent_fdr(shared_data, known_p
 
 @pytest.fixture
 def seen_copies(monkeypatch):
-    """Return a list with the number, for each model, of scored matches that have a copy in its training data.
-
-    Calls that score all matches, for scaling, are not counted."""
-    rescoring_features, learn, scores = tables.rescoring_features, rescoring._learn, rescoring._scores
+    """Return a list with the number, for each model, of scored matches that have a copy in its training data."""
+    rescoring_features, learn, score = tables.rescoring_features, rescoring._learn, rescoring.score_matches
     numbers, learnt_from, counts = {}, {}, []
 
     def numbered(psms, systematic):
@@ -102,18 +100,18 @@ def seen_copies(monkeypatch):
         number = [numbers.setdefault(match, len(numbers)) for match in map(tuple, matches.tolist())]
         return {"match": np.array(number, np.float64), **rescoring_features(psms, systematic)}
 
-    def learning(table, *others):
-        weights = learn(table, *others)
-        learnt_from[weights.tobytes()] = set(table[:, 0].tolist())
-        return weights
+    def learning(table, is_decoy, is_seen, settings, model):
+        learn(table, is_decoy, is_seen, settings, model)
+        learnt_from[model[:-2].tobytes()] = set(table[0][is_seen].tolist())
 
-    def scoring(table, weights):
-        scored = set(table[:, 0].tolist())
-        if len(scored) < len(set.union(*learnt_from.values())):
-            counts.append(len(scored & learnt_from[weights.tobytes()]))
-        return scores(table, weights)
+    def scoring(table, mean, spread, models, fold, scores):
+        values = (table[0] - mean[0]) / spread[0]  # standardised like the table that a model learns from
+        for division, number in np.ndindex(models.shape[:2]):
+            scored = set(values[fold[division] == number].tolist())
+            counts.append(len(scored & learnt_from[models[division, number, :-2].tobytes()]))
+        score(table, mean, spread, models, fold, scores)
 
-    for name, replaced in (("_learn", learning), ("_scores", scoring)):
+    for name, replaced in (("_learn", learning), ("score_matches", scoring)):
         monkeypatch.setattr(rescoring, name, replaced)
     monkeypatch.setattr(tables, "rescoring_features", numbered)
     return counts
