@@ -552,7 +552,7 @@ def test_molecular_surfaces_surround_their_chains(view: StructureView, qtbot: Qt
     fewer = panel.scene.bodies(panel.canvas.renderer.maximum_triangles)
     assert 0 < sum(len(body.mesh.triangles) for body in fewer) < sum(len(body.mesh.triangles) for body in bodies)
     panel.style_box.setCurrentIndex(panel.style_box.findData("ribbon"))
-    assert panel.canvas.grab().toImage() != ribbon
+    qtbot.waitUntil(lambda: panel.canvas.grab().toImage() != ribbon)
     panel.canvas.close_renderer()
 
 
