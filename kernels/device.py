@@ -137,7 +137,7 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
 
 
 def even_partitions(n: int, workers: int, *, per_worker: int = 8) -> list[Partition]:
-    """Divide n items of equal cost into at most ``workers * per_worker`` partitions, in order."""
+    """Divide n items of equal cost into at most ``workers * per_worker`` partitions, in order; see `equal_partitions`."""
     chunks = max(1, min(n, workers * per_worker))
     cuts = [n * chunk // chunks for chunk in range(chunks + 1)]
     return [Partition(first, last, last - first) for first, last in pairwise(cuts) if last > first]

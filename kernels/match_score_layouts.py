@@ -122,9 +122,9 @@ def score_type(most: int) -> type[np.unsignedinteger]:
 
 
 def search_integers(ascending: NDArray[np.int32], bounds: NDArray[np.number]) -> NDArray[np.int64]:
-    """Return the number of integers below each bound.
+    """Return the number of integers below each bound, (q,), given n integers in ascending order and q bounds, which are whole numbers.
 
-    The bounds, which are whole numbers, get the type of the integers, since NumPy would convert all integers to a type of the bounds.
+    The bounds get the type of the integers, since NumPy would otherwise convert all integers to the type of the bounds.
     """
     limits = np.iinfo(ascending.dtype)
     below: NDArray[np.int64] = np.searchsorted(ascending, np.clip(bounds, limits.min, limits.max).astype(ascending.dtype))

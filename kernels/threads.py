@@ -1,6 +1,6 @@
 """CPU threads of this process, which all computations share.
 
-Starting a thread takes a tenth of a millisecond, and longer if other threads need the interpreter lock. A search divides its work among
+Starting a thread takes a tenth of a millisecond, and longer if other threads need the GIL. A search divides its work among
 all threads dozens of times; therefore the threads remain and wait for the next computation.
 """
 

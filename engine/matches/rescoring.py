@@ -62,10 +62,10 @@ class RescoringModels:
     mean, spread : ndarray of float64, shape (f + 1,)
         Mean and standard deviation over training matches; a spread of 0 excludes a column.
     models : ndarray of float64, shape (divisions, folds, f + 4)
-        Of the model of each fold: weight of each standardised column, constant term, and mean and standard deviation of its scores of
-        training matches.
+        Model of each fold: the weight of each standardised column, the constant term, and the mean and the standard deviation of its scores
+        over training matches.
     threshold, median : float
-        Values of the mean score over all divisions that are scaled to 0 (`threshold`) and to -1 (`median`).
+        Sums of the scores of all divisions that are scaled to 0 (`threshold`) and to -1 (`median`).
     seed : int
         Random seed of the assignment to folds.
     """

@@ -225,8 +225,8 @@ def _refuse_shapes_in_few_words() -> None:
 
     Numba compiles code for messages with shapes, which takes two seconds in each process that compiles such an assignment.
     """
-    from numba.extending import overload  # reads its environment when imported: after `settle_cache`
-    from numba.np import arrayobj  # reads its environment when imported: after `settle_cache`
+    from numba.extending import overload  # slow to import: only for compilation
+    from numba.np import arrayobj  # slow to import: only for compilation
 
     def raise_of_shapes(source, target):
         raise ValueError("an array does not fit the slice that it is assigned to")

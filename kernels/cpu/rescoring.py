@@ -1,6 +1,6 @@
 """Models of rescoring: training on targets and decoys, and scores of matches.
 
-A kernel trains a model without Python's lock. Its steps are so short that threads which call NumPy for each step would wait for each other.
+A kernel trains a model without the GIL. The steps are so short that threads which called NumPy for each step would wait for each other.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _solve(matrix, values):
 
 
 @njit(nogil=True, cache=True)
-def _add_scores(table, weights, scores):
+def _write_scores(table, weights, scores):
     """Write the sums of the weighted columns to `scores` (n,); equal rows have equal sums."""
     scores[:] = 0.0
     for i in range(len(weights)):
@@ -108,7 +108,7 @@ def fit_logistic(table, n_positives, ridge, weights):
     fitted, weight, workspace = np.empty(n), np.empty(n), np.empty(_BLOCK)
     step, curvature = np.empty(m), np.empty((m, m))
     for _ in range(_MAXIMUM_STEPS):
-        _add_scores(table, weights, fitted)
+        _write_scores(table, weights, fitted)
         for row in range(n):
             probability = 1.0 / (1.0 + np.exp(-min(max(fitted[row], -_LARGEST_LOGIT), _LARGEST_LOGIT)))
             weight[row] = probability * (1.0 - probability)
@@ -193,18 +193,18 @@ def learn_weights(table, is_decoy, is_seen, levels, enough, decoy_ratio, turns, 
             for number in range(len(chosen)):
                 examples[i, number] = table[i, chosen[number]]
         fit_logistic(examples, n_positives, ridge, weights)
-        _add_scores(table, weights, scores)
+        _write_scores(table, weights, scores)
         score = scores[rows]
     if not weights.any():
         weights[m - 2] = 1.0
-    _add_scores(table, weights, scores)
+    _write_scores(table, weights, scores)
     model[m] = scores.mean()
     model[m + 1] = scores.std()
 
 
 @njit(nogil=True, cache=True)
 def score_matches(table, mean, spread, models, fold, scores):
-    """Write the mean score of each match over all divisions, by the models trained without its peptide.
+    """Write the sum over all divisions of the scores of each match, by the models trained without its peptide.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def score_matches(table, mean, spread, models, fold, scores):
     fold : ndarray of int64, shape (divisions, n)
         Fold of each match in each division.
     scores : ndarray of float64, shape (n,)
-        Receives the sum over all divisions of the standardised scores.
+        Receives the sums. The scores of each model are standardised by their mean and standard deviation.
     """
     m = len(mean)
     for row in range(len(scores)):
