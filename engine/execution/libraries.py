@@ -68,7 +68,7 @@ def find_linear_algebra() -> Any:
 
     Call it before any thread that imports modules starts.
 
-    threadpoolctl holds the lock of the library loader while it waits for Python's lock. Another thread that imports an extension module
+    threadpoolctl holds the lock of the library loader while it waits for the GIL. Another thread that imports an extension module
     acquires the locks in the opposite order, which causes a deadlock.
 
     Returns

@@ -233,7 +233,7 @@ def _inflate(
     """Unpack the arrays in `data` that are compressed with zlib.
 
     Returned are the bytes of all arrays, their boundaries in these bytes, and True for each array without an error. Unpacking an array
-    stops one byte after its limit. zlib releases the interpreter lock, so that the reader's threads unpack in parallel.
+    stops one byte after its limit. zlib releases the GIL, so that the reader's threads unpack in parallel.
     """
     view = data.data
     bounds = ends.tolist()

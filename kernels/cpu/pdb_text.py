@@ -1,4 +1,4 @@
-"""Scanner of PDB files that checks in one pass, without the interpreter lock, whether a file has the plain form (see `scan_pdb`)."""
+"""Scanner of PDB files that checks in one pass, without the GIL, whether a file has the plain form (see `scan_pdb`)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _CHECK_SECONDS = 0.1  # seconds between two checks for a cancel
 
 
 class Processor:
-    """CPU threads of this machine; kernels release the interpreter lock, so that all threads run in parallel."""
+    """CPU threads of this machine; kernels release the GIL, so that all threads run in parallel."""
 
     name = "cpu"
     kernels = "cpu"

@@ -1,4 +1,4 @@
-"""Calls of the driver for opening a GPU, which run without the interpreter lock while libraries are imported and files are read."""
+"""Calls of the driver for opening a GPU, which run without the GIL while libraries are imported and files are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 def begin_context(number: int) -> bool:
     """Create the primary context of CUDA device `number` for CuPy; return True on success.
 
-    This takes tenths of a second without the interpreter lock; the context lasts as long as the process. It is only for devices known to be
+    This takes tenths of a second without the GIL; the context lasts as long as the process. It is only for devices known to be
     usable, since a broken driver could crash the process. Errors are reported by CuPy later.
     """
     try:
