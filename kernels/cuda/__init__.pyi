@@ -11,6 +11,7 @@ from . import match_scores as match_scores
 from . import modules as modules
 from . import precompile as precompile
 from . import scoring as scoring
+from . import sending as sending
 from . import structure_alignment as structure_alignment
 from . import superposition as superposition
 from . import traces as traces

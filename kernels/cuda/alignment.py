@@ -37,7 +37,8 @@ from proteoscope.kernels.cuda.alignment_plan import (
     fastest_number_type,
     query_groups,
 )
-from proteoscope.kernels.cuda.modules import Gpu, sent
+from proteoscope.kernels.cuda.modules import Gpu
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.device import DeviceMemoryError
 
 __all__ = ["AlignmentSearch"]

@@ -10,7 +10,8 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.modules import Gpu, sent
+from proteoscope.kernels.cuda.modules import Gpu
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.digestion_layouts import DigestionRules
 
 __all__ = ["count_peptides"]

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.arrangements import first_arrangement, is_possible, known_row, next_arrangement
 from proteoscope.kernels.cpu.peptidoforms import arrangement_workspace, peptidoform_code
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 from proteoscope.kernels.layouts import (
     ISOTOPE_BITS,

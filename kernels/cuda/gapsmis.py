@@ -54,8 +54,9 @@ from proteoscope.kernels.cuda.gapsmis_plan import (
     seconds,
     shapes,
 )
-from proteoscope.kernels.cuda.modules import Gpu, Sending, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
+from proteoscope.kernels.cuda.sending import Sending, sent
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import (
     LOCAL,

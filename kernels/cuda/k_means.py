@@ -48,8 +48,9 @@ from proteoscope.kernels.clustering_layouts import (
     tally_through_host,
 )
 from proteoscope.kernels.counts import OperationCounts
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.device import DeviceMemoryError
 
 __all__ = ["PointMeans", "VectorMeans"]

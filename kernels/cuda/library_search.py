@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.counts import OperationCounts
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.device import DeviceMemoryError
 from proteoscope.kernels.library_layouts import Matching, PeakLists, Pools, entropy_table
 

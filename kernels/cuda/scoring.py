@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from proteoscope.kernels import counts
 from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG
 from proteoscope.kernels.cuda.gathering import gather_peaks, lightest_weights
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.layouts import (
     HitArrays,

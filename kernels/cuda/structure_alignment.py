@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.device import DeviceMemoryError, equal_partitions
 from proteoscope.kernels.structure_layouts import CODES, PADDING, Rewards, StructureArrays
 

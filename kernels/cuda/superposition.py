@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.chain_pairs import farthest_pair, place_chains, place_pairs, report_pairs, tm_scale
 from proteoscope.kernels.cpu.nearest_residues import MAXIMUM_CELLS as MAXIMUM_NEAREST_CELLS
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.device import DeviceMemoryError, equal_partitions
 from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 

@@ -7,7 +7,8 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["extract_traces"]

@@ -43,8 +43,9 @@ from proteoscope.kernels.clustering_layouts import (
     window_pairs,
 )
 from proteoscope.kernels.cpu.linkage_rounds import LinkageRounds
-from proteoscope.kernels.cuda.modules import Gpu, sent, struct
+from proteoscope.kernels.cuda.modules import Gpu, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, items_between_checks
+from proteoscope.kernels.cuda.sending import sent
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError, equal_partitions
 
 __all__ = ["VectorClustering"]

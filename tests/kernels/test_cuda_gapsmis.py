@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from proteoscope.kernels.counts import OperationCounts
-from proteoscope.kernels.cuda import gapsmis, modules
+from proteoscope.kernels.cuda import gapsmis
 from proteoscope.kernels.cuda.gapsmis import ReadSearch
 from proteoscope.kernels.cuda.gapsmis_plan import (
     EIGHT,
@@ -201,7 +201,7 @@ def test_stopped_cuda_read_alignment_leaves_later_rows_unchanged(monkeypatch):
 @pytest.fixture
 def small_parts(monkeypatch):
     """Send chunks of 64 bytes with two threads, and align blocks of a few pairs."""
-    monkeypatch.setattr(modules, "_STAGED_BYTES", 64)
+    monkeypatch.setattr("proteoscope.kernels.cuda.sending._STAGED_BYTES", 64)
     monkeypatch.setattr(gapsmis, "_CELLS", {False: 50_000, True: 50_000})
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(2), raising=False)
 

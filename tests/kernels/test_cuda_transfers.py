@@ -7,8 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from proteoscope.kernels.cuda import modules
-from proteoscope.kernels.cuda.modules import Sending, sent
+from proteoscope.kernels.cuda.sending import Sending, sent
 from proteoscope.kernels.device import DeviceMemoryError
 from tests.shim.deferred_gpu import DeferredGpu
 from tests.shim.shim_gpu import ShimGpu
@@ -17,7 +16,7 @@ from tests.shim.shim_gpu import ShimGpu
 @pytest.mark.parametrize("n", [0, 1, 49, 199, 200, 201, 399, 400, 12_345])
 @pytest.mark.parametrize("cores", [1, 2, 5, 100])
 def test_arrays_arrive_on_the_gpu_unchanged_at_any_size(n, cores, monkeypatch):
-    monkeypatch.setattr(modules, "_STAGED_BYTES", 100)
+    monkeypatch.setattr("proteoscope.kernels.cuda.sending._STAGED_BYTES", 100)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(cores), raising=False)
     values = np.random.default_rng(n).integers(0, 1 << 31, (n, 3)).astype(np.int32)
     gpu = ShimGpu()
@@ -33,7 +32,7 @@ def test_arrays_arrive_on_the_gpu_unchanged_at_any_size(n, cores, monkeypatch):
 
 
 def test_large_array_is_sent_after_earlier_stream_commands(monkeypatch):
-    monkeypatch.setattr(modules, "_STAGED_BYTES", 100)
+    monkeypatch.setattr("proteoscope.kernels.cuda.sending._STAGED_BYTES", 100)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(4), raising=False)
     gpu, order = ShimGpu(), []
     monkeypatch.setattr(gpu, "wait", lambda stream: order.append("wait"))
@@ -44,7 +43,7 @@ def test_large_array_is_sent_after_earlier_stream_commands(monkeypatch):
 
 @pytest.fixture
 def four_senders(monkeypatch):
-    monkeypatch.setattr(modules, "_STAGED_BYTES", 100)
+    monkeypatch.setattr("proteoscope.kernels.cuda.sending._STAGED_BYTES", 100)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(4), raising=False)
 
 
