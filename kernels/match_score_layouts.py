@@ -24,7 +24,6 @@ __all__ = [
     "MassLists",
     "MassRows",
     "candidate_ranges",
-    "check_candidates",
     "counting",
     "longest",
     "maximum_matches",
@@ -79,18 +78,6 @@ class MassRows(NamedTuple):
     def n(self) -> int:
         """Number of occurring masses."""
         return int(self.before[-1])
-
-
-def check_candidates(candidates: MassLists) -> None:
-    """Raise an error unless the precursor masses are in ascending order.
-
-    Raises
-    ------
-    ValueError
-        If precursor masses are not in ascending order.
-    """
-    if np.any(candidates.precursors[1:] < candidates.precursors[:-1]):
-        raise ValueError("candidates are not in ascending order of precursor")
 
 
 def counting(lists: MassLists) -> MassLists:

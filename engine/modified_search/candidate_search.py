@@ -22,9 +22,11 @@ from proteoscope.engine.execution.resources import Resources, run_on_threads
 from proteoscope.engine.execution.workload import GpuShape, PartialResult, PredictableWorkloadType, Rows, Sample, Workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
-from proteoscope.kernels.device import Device, Partition, backend_module, even_partitions
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import Device, Partition, available_threads, backend_module, even_partitions
 from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 from proteoscope.kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists, search_integers
+from proteoscope.kernels.threads import on_threads
 
 __all__ = ["KIND", "Candidates", "ListSettings", "SpectraAgainstMassLists", "find_candidates", "peptide_lists", "query_lists"]
 
@@ -32,6 +34,7 @@ KIND = "mass-lists"
 _BYTES_OF_MASS, _BYTES_OF_CANDIDATE = 8, 12  # list entry, and two postings
 _BYTES_OF_UNIT = 8 / CANDIDATES_OF_CHUNK  # per candidate and occurring mass unit, in both indexes
 _SHARE_THAT_OCCURS = 0.6  # fraction of mass units that occur in peptides
+_BLOCKS = 1 << 14  # blocks of peptides, between which the peptides are cut into parts
 _QUERIES_AT_ONCE = 1024  # number of queries whose mass lists are in memory at the same time
 
 
@@ -96,28 +99,45 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
     -------
     MassLists
     """
-    offsets = segment_offsets(peptides.length[first:last].astype(np.int64) - 1)
-    masses = np.empty(offsets[-1], np.int32)
+    n, parts = last - first, even_partitions(last - first, resources.threads)
+    begins = np.array([part.first for part in parts], np.int64)
+    bonds = np.add.reduceat(peptides.length[first:last], begins, dtype=np.int64) - np.diff(begins, append=n) if n else begins
+    starts = segment_offsets(bonds)
+    offsets, masses, precursors = np.zeros(n + 1, np.int64), np.empty(starts[-1], np.int32), np.empty(n, np.int32)
+    offsets[begins] = starts[:-1]
 
     def fill(part: Partition) -> None:
         begin, end = part.first, part.last
-        list_peptide_masses(peptides, per_dalton, first + begin, first + end, offsets[begin : end + 1], masses)
+        list_peptide_masses(peptides, per_dalton, first + begin, first + end, offsets[begin : end + 1], masses, precursors[begin:end])
 
-    parts = even_partitions(last - first, resources.threads)
     run_on_threads(fill, parts, resources.threads, resources.progress, steps=lambda _: 0)
-    return MassLists(offsets, masses, np.rint(peptides.mass[first:last] * per_dalton).astype(np.int32))
+    return MassLists(offsets, masses, precursors)
 
 
-def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings) -> MassLists:
+def query_lists(
+    spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings, threads: int = 1
+) -> MassLists:
     """Return the mass lists of queries: mass ranges, as wide as the tolerances, of each peak as an N-terminal and a C-terminal fragment."""
-    n, counts = len(queries.mass), np.zeros(len(queries.mass), np.int64)
+    counts = np.zeros(len(queries.mass), np.int64)
     if not lists.is_widened:
         settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
-    given = (spectra, queries, settings, WATER_MASS, lists.per_dalton, lists.slack_absolute, lists.slack_relative, 0, n)
-    count_spectrum_masses(*given, counts)
+    given = (spectra, queries, settings, WATER_MASS, lists.per_dalton, lists.slack_absolute, lists.slack_relative)
+    parts = even_partitions(len(counts), threads)
+
+    def count(part: Partition) -> None:
+        count_spectrum_masses(*given, part.first, part.last, counts[part.first : part.last])
+
+    def fill(part: Partition) -> None:
+        list_spectrum_masses(*given, part.first, part.last, offsets[part.first : part.last + 1], masses)
+
+    with on_threads(count, parts, threads) as counted:
+        for future in counted:
+            future.result()
     offsets = segment_offsets(counts)
     masses = np.empty(offsets[-1], np.int32)
-    list_spectrum_masses(*given, offsets, masses)
+    with on_threads(fill, parts, threads) as filled:
+        for future in filled:
+            future.result()
     return MassLists(offsets, masses, np.rint(queries.mass * lists.per_dalton).astype(np.int32))
 
 
@@ -179,13 +199,17 @@ def find_candidates(
 
 def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
     """Return the bounds of consecutive parts of the peptides that fit the memory: peptide indices, from 0 to the number of peptides."""
-    size = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)  # one array, since there may be millions of peptides
-    size += peptides.length * float(_BYTES_OF_MASS)
-    size += _BYTES_OF_CANDIDATE
-    np.cumsum(size, out=size)
-    n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
-    inner = np.searchsorted(size, np.arange(1, n_parts) * (size[-1] / n_parts)) if n_parts > 1 else []
-    cuts: list[int] = np.unique([0, *inner, len(peptides.mass)]).tolist()
+    n = len(peptides.mass)
+    begins = np.arange(0, n, max(1, n // _BLOCKS))  # there may be millions of peptides
+    if not n:
+        return [0]
+    size = np.add.reduceat(peptides.mass, begins) * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)
+    size += np.add.reduceat(peptides.length, begins, dtype=np.int64) * float(_BYTES_OF_MASS)
+    size += np.diff(begins, append=n) * float(_BYTES_OF_CANDIDATE)
+    total = np.cumsum(size)
+    n_parts = max(1, -(-int(total[-1]) // max(1, memory_bytes)))
+    inner = begins[np.searchsorted(total, np.arange(1, n_parts) * (total[-1] / n_parts))]
+    cuts: list[int] = np.unique([0, *inner, n]).tolist()
     return cuts
 
 
@@ -242,6 +266,7 @@ class _Computation:
         self._workload, self._spectra = workload, SpectrumArrays(**sources["spectra"])
         self._queries, self._settings = QueryArrays(**sources["queries"]), ScoringSettings(**sources["settings"])
         self._lists = ListSettings(**{name: workload.settings[name] for name in ListSettings._fields})
+        self._threads = device.threads if isinstance(device, Processor) else available_threads()
         self._scores = backend_module(device, "match_scores").MatchScores(device, MassLists(**sources["candidates"]))
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
@@ -255,7 +280,7 @@ class _Computation:
         for begun in range(first, last, _QUERIES_AT_ONCE):
             stop = min(last, begun + _QUERIES_AT_ONCE)
             some = QueryArrays(self._queries.spectrum[begun:stop], self._queries.charge[begun:stop], self._queries.mass[begun:stop])
-            lists = query_lists(self._spectra, some, self._settings, self._lists)
+            lists = query_lists(self._spectra, some, self._settings, self._lists, self._threads)
             rows, done = _no_rows(self._workload, stop - begun), 0
             with closing(self._scores.search(lists, self._lists.window, n_candidates, rows["candidate"], rows["score"])) as ends:
                 for end in ends:

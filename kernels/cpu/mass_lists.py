@@ -11,23 +11,72 @@ import numpy as np
 from numba import njit
 
 from proteoscope.kernels.cpu.scores import PROTON_MASS
+from proteoscope.kernels.device import even_partitions
+from proteoscope.kernels.match_score_layouts import MassLists, counting, longest
+from proteoscope.kernels.threads import on_threads
 
-__all__ = ["count_spectrum_masses", "list_peptide_masses", "list_spectrum_masses"]
+__all__ = ["count_spectrum_masses", "counting_candidates", "list_peptide_masses", "list_spectrum_masses"]
 
 
 @njit(nogil=True, cache=True)
-def list_peptide_masses(peptides, per_dalton, first, last, offsets, masses):
-    """Write the ascending, distinct masses of each of the peptides `first:last`.
+def list_peptide_masses(peptides, per_dalton, first, last, offsets, masses, precursors):
+    """Write the ascending, distinct masses of each of the peptides `first:last`, in units of `per_dalton`.
 
-    List i starts at ``offsets[i]`` (last - first + 1,) int64 in `masses` int32, with space for one mass per bond, in units of `per_dalton`.
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (last - first + 1,)
+        The first element is the start of the first list in `masses`; the others, the ends of the lists, are output.
+    masses : int32
+        Output; lists of all peptides, one after another, with one mass per bond.
+    precursors : ndarray of int32, shape (last - first,)
+        Output; masses of the peptides.
     """
     for peptide in range(first, last):
         position, index = np.int64(peptides.position[peptide]), offsets[peptide - first]
         total, unit = peptides.n_term_mass, np.int64(-(1 << 30))
-        for i in range(np.int64(peptides.length[peptide]) - 1):
+        bonds = np.int64(peptides.length[peptide]) - 1
+        for i in range(bonds):
             total += peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
             unit = max(unit + 1, np.int64(np.rint(total * per_dalton)))
             masses[index + i] = unit
+        offsets[peptide - first + 1] = index + bonds
+        precursors[peptide - first] = np.int32(np.rint(peptides.mass[peptide] * per_dalton))
+
+
+@njit(nogil=True, cache=True)
+def _measure_lists(offsets, masses, precursors, first, last):
+    """Return the length of the longest of the lists `first:last`, and whether none has masses that are not counted (see `counting`).
+
+    The length is -1 if the precursors are not in ascending order.
+    """
+    most, are_counted = np.int64(0), True
+    for i in range(first, last):
+        begin, end = offsets[i], offsets[i + 1]
+        if i > 0 and precursors[i] < precursors[i - 1]:
+            return np.int64(-1), are_counted
+        most = max(most, end - begin)
+        if end > begin and (masses[begin] < 0 or masses[end - 1] >= precursors[i]):
+            are_counted = False
+    return most, are_counted
+
+
+def counting_candidates(candidates: MassLists, threads: int) -> tuple[MassLists, int]:
+    """Return the lists restricted to masses that are counted (see `counting`), and the length of the longest list.
+
+    Raises
+    ------
+    ValueError
+        If precursor masses are not in ascending order.
+    """
+    parts = even_partitions(len(candidates.precursors), threads, per_worker=1)
+    with on_threads(lambda part: _measure_lists(*candidates, part.first, part.last), parts, threads) as futures:
+        measured = [future.result() for future in futures]
+    if any(length < 0 for length, _ in measured):
+        raise ValueError("candidates are not in ascending order of precursor")
+    if all(are_counted for _, are_counted in measured):
+        return candidates, max((length for length, _ in measured), default=0)
+    lists = counting(candidates)
+    return lists, longest(lists)
 
 
 @njit(nogil=True, cache=True)

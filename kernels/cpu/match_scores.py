@@ -22,6 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.ion_lookup import count_bits, fetch_early
+from proteoscope.kernels.cpu.mass_lists import counting_candidates
 from proteoscope.kernels.cpu.match_score_variants import score_by_vector
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import Partition, StopFlag, equal_partitions
@@ -30,9 +31,7 @@ from proteoscope.kernels.match_score_layouts import (
     MassLists,
     MassRows,
     candidate_ranges,
-    check_candidates,
     counting,
-    longest,
     maximum_matches,
     score_type,
 )
@@ -294,9 +293,8 @@ class MatchScores:
     nanoseconds_of_partition = _NANOSECONDS_OF_PARTITION
 
     def __init__(self, device: Processor, candidates: MassLists) -> None:
-        check_candidates(candidates)
-        self._device, self._lists = device, counting(candidates)
-        self._longest = longest(self._lists)
+        self._device = device
+        self._lists, self._longest = counting_candidates(candidates, device.threads)
         n = len(candidates.precursors)
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * self._longest + 1)))  # `start` has 32 bits
         self._n_lookups = 0.0  # number of candidate masses looked up with bit vectors

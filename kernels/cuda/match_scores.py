@@ -30,17 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.kernels.counts import OperationCounts
+from proteoscope.kernels.cpu.mass_lists import counting_candidates
 from proteoscope.kernels.cuda.modules import Gpu, struct
 from proteoscope.kernels.cuda.sending import sent
-from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
+from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError, available_threads
 from proteoscope.kernels.match_score_layouts import (
     CANDIDATES_OF_CHUNK,
     MassLists,
     MassRows,
     candidate_ranges,
-    check_candidates,
     counting,
-    longest,
     maximum_matches,
     score_type,
 )
@@ -148,16 +147,15 @@ class MatchScores:
     passes_between_checks = 1 << 20
 
     def __init__(self, device: Gpu, candidates: MassLists) -> None:
-        check_candidates(candidates)
         n = len(candidates.precursors)
         if n >= _MAXIMUM_CANDIDATES:
             raise UnsupportedSearchError(f"{n:,} candidates are more than the 2^32 - 1 that GPUs search")
-        self._gpu, self._stream, self._lists = device, device.stream(), counting(candidates)
+        self._gpu, self._stream = device, device.stream()
         workspace = self.counter_bytes
         while workspace + (8 << 10) > device.maximum_shared_bytes():
             workspace //= 2
         # Use 16-bit counters if the longest candidate requires them; the queries are not known yet.
-        self._longest = longest(self._lists)
+        self._lists, self._longest = counting_candidates(candidates, available_threads())
         self._bits = 8 if 2 * self._longest < 1 << 8 else 16
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, workspace * 8 // self._bits))
         self._n_chunks = -(-n // self._chunk_size)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proteoscope.kernels.cpu.mass_lists import counting_candidates
 from proteoscope.kernels.cpu.match_score_variants import score_by_lists, score_by_vector
 from proteoscope.kernels.cpu.match_scores import MatchScores
 from proteoscope.kernels.cpu.processor import Processor
@@ -148,6 +149,21 @@ def test_match_scores_leave_rows_of_other_queries_unchanged(options):
 def test_match_scores_reject_candidates_not_sorted_by_precursor():
     with pytest.raises(ValueError, match="ascending order of precursor"):
         MatchScores(Processor(1), lists_of([[1], [1]], [5, 4]))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7, 100])
+@pytest.mark.parametrize("at", [0, 1, 5, 10, 19])
+def test_candidates_are_checked_by_any_number_of_threads(threads, at):
+    lists = [[i, i + 3] for i in range(20)]
+    candidates = lists_of(lists, [30] * 20)
+    assert counting_candidates(candidates, threads) == (candidates, 2)
+    lists[at] = [-2, 4, 5, 29, 30, 31]
+    restricted, longest = counting_candidates(lists_of(lists, [30] * 20), threads)
+    assert longest == 3 and restricted.masses[restricted.offsets[at] : restricted.offsets[at + 1]].tolist() == [4, 5, 29]
+    assert len(restricted.masses) == 41
+    if at > 0:
+        with pytest.raises(ValueError, match="ascending order of precursor"):
+            counting_candidates(lists_of(lists, [30] * at + [29] * (20 - at)), threads)
 
 
 def test_mass_rows_number_distinct_masses_in_ascending_order():

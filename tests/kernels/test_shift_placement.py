@@ -139,8 +139,10 @@ def test_list_peptide_masses_returns_the_mass_before_each_bond(synthetic_search)
     sequences, peptides = synthetic_search[:2]
     lengths = peptides.length.astype(np.int64) - 1
     offsets = segment_offsets(lengths)
-    masses = np.empty(offsets[-1], np.int32)
-    list_peptide_masses(peptides, 100.0, 0, len(sequences), offsets, masses)
+    masses, ends, precursors = np.empty(offsets[-1], np.int32), np.zeros_like(offsets), np.empty(len(sequences), np.int32)
+    list_peptide_masses(peptides, 100.0, 0, len(sequences), ends, masses, precursors)
+    assert ends.tolist() == offsets.tolist()
+    assert precursors.tolist() == np.rint(peptides.mass * 100).tolist()
     for i, sequence in enumerate(sequences):
         expected = [round(sum(RESIDUE_MASS[ord(residue) - 65] for residue in sequence[:k]) * 100) for k in range(1, len(sequence))]
         assert masses[offsets[i] : offsets[i + 1]].tolist() == expected
