@@ -3,7 +3,6 @@
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
+from proteoscope.engine.arrays import ranges, segment_offsets
 from proteoscope.engine.chemistry.activation import Activation, combine_activations, parse_activation, parse_filter_activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.numbers import COMMA, POINT, decimal_sign, is_missing, read_number
@@ -38,6 +38,7 @@ PROTON_MASS = 1.007276466621  # dalton (CODATA 2018); DTA files contain the mass
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GLOBAL_CHARGE = re.compile(rb"^[ \t]*CHARGE[ \t]*=([^\r\n]*)", re.MULTILINE | re.IGNORECASE)
 _LINES = re.compile(rb"[^\r\n]+")
+_BEGINNING, _LINE_ENDS, _REST_OF_LINE = b"BEGIN IONS", (b"\n", b"\r"), re.compile(rb"[ \t]*[\r\n]")
 _DECIMAL_COMMA = re.compile(rb"[0-9],[0-9]")
 _MGF_NUMBERS = re.compile(rb"(?:(?:PEPMASS|RTINSECONDS)[ \t]*=[ \t]*)?([-+]?[0-9.,].*)", re.IGNORECASE)
 _MS2_NUMBERS = re.compile(rb"(?:S[ \t]+[0-9]+[ \t]+[0-9]+[ \t]+|Z[ \t]+[-+]?[0-9]+[ \t]+|I[ \t]+RTime[ \t]+)?([-+]?[0-9.,].*)")
@@ -45,12 +46,24 @@ _HEADED_NUMBERS = re.compile(rb"([-+]?[0-9.,].*)")
 _CHARGE_AFTER_MASS = re.compile(rb"[-+]?[0-9]{1,3}[-+]?")
 _SCANS = re.compile(rb"(?:F[0-9]{1,9}:|(?:\S+ )*scan=)?([0-9]{1,18})(?:[ ]*[-,][ ]*[0-9]{1,18})*")
 _SECONDS_UNIT = re.compile(rb"[ \t]*(?:s|sec|secs|second|seconds)$", re.IGNORECASE)
-_CAPITALS = np.frombuffer(bytes(range(256)).upper(), dtype=np.uint8)
 _CONTROLS = (np.arange(256) <= 32) & ~np.isin(np.arange(256), np.frombuffer(b"\n\r", dtype=np.uint8))
 _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 # Titles contain the scan number as ``scan=12`` (ProteoWizard) or ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
 _ACTIVATION_KEYS = (b"ACTIVATION", b"ACTIVATIONMETHOD", b"ACTIVATION_METHOD", b"FRAGMENTATION", b"FRAGMENTATION_METHOD", b"DISSOCIATION")
+_FIELDS = {
+    name: number
+    for number, name in enumerate(
+        (
+            *(b"BEGIN IONS", b"END IONS", b"TITLE=", b"CHARGE=", b"PEPMASS=", b"RTINSECONDS=", b"SCANS=", b"MSLEVEL="),
+            *(b"IONMODE=", b"ION_MODE=", b"POLARITY="),
+            *(key + b"=" for key in _ACTIVATION_KEYS),
+        )
+    )
+}
+"""Numbers of the lines that are read in MGF files: whole lines, and keys with their sign."""
+_FIELD_NAMES = np.frombuffer(b"".join(_FIELDS), dtype=np.uint8)
+_FIELD_OFFSETS = segment_offsets(np.array([len(name) for name in _FIELDS]))
 _HINTS = ("@", "activation", "fragmentation", "dissociation")
 """Texts that precede an activation in a title: the @ of a filter string, or a word. Activations in file names are ignored."""
 _AFTER_WORD = re.compile(r"(?:activation|fragmentation|dissociation)[ _]?(?:method|type)?[ ]?[=:][ \"']{0,2}([a-z+]{2,12})", re.IGNORECASE)
@@ -58,7 +71,7 @@ _SAME_MZ, _ISOLATED = 1e-6, 5.0
 """Maximum difference between two values of the same m/z, and a difference larger than the isolation window of any peptide, both in Th."""
 MAXIMUM_LINES = 1 << 20
 """Maximum number of lines in a block that are not peaks; blocks usually have a few thousand."""
-_LINES_AT_FIRST = 1 << 14
+_LINES_AT_FIRST, _BYTES_OF_LINE = 1 << 12, 32  # size of the first table of lines: unused pages of it need no memory
 _Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Spectra; start and end (exclusive) of the lines of each spectrum in the line table; line numbers of lines outside of spectra."""
 _MS2_ACTIVATIONS = {
@@ -93,46 +106,10 @@ class _Lines:
         """Return the text of line `i`."""
         return self.data[self.start[i] : self.stop[i]]
 
-    def beginning_with(self, word: bytes) -> NDArray[np.int64]:
-        """Return the indices of the lines that begin with a word in capitals or lower case; `word` is in capitals."""
-        lines = np.flatnonzero(self._initials == word[0])
-        lines = lines[self.stop[lines] - self.start[lines] >= len(word)]
-        for k, expected in enumerate(word[1:], 1):
-            if len(lines):
-                lines = lines[_CAPITALS[self.text[self.start[lines] + k]] == expected]
-        return lines
-
-    @cached_property
-    def _initials(self) -> NDArray[np.uint8]:
-        """First character of each line, in capitals; 0 for empty lines and lines of numbers."""
-        is_text = (self.stop > self.start) & (self.code == 0)
-        return np.where(is_text, _CAPITALS[self.text[np.minimum(self.start, len(self.text) - 1)]], np.uint8(0))
-
-    def values(self, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the indices of the lines ``KEY=VALUE`` with the key `key`, and the positions of their values.
-
-        Blanks around the sign are allowed.
-        """
-        lines = self.beginning_with(key)
-        if not len(lines):
-            return lines, lines
-        at = self.after_blanks(self.start[lines] + len(key), self.stop[lines])
-        has_sign = at < self.stop[lines]
-        has_sign[has_sign] = self.text[at[has_sign]] == ord("=")
-        lines, at = lines[has_sign], at[has_sign] + 1
-        return lines, self.after_blanks(at, self.stop[lines])
-
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the first position without a blank at or after each position in `at`, but at most `stop`."""
         after: NDArray[np.int64] = kernels.cpu.text.after_blanks(self.text, at, stop)
         return after
-
-    def contain(self, lines: NDArray[np.int64], character: bytes) -> NDArray[np.bool_]:
-        """Return True for each line in `lines` that contains a character."""
-        if not len(lines):
-            return np.zeros(0, dtype=np.bool_)
-        positions = np.append(np.flatnonzero(self.text == ord(character)), len(self.text))
-        return positions[np.searchsorted(positions, self.start[lines])] < self.stop[lines]
 
 
 class _PeakListParser(ABC):
@@ -151,6 +128,7 @@ class _PeakListParser(ABC):
         True if a spectrum begins with a line of numbers, False if it begins with a word.
     """
 
+    is_divisible = False
     is_headed = False
     numbers: re.Pattern[bytes]
     """Regular expression of lines with decimal numbers; its group matches the numbers."""
@@ -230,6 +208,7 @@ class _PeakListParser(ABC):
 class MgfParser(_PeakListParser):
     """Parser of MGF files."""
 
+    is_divisible = True
     numbers = _MGF_NUMBERS
 
     def begin(self, block: Block) -> None:
@@ -249,8 +228,10 @@ class MgfParser(_PeakListParser):
 
     def cut(self, text: bytes) -> int:
         """Return the start of the last spectrum as a byte offset, or 0."""
-        start = text.rfind(b"\nBEGIN IONS") + 1
-        return max(start, text.rfind(b"\rBEGIN IONS", start) + 1)
+        start = text.rfind(_BEGINNING)
+        while start > 0 and not (text[start - 1 : start] in _LINE_ENDS and _REST_OF_LINE.match(text, start + len(_BEGINNING))):
+            start = text.rfind(_BEGINNING, 0, start)
+        return max(start, 0)
 
     def _read(self, lines: _Lines) -> _Read:
         return _MgfRecords(lines, self._decimal).read()
@@ -259,6 +240,7 @@ class MgfParser(_PeakListParser):
 class Ms2Parser(_PeakListParser):
     """Parser of MS2 files."""
 
+    is_divisible = True
     numbers = _MS2_NUMBERS
 
     def cut(self, text: bytes) -> int:
@@ -307,23 +289,25 @@ def _parse_title_scan(title: str) -> int:
 def _scan(data: bytes, path: Path, decimal: int, *, is_headed: bool) -> _Lines:
     text = np.frombuffer(data, dtype=np.uint8)
     # A peak needs four bytes. Pages of the arrays that no peak reaches are never used; counting lines would hold the GIL.
-    mz, intensity = np.empty((2, len(data) // 4 + 1))
+    mz, intensity = np.empty(len(data) // 4 + 1), np.empty(len(data) // 4 + 1)
     state = np.zeros(kernels.cpu.text.N_STATES, dtype=np.int64)
     parts: list[NDArray[np.int64]] = []
-    n_rows = _LINES_AT_FIRST
+    n_columns = max(_LINES_AT_FIRST, len(data) // _BYTES_OF_LINE)
     while not parts or state[0] < len(text):
-        table = np.empty((n_rows, 5), dtype=np.int64)
-        parts.append(table[: kernels.cpu.text.scan_peak_lines(text, is_headed, decimal, state, mz, intensity, table)])
-        n_rows *= 2
-        if sum(map(len, parts)) > MAXIMUM_LINES:
+        table = np.empty((5, n_columns), dtype=np.int64)
+        parts.append(table[:, : kernels.cpu.text.scan_peak_lines(text, is_headed, decimal, state, mz, intensity, table)])
+        n_columns *= 2
+        if sum(part.shape[1] for part in parts) > MAXIMUM_LINES:
             raise InputError(
                 path,
                 f"more than {MAXIMUM_LINES:,} lines between two spectra are not peaks",
                 remedy="Is it a file of spectra?",
             )
-    start, stop, number, n_before, code = (np.concatenate([part[:, k] for part in parts]) for k in range(5))
+    start, stop, number, n_before, code = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     n_lines, n_peaks = int(state[1]), int(state[2])
-    return _Lines(data, text, start, stop, number, n_before, code, mz[:n_peaks], intensity[:n_peaks], n_lines)
+    for peaks in (mz, intensity):
+        peaks.resize(n_peaks, refcheck=False)  # in place: the remaining memory is freed
+    return _Lines(data, text, start, stop, number, n_before, code, mz, intensity, n_lines)
 
 
 def _select_peaks(
@@ -333,7 +317,7 @@ def _select_peaks(
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(stops - starts, out=offsets[1:])
     if offsets[-1] == len(lines.mz):
-        return lines.mz.copy(), lines.intensity, offsets
+        return lines.mz, lines.intensity, offsets
     chosen = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
     return lines.mz[chosen], lines.intensity[chosen], offsets
 
@@ -369,8 +353,28 @@ def _name(
     table.note(spectra[too_long], IssueCode.NAME, lines.number[at[too_long]])
     stop = np.minimum(stop, start + MAXIMUM_NAME_BYTES)
     has_controls = _CONTROLS[lines.text[start - 1]] | _CONTROLS[lines.text[np.minimum(stop, len(lines.text) - 1)]]
-    for spectrum, a, b, is_longer in zip(spectra.tolist(), start.tolist(), stop.tolist(), has_controls.tolist(), strict=True):
-        table.identifier[spectrum] = decoded(_with_controls(lines.data, a, b) if is_longer else lines.data[a:b].strip(b" \t"))
+    if too_long.any() or has_controls.any() or not len(spectra):
+        for spectrum, a, b, is_longer in zip(spectra.tolist(), start.tolist(), stop.tolist(), has_controls.tolist(), strict=True):
+            table.identifier[spectrum] = decoded(_with_controls(lines.data, a, b) if is_longer else lines.data[a:b].strip(b" \t"))
+        return
+    joined = _texts(lines, start, stop)
+    try:
+        names = joined.decode().split("\n")
+    except UnicodeDecodeError:
+        names = [decoded(name) for name in joined.split(b"\n")]
+    if len(spectra) == len(table) and (spectra == np.arange(len(table))).all():
+        table.identifier = names
+    else:
+        for spectrum, name in zip(spectra.tolist(), names, strict=True):
+            table.identifier[spectrum] = name
+
+
+def _texts(lines: _Lines, start: NDArray[np.int64], stop: NDArray[np.int64]) -> bytes:
+    """Return the texts between positions of lines, separated by line feeds."""
+    offsets, at = ranges(start, stop + 1)
+    joined = lines.text[np.minimum(at, len(lines.text) - 1)]
+    joined[offsets[1:] - 1] = ord("\n")  # no line contains one
+    return joined[:-1].tobytes()
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:
@@ -387,26 +391,26 @@ class _MgfRecords:
 
     def __init__(self, lines: _Lines, decimal: int) -> None:
         self._lines, self._decimal = lines, decimal
-        firsts, closings = (self._whole(word) for word in (b"BEGIN IONS", b"END IONS"))
+        self._fields, self._values = np.empty((2, len(lines)), dtype=np.int64)
+        kernels.cpu.text.find_fields(
+            lines.text, lines.start, lines.stop, lines.code, _FIELD_NAMES, _FIELD_OFFSETS, self._fields, self._values
+        )
+        self._counts = np.bincount(self._fields - kernels.cpu.text.FIELD_UNKNOWN, minlength=len(_FIELDS) + 2).tolist()
+        firsts, closings = self._lines_of(b"BEGIN IONS"), self._lines_of(b"END IONS")
         self._firsts, self.table = firsts, SpectrumTable(len(firsts))
         following = np.append(firsts[1:], len(lines))
         nearest = np.append(closings, len(lines))[np.searchsorted(closings, firsts)]
         self._ends = np.minimum(nearest, following)
         unclosed = np.flatnonzero((nearest > following) | (nearest == len(lines)))
         self.table.note(unclosed, IssueCode.UNCLOSED, lines.number[firsts[unclosed]])
-        self._spectrum = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
-        self._inside = self._spectrum >= 0
-        self._inside[self._inside] = np.flatnonzero(self._inside) < self._ends[self._spectrum[self._inside]]
-        self._known = (lines.start == lines.stop) | (lines.code != 0)
-        self._known[firsts] = self._known[self._ends[self._ends < len(lines)]] = True
-        filled = np.flatnonzero(~self._known)
-        self._known[filled] = _COMMENTS[lines.text[lines.start[filled]]]
+        self._spectrum = np.cumsum(self._fields == 0) - 1
+        self._inside = np.arange(len(lines)) < np.append(self._ends, 0)[self._spectrum]  # -1, for lines before all spectra, is the last
 
-    def _whole(self, words: bytes) -> NDArray[np.int64]:
-        """Return the indices of the lines that consist exactly of the given words."""
-        at = self._lines.beginning_with(words)
-        lines: NDArray[np.int64] = at[self._lines.stop[at] - self._lines.start[at] == len(words)]
-        return lines
+    def _lines_of(self, field: bytes) -> NDArray[np.int64]:
+        """Return the indices of the lines with a field."""
+        number = _FIELDS[field]
+        is_present = self._counts[number - kernels.cpu.text.FIELD_UNKNOWN] > 0
+        return np.flatnonzero(self._fields == number) if is_present else np.empty(0, np.int64)
 
     def read(self) -> _Read:
         """Read the headers of all spectra."""
@@ -414,7 +418,7 @@ class _MgfRecords:
         _name(self.table, self._lines, at, owners, start, stop)
         # A charge after the m/z in PEPMASS overrides the CHARGE line (Mascot's format).
         at_charge, owners, start, stop = self._field(b"CHARGE")
-        self._take_charges(at_charge, owners, [self._lines.data[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)])
+        self._take_charges(at_charge, owners, start, stop)
         self._take_precursors()
         self._take_polarity()
         self._take_times()
@@ -428,11 +432,9 @@ class _MgfRecords:
 
         If `is_single`, an issue is recorded for each spectrum with different values of the key.
         """
-        lines = self._lines
-        at, start = lines.values(key)
-        self._known[at] = True
-        start, at = start[self._inside[at]], at[self._inside[at]]
-        owners, stop = self._spectrum[at], lines.stop[at]
+        lines, at = self._lines, self._lines_of(key + b"=")
+        at = at[self._inside[at]]
+        start, owners, stop = self._values[at], self._spectrum[at], lines.stop[at]
         if is_single and key != b"TITLE":
             for row in np.flatnonzero(owners[1:] == owners[:-1]).tolist():
                 if lines.data[start[row] : stop[row]] != lines.data[start[row + 1] : stop[row + 1]]:
@@ -458,8 +460,15 @@ class _MgfRecords:
         follows = self._lines.text[np.minimum(ends, len(self._lines.text) - 1)]
         return numbers, ends, ((ends > start) & ((ends == stop) | (follows <= 32))) | (start >= stop)
 
-    def _take_charges(self, at: NDArray[np.int64], owners: NDArray[np.int64], texts: list[bytes]) -> None:
-        seen, charges_of = {text: charge_bits(text) for text in set(texts)}, self.table.charges.tolist()
+    def _take_charges(self, at: NDArray[np.int64], owners: NDArray[np.int64], start: NDArray[np.int64], stop: NDArray[np.int64]) -> None:
+        if not len(at):
+            return
+        texts = _texts(self._lines, start, stop).split(b"\n")
+        seen = {text: charge_bits(text) for text in set(texts)}
+        if not (self.table.charges[owners].any() or (owners[1:] == owners[:-1]).any() or any(issue for _, issue in seen.values())):
+            self.table.charges[owners] = [seen[text][0] for text in texts]
+            return
+        charges_of = self.table.charges.tolist()
         for line, owner, text in zip(at.tolist(), owners.tolist(), texts, strict=True):
             charges, issue = seen[text]
             before = charges_of[owner]
@@ -494,8 +503,7 @@ class _MgfRecords:
                 self._note(int(owners[row]), int(at[row]), word)
         table.precursor_intensity[owners] = np.where(heights > 0, heights, 0.0)
         rows = np.flatnonzero(third < stop)
-        texts = [lines.data[a:b] for a, b in zip(third[rows].tolist(), stop[rows].tolist(), strict=True)]
-        self._take_charges(at[rows], owners[rows], texts)
+        self._take_charges(at[rows], owners[rows], third[rows], stop[rows])
 
     def _take_polarity(self) -> None:
         for key in (b"IONMODE", b"ION_MODE", b"POLARITY"):
@@ -561,8 +569,12 @@ class _MgfRecords:
     def _unknown_lines(self) -> NDArray[np.int64]:
         """Record an issue for each spectrum with an unknown line; return the line numbers of unknown lines and peaks outside spectra."""
         lines, inside = self._lines, self._inside
-        unknown = np.flatnonzero(~self._known)
-        unknown = unknown[~lines.contain(unknown, b"=")]
+        is_unknown = self._fields == kernels.cpu.text.FIELD_UNKNOWN
+        closings = self._lines_of(b"END IONS")
+        is_unknown[closings] = True
+        is_unknown[self._ends[self._ends < len(lines)]] = False
+        unknown = np.flatnonzero(is_unknown)
+        unknown = unknown[~_COMMENTS[lines.text[lines.start[unknown]]]]
         misplaced = unknown[inside[unknown]]
         self.table.note(self._spectrum[misplaced], IssueCode.LINE, lines.number[misplaced])
         outside = lines.number[unknown[~inside[unknown]]]

@@ -71,10 +71,14 @@ def centroid_profiles(
     summits = summits[: kernels.cpu.peaks.find_summits(points, heights, bounds, summits, counts)]
     peak_owner = np.repeat(chosen, counts)
     peak_mz, peak_height = _vertices(points, heights, summits, np.repeat(bounds[:-1], counts), np.repeat(bounds[1:], counts))
-    all_mz, all_heights = np.concatenate([mz[~at_profile], peak_mz]), np.concatenate([intensity[~at_profile], peak_height])
-    all_owners = np.concatenate([owner[~at_profile], peak_owner])
-    order = np.lexsort((all_mz, all_owners))
-    return all_mz[order], all_heights[order], all_owners[order]
+    order = np.lexsort((peak_mz, peak_owner))
+    lengths[chosen] = counts
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    is_peak = profiles[owner]
+    all_mz, all_heights = np.empty((2, len(owner)))
+    all_mz[is_peak], all_heights[is_peak] = peak_mz[order], peak_height[order]
+    all_mz[~is_peak], all_heights[~is_peak] = mz[~at_profile], intensity[~at_profile]
+    return all_mz, all_heights, owner
 
 
 def _vertices(

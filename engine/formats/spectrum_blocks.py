@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import segment_offsets
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.numbers import is_missing
@@ -536,9 +537,12 @@ class SpectrumParser(Protocol):
         True if spectra of negative ions are read.
     has_decimal_commas : bool
         True if the numbers of the file have decimal commas; valid after `begin`.
+    is_divisible : bool
+        True if the results do not depend on where `cut` divides the file, and if `cut` needs only the end of a text.
     """
 
     takes_negative: bool
+    is_divisible: bool
     has_decimal_commas: bool
 
     def begin(self, block: Block) -> None:
@@ -634,7 +638,62 @@ def finish(
     ParsedBlock
         Columns of the valid spectra.
     """
-    n_peaks_read = len(mz)
+    n_peaks_read, invalid = len(mz), np.empty(0, np.int64)
+    small = np.empty(n_peaks_read, np.float32)
+    are_valid = kernels.cpu.peaks.narrow_peaks(mz, intensity, offsets, MINIMUM_MZ, MAXIMUM_MZ, MAXIMUM_INTENSITY, small)
+    if not are_valid:
+        rows, mz, intensity, owner, invalid = _sorted_peaks(table, rows, mz, intensity, offsets)
+        offsets = segment_offsets(np.bincount(owner, minlength=len(rows)))
+    profiles = np.zeros(len(rows), dtype=np.bool_)
+    suspects = np.ones(len(rows), dtype=np.bool_) if centroid is True else table.mode[rows] != Mode.CENTROID
+    if suspects.any():
+        profiles = suspects & looks_sampled(mz, intensity, offsets)
+        if profiles.any() and centroid is not False:
+            mz, intensity, owner = centroid_profiles(mz, intensity, offsets, profiles)
+            are_valid = False
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        small = small if are_valid else intensity.astype(np.float32)
+        small_precursors = table.precursor_intensity[rows].astype(np.float32)
+    if not are_valid:
+        positive = (small > 0) & (small < np.inf)
+        if not positive.all():
+            invalid = np.concatenate([invalid, owner[_is_negative_or_nan(small)]])
+            mz, small, owner = mz[positive], small[positive], owner[positive]
+        offsets = segment_offsets(np.bincount(owner, minlength=len(rows)))
+    names = table.identifier if len(rows) == len(table) else [table.identifier[i] for i in rows.tolist()]
+    return ParsedBlock(
+        identifier=names,
+        scan=table.scan[rows],
+        index=rows.astype(np.int64),
+        retention_time=table.retention_time[rows],
+        precursor_mz=table.precursor_mz[rows],
+        precursor_intensity=small_precursors,
+        charge_mask=table.charges[rows].astype(np.uint32),
+        offsets=offsets,
+        mz=mz,
+        intensity=small,
+        isolation_width=table.isolation_width[rows],
+        voltage=table.voltage[rows],
+        activation=table.activation[rows],
+        n_spectra=len(table),
+        n_profiles=int(profiles.sum()),
+        first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",
+        n_with_mobility=int(table.has_mobility[rows].sum()),
+        n_peaks_read=n_peaks_read,
+        ignored=_ignored_peaks(invalid),
+        others=_other_precursors(table, rows),
+        remarks=_collect_remarks(table, rows),
+    )
+
+
+def _sorted_peaks(
+    table: SpectrumTable, rows: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Sort peaks by m/z, and remove those without a valid m/z; spectra with peaks out of bounds get an issue (see `finish`).
+
+    Return the rows of the other spectra; m/z, intensity and spectrum (index of the row) of each peak; and the spectrum of each removed peak
+    with a negative or missing m/z.
+    """
     owner = np.repeat(np.arange(len(rows)), np.diff(offsets))
     is_out_of_bounds = (mz > MAXIMUM_MZ) | (intensity > MAXIMUM_INTENSITY)
     if is_out_of_bounds.any():
@@ -651,44 +710,7 @@ def finish(
     if ((mz[1:] < mz[:-1]) & (owner[1:] == owner[:-1])).any():
         order = np.lexsort((mz, owner))
         mz, intensity = mz[order], intensity[order]
-    profiles = np.zeros(len(rows), dtype=np.bool_)
-    suspects = np.ones(len(rows), dtype=np.bool_) if centroid is True else table.mode[rows] != Mode.CENTROID
-    if suspects.any():
-        bounds = segment_offsets(np.bincount(owner, minlength=len(rows)))
-        profiles = suspects & looks_sampled(mz, intensity, bounds)
-        if profiles.any() and centroid is not False:
-            mz, intensity, owner = centroid_profiles(mz, intensity, bounds, profiles)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        small = intensity.astype(np.float32)
-        small_precursors = table.precursor_intensity[rows].astype(np.float32)
-    positive = (small > 0) & (small < np.inf)
-    if not positive.all():
-        invalid = np.concatenate([invalid, owner[_is_negative_or_nan(small)]])
-        mz, small, owner = mz[positive], small[positive], owner[positive]
-    names = table.identifier if len(rows) == len(table) else [table.identifier[i] for i in rows.tolist()]
-    return ParsedBlock(
-        identifier=names,
-        scan=table.scan[rows],
-        index=rows.astype(np.int64),
-        retention_time=table.retention_time[rows],
-        precursor_mz=table.precursor_mz[rows],
-        precursor_intensity=small_precursors,
-        charge_mask=table.charges[rows].astype(np.uint32),
-        offsets=segment_offsets(np.bincount(owner, minlength=len(rows))),
-        mz=mz,
-        intensity=small,
-        isolation_width=table.isolation_width[rows],
-        voltage=table.voltage[rows],
-        activation=table.activation[rows],
-        n_spectra=len(table),
-        n_profiles=int(profiles.sum()),
-        first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",
-        n_with_mobility=int(table.has_mobility[rows].sum()),
-        n_peaks_read=n_peaks_read,
-        ignored=_ignored_peaks(invalid),
-        others=_other_precursors(table, rows),
-        remarks=_collect_remarks(table, rows),
-    )
+    return rows, mz, intensity, owner, invalid
 
 
 def _is_negative_or_nan(values: NDArray[np.floating]) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["find_summits", "looks_sampled", "unpack_integers"]
+__all__ = ["find_summits", "looks_sampled", "narrow_peaks", "unpack_integers"]
 
 # Maximum distance in thomson of neighbouring profile points of one peak, for all instruments (ion traps sample every 1/15 to 1/8).
 WIDEST_STEP = 0.15
@@ -73,6 +73,38 @@ def unpack_integers(data, start, stop, out):
 def _height(intensity):
     """Return an intensity if it is positive and finite, otherwise 0."""
     return intensity if 0.0 < intensity < np.inf else 0.0
+
+
+@njit(nogil=True, cache=True)
+def narrow_peaks(mz, intensity, offsets, minimum_mz, maximum_mz, maximum_intensity, narrow):
+    """Convert intensities to float32 if all peaks are valid.
+
+    Parameters
+    ----------
+    mz, intensity : (peaks,) float64
+        Peaks of all spectra.
+    offsets : (n + 1,) int64
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
+    minimum_mz, maximum_mz, maximum_intensity : float64
+        Bounds; the m/z must be larger than its minimum.
+    narrow : (peaks,) float32
+        Output; positive and finite intensities.
+
+    Returns
+    -------
+    bool
+        True if all peaks are within the bounds and ascending in m/z within each spectrum; otherwise `narrow` is incomplete.
+    """
+    for spectrum in range(len(offsets) - 1):
+        before = minimum_mz
+        for i in range(offsets[spectrum], offsets[spectrum + 1]):
+            if not (before <= mz[i] and minimum_mz < mz[i] <= maximum_mz and intensity[i] <= maximum_intensity):
+                return False
+            before = mz[i]
+            narrow[i] = intensity[i]
+            if not 0.0 < narrow[i] < np.inf:
+                return False
+    return True
 
 
 @njit(nogil=True, cache=True)

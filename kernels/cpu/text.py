@@ -13,10 +13,12 @@ import numpy as np
 from numba import njit
 
 __all__ = [
+    "FIELD_UNKNOWN",
     "N_STATES",
     "TAG_COLUMNS",
     "after_blanks",
     "decode_base64",
+    "find_fields",
     "parse_number",
     "parse_numbers",
     "print_numbers",
@@ -30,6 +32,7 @@ N_STATES = 4
 _POSITION, _LINES, _PEAKS, _HEAD = range(4)
 _NO_COMMENT_ENDS, _NO_INSTRUCTION_ENDS, _NO_SECTION_ENDS = 1, 2, 3
 LINE_OTHER, LINE_NO_NUMBER, LINE_NO_INTENSITY = range(3)
+FIELD_NONE, FIELD_UNKNOWN = -1, -2
 TAG_START, TAG_END, TAG_EMPTY, TAG_BROKEN = range(4)
 TAG_ELEMENT, TAG_KIND, TAG_BEGIN, TAG_AFTER = range(4)
 TAG_COLUMNS = 4
@@ -297,20 +300,20 @@ def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
         State, initially 0: position to continue at (the end of the text when finished), number of lines and of peaks so far.
     mz, intensity : float64
         Output; must have space for all peaks (each needs a line of at least four bytes).
-    lines : (m, 5) int64
-        Output; when it is full, the scan returns and can be called again with another array. Each line that is not a peak line has a row:
-        start and stop without surrounding blanks, line number from 1, number of preceding peaks, and ``LINE_OTHER`` or the error in a line
-        of numbers. Only the last of consecutive blank lines and the first of consecutive broken lines have a row.
+    lines : (5, m) int64
+        Output; when it is full, the scan returns and can be called again with another array. Each line that is not a peak line has a
+        column: start and stop without surrounding blanks, line number from 1, number of preceding peaks, and ``LINE_OTHER`` or the error in
+        a line of numbers. Only the last of consecutive blank lines and the first of consecutive broken lines have a column.
 
     Returns
     -------
     n_others : int64
-        Number of rows written to `lines`.
+        Number of columns written to `lines`.
     """
     n_others = 0
     position, n_lines, n_peaks, size = state[_POSITION], state[_LINES], state[_PEAKS], len(text)
     expects_head = is_headed and state[_HEAD] == 0
-    while position < size and n_others < len(lines):
+    while position < size and n_others < lines.shape[1]:
         n_lines += 1
         while position < size and (text[position] == 32 or text[position] == 9):
             position += 1
@@ -353,23 +356,75 @@ def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
             while stop > start and (text[stop - 1] == 32 or text[stop - 1] == 9):
                 stop -= 1
             repeats = False
-            if n_others > 0 and lines[n_others - 1, 3] == n_peaks:
-                repeats = code != LINE_OTHER and lines[n_others - 1, 4] != LINE_OTHER
-                if start == stop and lines[n_others - 1, 0] == lines[n_others - 1, 1]:
-                    lines[n_others - 1, 2] = n_lines
+            if n_others > 0 and lines[3, n_others - 1] == n_peaks:
+                repeats = code != LINE_OTHER and lines[4, n_others - 1] != LINE_OTHER
+                if start == stop and lines[0, n_others - 1] == lines[1, n_others - 1]:
+                    lines[2, n_others - 1] = n_lines
                     repeats = True
             if not repeats:
-                lines[n_others, 0] = start
-                lines[n_others, 1] = stop
-                lines[n_others, 2] = n_lines
-                lines[n_others, 3] = n_peaks
-                lines[n_others, 4] = code
+                lines[0, n_others] = start
+                lines[1, n_others] = stop
+                lines[2, n_others] = n_lines
+                lines[3, n_others] = n_peaks
+                lines[4, n_others] = code
                 n_others += 1
         if position + 1 < size and text[position] == 13 and text[position + 1] == 10:
             position += 1
         position += 1
     state[_POSITION], state[_LINES], state[_PEAKS], state[_HEAD] = min(position, size), n_lines, n_peaks, 0 if expects_head else 1
     return n_others
+
+
+@njit(nogil=True, cache=True)
+def find_fields(text, starts, stops, codes, names, name_offsets, fields, values):
+    """Find the name with which each line begins; capitals and lower case are equal.
+
+    Parameters
+    ----------
+    text : (bytes,) uint8
+        Text as bytes.
+    starts, stops : (n,) int64
+        Lines without surrounding blanks.
+    codes : (n,) int64
+        ``LINE_OTHER`` for lines that are not numbers.
+    names, name_offsets : uint8, (m + 1,) int64
+        Names in capitals, concatenated, and their offsets. A name that ends with ``=`` is followed by a value, and the line may contain
+        blanks on both sides of the sign; another name must be the whole line.
+    fields : (n,) int64
+        Output; index of the name, `FIELD_NONE` for an empty line, a line of numbers or another line with ``=``, or `FIELD_UNKNOWN`.
+    values : (n,) int64
+        Output; start of the value of each line with a name.
+    """
+    for i in range(len(starts)):
+        start, stop = starts[i], stops[i]
+        fields[i] = FIELD_NONE
+        if codes[i] != LINE_OTHER or start == stop:
+            continue
+        fields[i] = FIELD_UNKNOWN
+        for j in range(len(name_offsets) - 1):
+            position, name, end = start, name_offsets[j], name_offsets[j + 1]
+            while name < end and position < stop and names[name] != 61:
+                symbol = text[position]
+                if names[name] != (symbol - 32 if 97 <= symbol <= 122 else symbol):
+                    break
+                name += 1
+                position += 1
+            if name < end and names[name] == 61:
+                while position < stop and text[position] <= 32:
+                    position += 1
+                if position == stop or text[position] != 61:
+                    continue
+                position += 1
+                while position < stop and text[position] <= 32:
+                    position += 1
+            elif name < end or position < stop:
+                continue
+            fields[i], values[i] = j, position
+            break
+        while fields[i] == FIELD_UNKNOWN and start < stop:
+            if text[start] == 61:
+                fields[i] = FIELD_NONE
+            start += 1
 
 
 # --- Tags of XML -------------------------------------------------------------------------------------------------------------------------
