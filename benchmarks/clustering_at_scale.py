@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -117,7 +118,7 @@ def main() -> None:
     lap("describing")
     if options.tables:
         with tempfile.TemporaryDirectory() as name, Project.create_or_open(Path(name) / "p").run("cluster", {}, version="") as run:
-            write_clusters(run, clusters, spectra, None, None, parameters, resources)
+            write_clusters(run, clusters, spectra, None, None, parameters, resources, lambda work: partial(work, progress))
         lap("tables")
     total = time.perf_counter() - began
     quality = cluster_quality(clusters.cluster, np.tile(labels, options.copies))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -282,8 +283,9 @@ def write_clusters(
     consensus_file: Path | None,
     parameters: ClusteringParameters,
     resources: Resources,
+    begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]],
 ) -> None:
-    """Write the tables of a run, ``clusters.tsv`` in the project folder, and the file of consensus spectra.
+    """Write the tables of a run, ``clusters.tsv`` in the project folder, and the file of consensus spectra, at the same time.
 
     Parameters
     ----------
@@ -301,19 +303,30 @@ def write_clusters(
         Parameters of the clustering.
     resources : Resources
         Devices, threads and progress of the run.
+    begin : callable
+        Function that starts a task in the background and returns a function that waits for it.
     """
-    progress = resources.progress
-    consensus = consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
+
+    def write_consensus(progress: Progress) -> pa.Table:
+        consensus = consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources.reporting_to(progress))
+        table = consensus_table(clusters, consensus, spectra)
+        results.write_table("consensus", table, _CLUSTERS_PER_GROUP)
+        return table
+
+    def write_text(progress: Progress) -> None:
+        progress.stage("Writing clusters", len(members))
+        out = results.folder / EXPORTS / CLUSTERS_FILE
+        write_separated(out, members, MEMBERS.saved_columns, progress, ROUNDED, threads=resources.threads)
+
+    consensus_written = begin(write_consensus)
     groups, members = cluster_tables(clusters, spectra, labels)
-    spectra_of_groups = consensus_table(clusters, consensus, spectra)
+    written = [begin(write_text), begin(lambda _: results.write_table("members", members))]
     results.write_table("clusters", groups)
-    results.write_table("members", members)
-    results.write_table("consensus", spectra_of_groups, _CLUSTERS_PER_GROUP)
-    progress.stage("Writing clusters", len(members))
-    out = results.folder / EXPORTS / CLUSTERS_FILE
-    write_separated(out, members, MEMBERS.saved_columns, progress, ROUNDED, threads=resources.threads)
+    spectra_of_groups = consensus_written()
+    for wait in written:
+        wait()
     if consensus_file is not None:
-        write_consensus_file(consensus_file, spectra_of_groups, members, progress)
+        write_consensus_file(consensus_file, spectra_of_groups, members, resources.progress)
 
 
 def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, progress: Progress) -> None:

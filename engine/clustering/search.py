@@ -226,7 +226,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
         with run.step("report"):
             clusters = described_clusters(vectors, groups, spectra, parameters, resources)
             quality, cluster_labels = (None, None) if known_labels is None else compared_with_labels(clusters.cluster, known_labels)
-            write_clusters(results, clusters, spectra, cluster_labels, consensus, parameters, resources)
+            write_clusters(results, clusters, spectra, cluster_labels, consensus, parameters, resources, run.begin)
             spectra_written()
             run.progress.check()
         return _summary(run, clusters, quality, parameters)

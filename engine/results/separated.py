@@ -107,7 +107,7 @@ def printed(values: NDArray[np.floating], form: str) -> pa.Array:
 
 PartialResult = TypeVar("PartialResult", bound=Sized)
 """Type of a chunk of a table: its rows, or the indices of the rows."""
-_ROWS = 1 << 16  # number of rows of a chunk in memory
+_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 12  # number of rows of a chunk in memory, and minimum if a table is divided among threads
 _NUMBERS = 1 << 20  # maximum number of numbers of several columns that are converted together
 _FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
 """Regular expression for the beginning of cells that a spreadsheet may execute as formulas, also after blanks and invisible characters."""
@@ -187,7 +187,7 @@ def write_separated(
     spreadsheet_safe
         True to write an apostrophe before texts that a spreadsheet would execute as formulas.
     threads
-        Number of formatting threads; a few chunks of `rows` rows are in memory.
+        Number of formatting threads; a few chunks of at most `rows` rows are in memory.
 
     Raises
     ------
@@ -197,6 +197,8 @@ def write_separated(
         If the user cancelled.
     """
     parts = [tables] if isinstance(tables, pa.Table) else tables
+    if isinstance(tables, pa.Table):
+        rows = min(rows, max(_FEWEST_ROWS, -(-len(tables) // max(1, threads))))
     chunks = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
 
     n_escaped: list[int] = []
