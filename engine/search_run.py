@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from proteoscope import kernels
 from proteoscope.engine.creation_time import creation_time
-from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.entry import ESTIMATED_SEARCHES, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, RunExistsError, StorageError
 from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
 from proteoscope.engine.execution import cluster
@@ -241,8 +241,9 @@ class SearchRun(Generic[Read]):
         self.load(*(partial(kernels.cpu.signatures.load_kernels, self.spec.kernels, module) for module in modules))
 
     def load_writers(self) -> None:
-        """Import the modules that write tables in the background; see `load`."""
-        self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []))
+        """Import the modules that write tables and the record of the run in the background; see `load`."""
+        estimators = [search.workload_estimator for kind, search in ESTIMATED_SEARCHES.items() if kind == self.spec.kind]
+        self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []), *filter(None, estimators))
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """Measure the time of the `with` block as a step: ``read``, ``index``, ``plan``, ``score``, ``report`` or ``advice``."""
