@@ -433,6 +433,8 @@ class _MgfRecords:
         If `is_single`, an issue is recorded for each spectrum with different values of the key.
         """
         lines, at = self._lines, self._lines_of(key + b"=")
+        if not len(at):
+            return at, at, at, at
         at = at[self._inside[at]]
         start, owners, stop = self._values[at], self._spectrum[at], lines.stop[at]
         if is_single and key != b"TITLE":
@@ -490,6 +492,8 @@ class _MgfRecords:
                 self._note(int(owners[row]), int(at[row]), text)
         second = lines.after_blanks(ends, stop)
         has_more = np.flatnonzero(is_sound & (second < stop))
+        if not len(has_more):
+            return
         at, owners, second, stop = at[has_more], owners[has_more], second[has_more], stop[has_more]
         heights, ends, is_sound = self._numbers(second, stop)
         third = lines.after_blanks(ends, stop)
@@ -516,6 +520,8 @@ class _MgfRecords:
         """Read ``RTINSECONDS``: a number, or the first number of a range."""
         lines = self._lines
         at, owners, start, stop = self._field(b"RTINSECONDS")
+        if not len(at):
+            return
         times, ends, _ = self._numbers(start, stop)
         self.table.retention_time[owners] = times
         for row in np.flatnonzero((ends != stop) & (start < stop)).tolist():
@@ -531,6 +537,8 @@ class _MgfRecords:
         """Read ``SCANS``: a number, or the first number of a range or list; spectra with other texts get a remark."""
         lines = self._lines
         at, owners, start, stop = self._field(b"SCANS")
+        if not len(at):
+            return
         scans, ends, _ = self._numbers(start, stop)
         is_whole = (ends == stop) & (scans >= 0) & (scans < MAXIMUM_SCAN) & (scans == np.floor(scans))
         self.table.scan[owners[is_whole]] = scans[is_whole].astype(np.int64)
