@@ -73,9 +73,12 @@ class RunTables:
         source = MatchesSource(shown, SearchDescription(self._parameters.model_dump(mode="json")))
         paths = {name: run.folder / EXPORTS / f"{name}.tsv" for name in TABLES}
         written = [begin(partial(write_table, source, name, path)) for name, path in paths.items()]
-        for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
-            run.write_table(name, table)
-            progress.check()
+        written += [
+            begin(lambda _: run.write_table("peptides", tables.peptides)),
+            begin(lambda _: run.write_table("proteins", tables.proteins)),
+        ]
+        run.write_table("psms", tables.psms)
+        progress.check()
         for wait in written:
             wait()
 

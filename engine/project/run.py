@@ -67,8 +67,8 @@ class Run:
 
     @property
     def written(self) -> tuple[WrittenFile, ...]:
-        """Result files written so far."""
-        return tuple(self._written.values())
+        """Result files written so far, ordered by name, since several threads write them."""
+        return tuple(self._written[name] for name in sorted(self._written))
 
     def log(self, level: str, text: str) -> None:
         """Add a line to the run's log, which remains even if the run fails. `level` is ``info``, ``warning`` or ``error``."""
