@@ -340,7 +340,7 @@ def searched(
     """
     statistics, progress = tabulated(SCHEME), Progress()
     assert statistics is not None
-    adjustment = CompositionAdjustment(database, SCHEME, threads, progress) if is_adjusted else None
+    adjustment = CompositionAdjustment(database, SCHEME, progress) if is_adjusted else None
     domain = np.full(len(database), -1)
     domain[numbers] = np.arange(len(numbers))
     parts, seconds = [], 0.0
@@ -349,8 +349,8 @@ def searched(
         codes = [database.codes(int(numbers[k])) for k in chosen]
         began = time.perf_counter()
         scores = score_all(codes, database.residues, database.offsets, SCHEME, threads, progress)
-        for k, query, row in zip(chosen, codes, scores, strict=True):
-            hits = significant_hits(statistics, adjustment, database, query, row, LARGEST_E_VALUE)
+        results = significant_hits(statistics, adjustment, database, codes, scores, LARGEST_E_VALUE, threads, progress)
+        for k, row, hits in zip(chosen, scores, results, strict=True):
             hits = hits.take(np.flatnonzero((domain[hits.subjects] >= 0) & (domain[hits.subjects] != k)))
             parts.append((np.full(len(hits.subjects), k), domain[hits.subjects], hits.e_values, row[hits.subjects].astype(float)))
         seconds += time.perf_counter() - began

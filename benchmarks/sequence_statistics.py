@@ -20,7 +20,6 @@ import argparse
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -97,13 +96,13 @@ class Calibration:
         statistics, database, progress = tabulated(scheme), self.database, Progress()
         assert statistics is not None
         result = {name: np.zeros(len(E_VALUES), np.int64) for name in ("adjusted", "plain")}
-        adjustments = {"adjusted": CompositionAdjustment(database, scheme, threads, progress), "plain": None}
+        adjustments = {"adjusted": CompositionAdjustment(database, scheme, progress), "plain": None}
         for start in range(0, len(queries), QUERIES_TOGETHER):
             some = queries[start : start + QUERIES_TOGETHER]
             all_scores = score_all(some, database.residues, database.offsets, scheme, threads, progress)
-            for (query, scores), name in product(zip(some, all_scores, strict=True), result):
-                hits = significant_hits(statistics, adjustments[name], database, query, scores, max(E_VALUES))
-                result[name] += [(hits.e_values <= e_value).sum() for e_value in E_VALUES]
+            for name, adjustment in adjustments.items():
+                for hits in significant_hits(statistics, adjustment, database, some, all_scores, max(E_VALUES), threads, progress):
+                    result[name] += [(hits.e_values <= e_value).sum() for e_value in E_VALUES]
         return result
 
 

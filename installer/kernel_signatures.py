@@ -108,6 +108,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         f"align {_SAMPLES / 'protein_queries.fasta'} {_PROTEINS} --out hits.tsv",
         "align tryptophans.fasta tryptophans.fasta --out tryptophans.tsv",
         "align tryptophans.fasta tryptophans.fasta --gap-open 100000 --out costly.tsv",
+        "align tryptophans.fasta tryptophans.fasta --set composition=false --out plain.tsv",  # hits with 32-bit scores
     ),
     "superposition": (
         f"superpose {_DOMAIN} {_CHAIN} --out superposed",

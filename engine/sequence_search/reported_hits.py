@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, segment_offsets
-from proteoscope.engine.execution.resources import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.scoring import QueryBatch, score_all
@@ -84,8 +83,7 @@ def search_statistics(
         is_doubtful = is_doubtful or is_unreliable
     adjustment = None
     if parameters.composition and not is_doubtful:
-        # `reported_hits` adjusts the scores of several queries at the same time.
-        adjustment = CompositionAdjustment(database, scheme, max(1, threads // len(lengths)), progress)
+        adjustment = CompositionAdjustment(database, scheme, progress)
     return SearchStatistics(statistics, adjustment, is_doubtful)
 
 
@@ -225,13 +223,17 @@ def reported_hits(
     Cancelled
         If the user cancels.
     """
-
-    def select(row: int) -> SignificantHits:
-        return _select_significant(queries.codes(batch[row]), scores[row], database, statistics, parameters)
-
-    longest_first = np.argsort(-queries.lengths[batch], kind="stable")
-    selected = run_on_threads(select, longest_first.tolist(), threads, progress, steps=lambda _: 0)
-    significant = [selected[place] for place in np.argsort(longest_first).tolist()]
+    codes = [queries.codes(number) for number in batch.tolist()]
+    significant = [
+        _best_first(hits, row, database, parameters.hits_per_query)
+        for hits, row in zip(
+            significant_hits(
+                statistics.scores, statistics.adjustment, database, codes, scores, parameters.maximum_e_value, threads, progress
+            ),
+            scores,
+            strict=True,
+        )
+    ]
     progress.stage("Aligning and writing hits", (1 + n_writers) * sum(len(hits.subjects) for hits in significant))
     columns = [
         1 + len(hits.subjects) * (length + _COLUMNS_OF_A_HIT) + int(database.lengths[hits.subjects].sum())
@@ -244,17 +246,9 @@ def reported_hits(
         yield ReportedHits(result, scores[rows], statistics)
 
 
-def _select_significant(
-    query: NDArray[np.int8],
-    scores: NDArray[np.int32],
-    database: SequenceDatabase,
-    statistics: SearchStatistics,
-    parameters: SequenceSearchParameters,
-) -> SignificantHits:
-    """Return the hits of a query, with the lowest E-value first."""
-    hits = significant_hits(statistics.scores, statistics.adjustment, database, query, scores, parameters.maximum_e_value)
-    order = np.lexsort((database.file_index[hits.subjects], -scores[hits.subjects], hits.e_values))
-    return hits.take(order[: parameters.hits_per_query])
+def _best_first(hits: SignificantHits, scores: NDArray[np.int32], database: SequenceDatabase, limit: int) -> SignificantHits:
+    """Return at most `limit` hits of a query, with the lowest E-value first."""
+    return hits.take(np.lexsort((database.file_index[hits.subjects], -scores[hits.subjects], hits.e_values))[:limit])
 
 
 def _align_hits(

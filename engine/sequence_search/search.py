@@ -50,7 +50,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
     with search_run(_spec(request, parameters), read, progress) as run:
         opening = run.begin(run.resources)  # opening a GPU takes as long as reading the files
-        run.load_kernels("traceback")  # for the alignments of the report
+        run.load_kernels("composition", "striped", "traceback")  # for the report
         queries = run.read()
         with run.step("index"):
             database = packed_database(run, "database", create_translation(parameters))

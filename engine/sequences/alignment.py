@@ -20,17 +20,18 @@ from proteoscope.engine.execution.resources import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.scheme import ScoringScheme
-from proteoscope.kernels.device import equal_partitions
+from proteoscope.kernels.device import StopFlag, equal_partitions, stop_flag
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.rows import RowArrays
     from proteoscope.kernels.cpu.traceback import Traces
 
-__all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
+__all__ = ["CELLS_OF_A_TASK", "AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs", "bounded_scores"]
 
+CELLS_OF_A_TASK = 100_000_000
+"""Maximum number of matrix cells of a task with several pairs, about a hundredth of a second."""
 _STORED_CELLS = 16 << 20
-_CELLS_OF_A_TASK = 100_000_000
-_LANES_WORTH = 6  # minimum ratio of all subject residues to the longest subject at which it is faster to find ends first
+_NARROWED_CELLS = 1 << 31  # maximum number of matrix cells of a pair that is not checked for cancellation, about a third of a second
 _CELLS_BETWEEN_CHECKS = 50_000_000  # about a fifth of a second
 _PAIR, _SUBJECT_ONLY, _QUERY_ONLY = 1, 2, 3
 _CIGAR = {_PAIR: "M", _SUBJECT_ONLY: "D", _QUERY_ONLY: "I"}
@@ -319,20 +320,22 @@ def align_pairs(
     AlignedPairs
         Alignments in the order of the pairs.
     """
-    whole, pairs = pairs, _narrowed(pairs, scheme, threads, progress)
     query_lengths, subject_lengths = pairs.lengths
-    tasks = equal_partitions(query_lengths * subject_lengths, threads, maximum_cost=_CELLS_OF_A_TASK)
+    tasks = equal_partitions(query_lengths * subject_lengths, threads, maximum_cost=CELLS_OF_A_TASK)
 
     def work(task: int) -> tuple[NDArray[Any], ...]:
-        return _drawn(pairs.part(tasks[task].first, tasks[task].last), scheme, progress, stored_cells)
+        whole = pairs.part(tasks[task].first, tasks[task].last)
+        narrow = _narrowed(whole, scheme)
+        result, *drawn = _drawn(narrow, scheme, progress, stored_cells)
+        result[:, 1] += (narrow.query_places - whole.query_places)[:, 0]
+        result[:, 2] += (narrow.subject_places - whole.subject_places)[:, 0]
+        return result, *drawn
 
     drawn = run_on_threads(work, range(len(tasks)), threads, progress, steps=lambda task: tasks[task].last - tasks[task].first)
     drawn = drawn or [_drawn(pairs, scheme, progress, stored_cells)]  # without pairs
     by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first) or [0]
     result, counts, cigars = (np.concatenate([drawn[task][part] for task in by_place]) for part in range(3))
     lines = np.concatenate([drawn[task][3] for task in by_place], axis=1)
-    result[:, 1] += (pairs.query_places - whole.query_places)[:, 0]
-    result[:, 2] += (pairs.subject_places - whole.subject_places)[:, 0]
     return _columns(result, counts, cigars, lines)
 
 
@@ -355,125 +358,47 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
     )
 
 
-def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
-    """Return the pairs with sequences cut to the range of the best alignment; pairs for which cutting saves no time are unchanged.
-
-    `align_pair` returns the same result for the cut pairs, since they contain all alignments with the best score and the first end.
-    """
-    query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
-
-    def work(lane_group: tuple[int, NDArray[np.int64]]) -> None:
-        bits, group = lane_group
-        rows, columns = pairs.query_places[group], pairs.subject_places[group]
-        ends = _ends(pairs, bits, group, rows[0], columns, scheme)
-        # Search backwards for the begins of alignments with these ends.
-        last_rows, last_columns = rows[:, 0] + ends[:, 0] + 1, np.minimum(columns[:, 0] + ends[:, 1] + 1, columns[:, 1])
-        last = int(last_rows.max())
-        turned = np.stack((columns[:, 0], last_columns), axis=1)
-        begins = _ends(pairs, bits, group, np.array([rows[0, 0], last]), turned, scheme, last - last_rows)
-        is_found = (np.minimum(ends, begins).min(axis=1) >= 0)[:, None]
-        narrow = np.stack((last - 1 - begins[:, 2], last_rows), axis=1)
-        query_places[group] = np.where(is_found, narrow, rows)
-        # With free gaps, scores continue after the end of a sequence.
-        narrow = np.stack((np.maximum(last_columns - 1 - begins[:, 3], columns[:, 0]), last_columns), axis=1)
-        subject_places[group] = np.where(is_found, narrow, columns)
-
-    run_on_threads(work, _lane_groups(pairs, scheme), threads, progress, steps=lambda _: 0)
-    return pairs.with_places(query_places, subject_places)
-
-
-def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return groups of pairs with the same query, each as the number of bits of a score and the indices of the pairs.
-
-    The alignment ends of a group are found in parallel SIMD lanes. Groups with the largest alignment matrices come first.
-    """
-    query_lengths, subject_lengths = pairs.lengths
-    cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
-    result = []
-    costs = _substitution(scheme)
-    for bits in [bits for bits in costs.widths() if bits < 32]:
-        chosen = np.flatnonzero(~done & (pairs.scores < costs.most(bits)))  # anchored alignments need one more than their score
-        done[chosen] = True
-        # Subjects of one query with similar lengths share lanes.
-        chosen = chosen[np.lexsort((subject_lengths[chosen], pairs.query_places[chosen, 1], pairs.query_places[chosen, 0]))]
-        cuts = np.flatnonzero((np.diff(pairs.query_places[chosen], axis=0) != 0).any(axis=1)) + 1
-        for query_pairs in np.split(chosen, cuts):
-            n_lanes = kernels.cpu.lanes.lane_count(bits)
-            groups = np.split(query_pairs, np.arange(n_lanes, len(query_pairs), n_lanes))
-            lengths = [subject_lengths[group] for group in groups]
-            result += [(bits, group) for group, n in zip(groups, lengths, strict=True) if n.sum() >= _LANES_WORTH * n.max(initial=1)]
-    return sorted(result, key=lambda lane_group: -int(cells[lane_group[1]].max()))
-
-
-def _taken(sequences: NDArray[np.int8], positions: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return the residues of the ranges `positions` one after another, each reversed if `step` is -1, and the offset of each range."""
-    lengths = positions[:, 1] - positions[:, 0]
-    offsets = segment_offsets(lengths)
-    first = positions[:, 0] if step > 0 else positions[:, 1] - 1
-    return sequences[np.repeat(first - step * offsets[:-1], lengths) + step * np.arange(offsets[-1])], offsets
-
-
-def _ends(
-    pairs: Pairs,
-    bits: int,
-    group: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    scheme: ScoringScheme,
-    anchors: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
-    """Return where the alignments of pairs with the same query end, computed with one pair per SIMD lane.
-
-    See `proteoscope.kernels.cpu.traceback.find_ends`.
+def bounded_scores(pairs: Pairs, scheme: ScoringScheme, stop: StopFlag) -> NDArray[np.int64]:
+    """Return the best score of each pair, but at most its score in `pairs`, of shape (n,).
 
     Parameters
     ----------
     pairs : Pairs
-        All pairs.
-    bits : int
-        Number of bits of the scores.
-    group : ndarray of int64, shape (n,)
-        Indices of pairs with the same query.
-    rows : ndarray of int64, shape (2,)
-        Range of the query in `pairs.queries`.
-    positions : ndarray of int64, shape (n, 2)
-        Ranges of the subjects in `pairs.subjects`.
+        Pairs with the upper limit of each score.
     scheme : ScoringScheme
         Matrix and gap costs.
-    anchors : ndarray of int64, shape (n,), optional
-        First aligned residue of the reversed query in each pair; the alignments begin with the first residue of the reversed subjects.
-        If None, the sequences are not reversed, and alignments may begin anywhere.
+    stop : ndarray of uint8, shape (1,)
+        Stop flag; if it is set, the call ends early.
     """
-    step = 1 if anchors is None else -1
-    lanes, number, costs = kernels.cpu.lanes.lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
-    residues, offsets = _taken(pairs.subjects, positions, step)
-    lengths = np.diff(offsets)
-    n_blocks = -(-int(lengths.max()) // kernels.cpu.lanes.BLOCK_COLUMNS)
-    columns = kernels.cpu.vectors.aligned(n_blocks * kernels.cpu.lanes.BLOCK_COLUMNS * lanes, np.int8)
-    kernels.cpu.lanes.fill_columns(residues, offsets[:-1], lengths, np.arange(len(group)), np.zeros(len(group), np.int64), lanes, columns)
-    residue_codes, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
-    targets = kernels.cpu.vectors.aligned(lanes, number)
-    targets[:] = np.iinfo(number).max
-    targets[: len(group)] = pairs.scores[group] + (anchors is not None)
-    anchors_of_lanes = np.full(lanes, -1)
-    anchors_of_lanes[: len(group)] = -1 if anchors is None else anchors
-    sizes = kernels.cpu.lanes.BLOCK_COLUMNS * len(query), len(query), kernels.cpu.lanes.BLOCK_COLUMNS * len(residue_codes), 1
-    workspace = kernels.cpu.traceback.EndWorkspace(*(kernels.cpu.vectors.aligned(size * lanes, number) for size in sizes))
-    ends = np.empty((lanes, 4), np.int64)
-    kernels.cpu.traceback.find_ends(
-        query.astype(np.int64),
-        residue_codes.astype(np.int64),
-        costs.table(bits),
-        columns,
-        n_blocks,
-        targets,
-        anchors_of_lanes,
-        costs.first_residue_cost,
-        costs.next_residue_cost,
-        workspace,
-        ends,
-    )
-    return ends[: len(group)]
+    return kernels.cpu.striped.limited_scores(_substitution(scheme), _sequences(pairs), pairs.scores, stop)
+
+
+def _narrowed(pairs: Pairs, scheme: ScoringScheme) -> Pairs:
+    """Return the pairs with sequences cut to the range of the best alignment; pairs with too many cells are unchanged.
+
+    `align_pair` returns the same result for the cut pairs, since they contain all alignments with the best score and the first end.
+    """
+    result, costs = pairs.with_places(pairs.query_places.copy(), pairs.subject_places.copy()), _substitution(scheme)
+    query_lengths, subject_lengths = pairs.lengths
+    rest = (pairs.scores > 0) & (query_lengths * subject_lengths <= _NARROWED_CELLS)
+    for bits in costs.widths():
+        chosen = np.flatnonzero(rest & (pairs.scores < costs.most(bits)))  # anchored alignments need one more than their score
+        rest[chosen] = False
+        if len(chosen):
+            workspace = kernels.cpu.striped.striped_workspace(len(costs.scores), int(subject_lengths[chosen].max()), bits)
+            kernels.cpu.striped.find_ranges(
+                chosen,
+                _sequences(pairs),
+                pairs.scores,
+                costs.table(bits),
+                costs.first_residue_cost,
+                costs.next_residue_cost,
+                workspace,
+                stop_flag(),
+                result.query_places,
+                result.subject_places,
+            )
+    return result
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray[Any], ...]:

@@ -16,18 +16,22 @@ domains of SCOP, and verified on the other half.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import read_only, take_segments
+from proteoscope.engine.arrays import read_only, segment_offsets, take_segments
+from proteoscope.engine.execution.resources import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences.alignment import CELLS_OF_A_TASK, Pairs, bounded_scores
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.sequences.statistics import BACKGROUND, ScoreStatistics, ungapped_lambda
+from proteoscope.kernels.device import Partition, equal_partitions, stop_flag
 
 __all__ = ["CompositionAdjustment", "SignificantHits", "significant_hits"]
 
@@ -37,6 +41,7 @@ _MASK = SYMBOLS.index("X")
 _PRIOR = 200.0 * BACKGROUND / BACKGROUND.sum()
 _MINIMUM_RATIO, _MAXIMUM_RATIO = 0.5, 1.05
 _EXPONENT = 3.0
+_PAIRS_TOGETHER = 1 << 22  # pairs that are selected from together, up to 200 MB of candidates
 _BATCH_RESIDUES = 1 << 21  # of subjects that a thread processes together, some 50 MB
 
 
@@ -65,11 +70,13 @@ def significant_hits(
     statistics: ScoreStatistics,
     adjustment: CompositionAdjustment | None,
     database: SequenceDatabase,
-    query: NDArray[np.int8],
+    queries: Sequence[NDArray[np.int8]],
     scores: NDArray[np.int32],
     maximum_e_value: float,
-) -> SignificantHits:
-    """Return the subjects whose E-value with a query is at most `maximum_e_value`.
+    threads: int,
+    progress: Progress,
+) -> list[SignificantHits]:
+    """Return, for each query, the subjects whose E-value is at most `maximum_e_value`.
 
     Parameters
     ----------
@@ -79,32 +86,71 @@ def significant_hits(
         Adjustment of the scores; None for E-values of unadjusted scores.
     database : SequenceDatabase
         Subjects (n).
-    query : ndarray of int8
-        Residue codes.
-    scores : ndarray of int32, shape (n,)
-        Scores of the query with the n subjects.
+    queries : sequence of ndarray of int8
+        Residue codes of each query.
+    scores : ndarray of int32, shape (queries, n)
+        Scores of the queries with the n subjects.
     maximum_e_value : float
         Maximum E-value of hits.
+    threads : int
+        Number of threads.
+    progress : Progress
+        Progress, which is checked for cancellation.
     """
-    lengths, maximum = database.lengths, int(scores.max(initial=0))
+    lengths = database.lengths
     scale = 1.0 if adjustment is None else _MAXIMUM_RATIO**_EXPONENT
-    subjects = np.flatnonzero(
-        scores >= statistics.minimum_scores(maximum_e_value, len(query), lengths, database.n_residues, maximum, scale)
-    )
 
-    def e_values(subjects: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return statistics.e_values(scores, len(query), lengths[subjects], database.n_residues)
+    def e_values(query: int, subjects: NDArray[np.int64], adjusted: NDArray[np.float64]) -> NDArray[np.float64]:
+        return statistics.e_values(adjusted, len(queries[query]), lengths[subjects], database.n_residues)
 
-    adjusted = scores[subjects].astype(np.float64)
-    if adjustment is not None:
-        pairs = adjustment.for_query(query)
-        scales, is_masked = pairs.scales(subjects)
-        rows = np.flatnonzero(e_values(subjects, adjusted * scales) <= maximum_e_value)
-        subjects, scales, is_masked = subjects[rows], scales[rows], is_masked[rows]
-        adjusted = scales * pairs.masked_scores(subjects, is_masked, scores[subjects])
-    expected = e_values(subjects, adjusted)
-    hits = SignificantHits(subjects, expected, statistics.bit_scores(adjusted))
-    return hits.take(np.flatnonzero(expected <= maximum_e_value))
+    def select(query: int) -> _Candidates:
+        length, maximum = len(queries[query]), int(scores[query].max(initial=0))
+        minimum = statistics.minimum_scores(maximum_e_value, length, lengths, database.n_residues, maximum, scale)
+        subjects = np.flatnonzero(scores[query] >= minimum)
+        scales, is_masked = np.ones(len(subjects)), np.zeros(len(subjects), np.bool_)
+        if adjustment is not None:
+            scales, is_masked = adjustment.for_query(queries[query]).scales(subjects)
+        rows = np.flatnonzero(e_values(query, subjects, scores[query][subjects] * scales) <= maximum_e_value)
+        return _Candidates(subjects[rows], scores[query][subjects[rows]], scales[rows], is_masked[rows])
+
+    def finish(query: int) -> SignificantHits:
+        subjects, adjusted = candidates[query].subjects, candidates[query].scales * candidates[query].scores
+        expected = e_values(query, subjects, adjusted)
+        hits = SignificantHits(subjects, expected, statistics.bit_scores(adjusted))
+        return hits.take(np.flatnonzero(expected <= maximum_e_value))
+
+    together, results = max(1, _PAIRS_TOGETHER // max(1, len(database))), list[SignificantHits]()
+    for first in range(0, len(queries), together):
+        group = range(first, min(len(queries), first + together))
+        longest_first = sorted(group, key=lambda query: -len(queries[query]))
+        selected = run_on_threads(select, longest_first, threads, progress, steps=lambda _: 0)
+        candidates = dict(zip(longest_first, selected, strict=True))
+        if adjustment is not None:
+            adjustment.lower_masked_scores([(queries[query], candidates[query]) for query in group], threads)
+        results += run_on_threads(finish, group, threads, progress, steps=lambda _: 0)
+    return results
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Subjects (n) of a query that may be hits.
+
+    Attributes
+    ----------
+    subjects : ndarray of int64, shape (n,)
+        Indices in the database.
+    scores : ndarray of int32, shape (n,)
+        Scores.
+    scales : ndarray of float64, shape (n,)
+        Factors of the scores.
+    is_masked : ndarray of bool, shape (n,)
+        True if subject or query has residues masked for low complexity.
+    """
+
+    subjects: NDArray[np.int64]
+    scores: NDArray[np.int32]
+    scales: NDArray[np.float64]
+    is_masked: NDArray[np.bool_]
 
 
 class CompositionAdjustment:
@@ -116,16 +162,14 @@ class CompositionAdjustment:
         Subjects.
     scheme : ScoringScheme
         Matrix and gap costs; the matrix must have an ungapped lambda (see `ungapped_lambda`).
-    threads : int
-        Number of threads that score the masked pairs of a query again.
     progress : Progress
         Progress, which is checked for cancellation.
     """
 
-    def __init__(self, database: SequenceDatabase, scheme: ScoringScheme, threads: int, progress: Progress) -> None:
+    def __init__(self, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:
         ungapped = ungapped_lambda(scheme.matrix)
         assert ungapped is not None
-        self.database, self.scheme, self.threads, self.progress = database, scheme, threads, progress
+        self.database, self.scheme, self.progress = database, scheme, progress
         self.ungapped_lambda = ungapped
         scores, classes = np.unique(scheme.matrix.scores, return_inverse=True)
         self.scores, self.score_classes = scores.astype(np.float64), classes.reshape(scheme.matrix.scores.shape).astype(np.int64)
@@ -133,6 +177,41 @@ class CompositionAdjustment:
     def for_query(self, query: NDArray[np.int8]) -> QueryAdjustment:
         """Return the adjustment of the scores of a query."""
         return QueryAdjustment(self, query)
+
+    def lower_masked_scores(self, candidates: Sequence[tuple[NDArray[np.int8], _Candidates]], threads: int) -> None:
+        """Replace the scores of pairs with masked residues by their scores with X in place of these residues, if these are lower.
+
+        Parameters
+        ----------
+        candidates : sequence of tuple
+            Residue codes of each query, with its candidates, whose scores are changed.
+        threads : int
+            Number of threads.
+        """
+        chosen = [np.flatnonzero(each.is_masked) for _, each in candidates]
+        query, stop = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen]), stop_flag()
+        subjects, scores = (
+            np.concatenate([column[rows] for column, rows in zip(columns, chosen, strict=True)])
+            for columns in ([each.subjects for _, each in candidates], [each.scores.astype(np.int64) for _, each in candidates])
+        )
+        offsets = segment_offsets(np.array([len(codes) for codes, _ in candidates]))
+        queries, _ = masked_sequences(np.concatenate([codes for codes, _ in candidates]), offsets)
+        ranges = np.stack((offsets[:-1], offsets[1:]), axis=1)[query]
+
+        def lower(part: Partition) -> None:
+            rows = slice(part.first, part.last)
+            codes, offsets = take_segments(self.database.residues, self.database.offsets, subjects[rows])
+            masked, _ = masked_sequences(codes, offsets)
+            pairs = Pairs(queries, ranges[rows], masked, np.stack((offsets[:-1], offsets[1:]), axis=1), scores[rows])
+            scores[rows] = bounded_scores(pairs, self.scheme, stop)
+
+        cells = np.diff(offsets)[query] * self.database.lengths[subjects]
+        parts = equal_partitions(cells, threads, maximum_cost=CELLS_OF_A_TASK)
+        run_on_threads(lower, parts, threads, self.progress, steps=lambda _: 0, stop=stop)
+        for (_, each), rows, lowered in zip(
+            candidates, chosen, np.split(scores, np.cumsum([len(rows) for rows in chosen])[:-1]), strict=True
+        ):
+            each.scores[rows] = lowered
 
 
 class QueryAdjustment:
@@ -172,35 +251,6 @@ class QueryAdjustment:
             )
             is_masked[part] = np.logical_or.reduceat(masked != codes, offsets[:-1])  # no subject with a score is empty
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
-
-    def masked_scores(self, subjects: NDArray[np.int64], is_masked: NDArray[np.bool_], scores: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the scores of pairs, computed with X in place of residues of low complexity.
-
-        Parameters
-        ----------
-        subjects : ndarray of int64, shape (n,)
-            Indices of the subjects in the database.
-        is_masked : ndarray of bool, shape (n,)
-            True for each pair with masked residues.
-        scores : ndarray of int32, shape (n,)
-            Original scores.
-
-        Returns
-        -------
-        ndarray of int32, shape (n,)
-            New scores for pairs with masked residues, at most the original scores; original scores for other pairs.
-        """
-        whole, masked_scores, chosen = self._whole, scores.copy(), np.flatnonzero(is_masked)
-        for part in _parts(whole.database, subjects[chosen]):
-            rows = chosen[part]
-            codes, offsets = take_segments(whole.database.residues, whole.database.offsets, subjects[rows])
-            masked, _ = masked_sequences(codes, offsets)
-            search = kernels.cpu.alignment.AlignmentSearch(kernels.cpu.processor.Processor(whole.threads), masked, offsets)
-            out = np.empty((1, len(rows)), np.int32)
-            for _ in search.score([self._query], whole.scheme.matrix.scores, whole.scheme.gap_open, whole.scheme.gap_extend, out):
-                whole.progress.check()
-            masked_scores[rows] = np.minimum(masked_scores[rows], out[0])
-        return masked_scores
 
 
 def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:

@@ -41,6 +41,7 @@ from . import shift_placement as shift_placement
 from . import signatures as signatures
 from . import solvent_area as solvent_area
 from . import strands as strands
+from . import striped as striped
 from . import structure_alignment as structure_alignment
 from . import structure_descriptors as structure_descriptors
 from . import structure_pairs as structure_pairs

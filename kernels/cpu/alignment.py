@@ -2,8 +2,8 @@
 
 Scores are computed in lanes of vector registers with 8 bits (`proteoscope.kernels.cpu.lanes`). Pairs whose score exceeds 127 minus the
 largest matrix score are computed again with 16 bits; if the score then exceeds 32,767 minus the largest matrix score, they are computed
-again with 32 bits. A few long sequences would leave most lanes empty; they are scored row by row (`proteoscope.kernels.cpu.rows`), one pair
-after another, with 16 or 32 bits.
+again with 32 bits. A few long sequences would leave most lanes empty; they are scored pair by pair (`proteoscope.kernels.cpu.striped`), as
+are pairs that overflowed if this divides them better among the threads.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from numpy.typing import NDArray
 from proteoscope.kernels.counts import OperationCounts
 from proteoscope.kernels.cpu.lanes import BLOCK_COLUMNS, LaneGroup, fill_columns, lane_count, lane_groups, score_lanes
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.cpu.rows import row_arrays, score_rows
+from proteoscope.kernels.cpu.striped import limited_scores
 from proteoscope.kernels.cpu.substitution import Substitution
+from proteoscope.kernels.cpu.traceback import PairedSequences
 from proteoscope.kernels.cpu.vectors import aligned
-from proteoscope.kernels.device import Partition, StopFlag
+from proteoscope.kernels.device import Partition, StopFlag, equal_partitions
 
 __all__ = ["AlignmentSearch"]
 
+_TASKS_OF_THREAD = 8  # minimum number of tasks of a thread, if there are enough groups of subjects or queries
 _CELLS_OF_A_TASK = 4_000_000_000
 _CELLS_OF_A_CALL = 250_000_000  # matrix cells between two checks of the stop flag: 20 ms with AVX-512, 0.1 s with SSE
-_CELLS_OF_ROWS = 25_000_000  # same for the kernel that processes pairs row by row
-_VECTOR_BY_ROWS = 6  # time per vector in the row-by-row kernel, in units of a vector in the lane kernel
-_PAIR_BY_ROWS = 200_000  # time for preparing a pair in the row-by-row kernel, in the same unit
+_STRIPED_VECTOR = 2  # time per vector of a single pair, in units of a vector in the lane kernel
+_STRIPED_ROWS = 60  # preparing a pair takes as long as this number of rows
 _PLANS_CACHED = 4
 _VECTORS_OF_BLOCK = 4  # vectors of H and E that are read and written for each row of the query in a block of columns
-_VECTORS_OF_ROW = 4  # vectors of H and F, for each vector of columns in a row
+_VECTORS_OF_ROW = 4  # vectors of H and F, for each vector of columns in a row of a single pair
 
 
 class AlignmentSearch:
@@ -98,8 +99,7 @@ class AlignmentSearch:
                 tasks = scorer.tasks(self._plan(subjects, first, last, bits), every, self._processor.threads)
             else:
                 overflowed = [subjects[row[subjects] < 0] for row in out]
-                groups = [(i, lane_groups(rest, self._lengths[rest], lane_count(bits))) for i, rest in enumerate(overflowed) if len(rest)]
-                tasks = [task for i, some in groups for task in scorer.tasks(some, every[i : i + 1], self._processor.threads)]
+                tasks = scorer.overflow_tasks(overflowed, self._processor.threads)
             if tasks:
                 cells = np.cumsum([0, *(task.cells for task in tasks)])
                 for done in self._processor.run(scorer.runner(tasks), _partitions(tasks), 0):
@@ -117,12 +117,11 @@ class AlignmentSearch:
         lanes, every, rounds, blocks, words = lane_count(bits), range(len(lengths)), 0, 0, 0
         for task in _tasks(self._plan(subjects, first, last, bits), lengths, every, self._lengths, lanes, self._processor.threads):
             n_blocks, rounds, words = task.group.n_blocks, rounds + 1, words + task.group.n_blocks * BLOCK_COLUMNS * lanes // 4
-            longest = _longest_in_lanes(task.group, self._lengths, lane_count(16))
+            longest = _longest_in_lanes(task.group, self._lengths, lanes)
             for length in lengths[task.first_query : task.last_query]:
                 if length > longest:
-                    width = self._lengths[task.group.subjects]
-                    rounds += int((-(-length // np.maximum(1, _CELLS_OF_ROWS // _widths(width, lane_count(16))))).sum())
-                    blocks += _VECTORS_OF_ROW * length * int(_widths(width, lane_count(16)).sum()) // lane_count(16)
+                    rounds += 1
+                    blocks += _VECTORS_OF_ROW * length * _n_vectors(task.group, self._lengths, lanes)
                 else:
                     rounds += -(-n_blocks // _blocks_of_call(length, lanes))
                     blocks += _VECTORS_OF_BLOCK * n_blocks * length
@@ -170,7 +169,7 @@ def _tasks(
     """Divide the scoring of the given queries into tasks; return the tasks, largest first."""
     tasks = []
     # If there are few groups of subjects, divide the queries too, so that every thread has work.
-    parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1
+    parts = min(len(queries), -(-_TASKS_OF_THREAD * threads // len(groups))) if groups else 1
     total = sum(query_lengths[i] for i in queries)
     for group in groups:
         columns, residues = group.n_blocks * BLOCK_COLUMNS * lanes, int(lengths[group.subjects].sum())
@@ -193,16 +192,16 @@ def _blocks_of_call(query_length: int, lanes: int) -> int:
     return max(1, _CELLS_OF_A_CALL // (max(1, query_length) * BLOCK_COLUMNS * lanes))
 
 
-def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
-    """Return the number of columns of each subject, rounded up to whole vectors."""
-    return -(-lengths // lanes) * lanes
+def _n_vectors(group: LaneGroup, lengths: NDArray[np.int64], lanes: int) -> int:
+    """Return the number of vectors of a row of all subjects of a group, scored pair by pair."""
+    return int((-(-lengths[group.subjects] // lanes)).sum())
 
 
-def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
+def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], lanes: int) -> float:
     """Return the maximum query length for which scoring a group of subjects in lanes is faster than scoring them one by one."""
-    vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
-    saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # time per residue of the query
-    return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf
+    time = _STRIPED_VECTOR * _n_vectors(group, lengths, lanes)  # per residue of the query
+    saved = group.n_blocks * BLOCK_COLUMNS - time
+    return _STRIPED_ROWS * time / saved if saved > 0 else np.inf
 
 
 class _Scorer:
@@ -219,8 +218,7 @@ class _Scorer:
     ) -> None:
         self._queries, self._residues, self._offsets, self._lengths = queries, residues, offsets, np.diff(offsets)
         self._costs, self._scores = costs, scores
-        self._lanes = lane_count(bits)
-        self._row_lanes = lane_count(16) if bits <= 16 and 16 in costs.widths() else 0
+        self._bits, self._lanes = bits, lane_count(bits)
         self._table, self._most = costs.table(bits), costs.most(bits)
         self._longest = max((len(query.rows) for query in queries), default=0)
         self._own = threading.local()
@@ -228,6 +226,17 @@ class _Scorer:
     def tasks(self, groups: Sequence[LaneGroup], queries: range, threads: int) -> list[_Task]:
         """Divide the scoring of queries into tasks (see `_tasks`)."""
         return _tasks(groups, [len(query.rows) for query in self._queries], queries, self._lengths, self._lanes, threads)
+
+    def overflow_tasks(self, overflowed: Sequence[NDArray[np.int64]], threads: int) -> list[_Task]:
+        """Divide the scoring of each query with its `overflowed` subjects into tasks, which are small if there are few pairs."""
+        cells = [len(query.rows) * self._lengths[subjects] for query, subjects in zip(self._queries, overflowed, strict=True)]
+        most, tasks = max(1.0, sum(float(each.sum()) for each in cells) / (_TASKS_OF_THREAD * threads)), list[_Task]()
+        for i, subjects in enumerate(overflowed):
+            for part in equal_partitions(cells[i], 1, maximum_cost=most, per_worker=1):  # neighbours have similar lengths
+                some = subjects[part.first : part.last]
+                groups = lane_groups(some, self._lengths[some], self._lanes)
+                tasks += self.tasks(groups, range(i, i + 1), threads)
+        return sorted(tasks, key=lambda task: -task.cells)
 
     def runner(self, tasks: Sequence[_Task]) -> Callable[[int, int, StopFlag], None]:
         """Return the function for `Processor.run` that writes the scores of the tasks `first:last` to the score table."""
@@ -244,10 +253,10 @@ class _Scorer:
         fill_columns(
             self._residues, self._offsets[group.subjects], self._lengths[group.subjects], group.lanes, group.first_columns, lanes, columns
         )
-        longest = _longest_in_lanes(group, self._lengths, self._row_lanes) if self._row_lanes else np.inf
+        longest = _longest_in_lanes(group, self._lengths, lanes)
         for i in range(task.first_query, task.last_query):
             if len(self._queries[i].rows) > longest:
-                self._score_by_rows(self._queries[i], group, self._scores[i], stop)
+                self._score_pairs(self._queries[i], group.subjects, self._scores[i], stop)
             else:
                 self._score(self._queries[i], group, columns, self._scores[i], stop)
 
@@ -279,38 +288,13 @@ class _Scorer:
                 scores,
             )
 
-    def _score_by_rows(self, query: _Query, group: LaneGroup, scores: NDArray[np.int32], stop: StopFlag) -> None:
-        codes = query.codes[query.rows]
-        for subject in group.subjects.tolist():
-            residues = self._residues[self._offsets[subject] : self._offsets[subject + 1]]
-            score = self._best_of_rows(codes, residues, 16, stop)
-            # Sums saturate at the largest int16: lower scores are exact, others are computed again.
-            scores[subject] = score if score < np.iinfo(np.int16).max else self._best_of_rows(codes, residues, 32, stop)
-
-    def _best_of_rows(self, codes: NDArray[np.int64], subject: NDArray[np.int8], bits: int, stop: StopFlag) -> int:
-        """Return the score of a pair, or the largest value of the bit width if it overflowed."""
-        if stop[0]:
-            return 0
-        rows = row_arrays(self._costs, subject, bits)
-        width, target = len(rows.f_row), int(np.iinfo(rows.decay.dtype).max)
-        best, directions = np.array([0, -1, -1], np.int64), np.empty((0, width), np.uint8)
-        step = max(1, _CELLS_OF_ROWS // width)
-        for first in range(0, len(codes), step):
-            if stop[0]:
-                break
-            score_rows(
-                codes,
-                rows,
-                self._costs.first_residue_cost,
-                self._costs.next_residue_cost,
-                first,
-                min(len(codes), first + step),
-                best,
-                target,
-                directions,
-                False,
-            )
-        return int(best[0])
+    def _score_pairs(self, query: _Query, subjects: NDArray[np.int64], scores: NDArray[np.int32], stop: StopFlag) -> None:
+        codes, residues = query.codes[query.rows].astype(np.int8), self._residues.view()
+        codes.flags.writeable = residues.flags.writeable = False
+        places = np.tile([0, len(codes)], (len(subjects), 1)), np.stack((self._offsets[subjects], self._offsets[subjects + 1]), axis=1)
+        limits = np.full(len(subjects), np.iinfo(np.int32).max, np.int64)
+        pairs = PairedSequences(codes, places[0], residues, places[1])
+        scores[subjects] = limited_scores(self._costs, pairs, limits, stop, self._bits)
 
     def _work_space(self) -> tuple[NDArray, ...]:
         if not hasattr(self._own, "arrays"):

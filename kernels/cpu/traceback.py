@@ -1,8 +1,7 @@
 """Alignments of many hits in one call, as text lines, counts and CIGARs.
 
-Each pair is computed separately by `proteoscope.kernels.cpu.rows`. If the scores are known, `find_ends` finds the ends of the alignments
-of a query with one subject per vector lane; reversed sequences give the starts. The small matrix between start and end contains the
-alignment.
+Each pair is computed separately by `proteoscope.kernels.cpu.rows`, best after its sequences were cut to the range of the alignment by
+`proteoscope.kernels.cpu.striped`.
 """
 
 from __future__ import annotations
@@ -13,9 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cpu.lanes import BLOCK_COLUMNS, cell, fill_profile
 from proteoscope.kernels.cpu.rows import RowArrays, score_rows, trace_back
-from proteoscope.kernels.cpu.vectors import lanes_of, largest, load, spread, store, where_equal, where_greater
 
 __all__ = [
     "CIGAR_BYTES",
@@ -25,11 +22,9 @@ __all__ = [
     "N_COUNTS",
     "OPENINGS",
     "POSITIVES",
-    "EndWorkspace",
     "PairedSequences",
     "Traces",
     "draw_pairs",
-    "find_ends",
     "trace_pairs",
 ]
 
@@ -66,15 +61,6 @@ class Traces(NamedTuple):
     steps: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     ends: NDArray[np.int64]
-
-
-class EndWorkspace(NamedTuple):
-    """Aligned workspace of `find_ends`: `h_rows` (m * 4 * lanes,), `e_row` (m * lanes,), `profile` (r * 4 * lanes,), `seen` (lanes,)."""
-
-    h_rows: NDArray
-    e_row: NDArray
-    profile: NDArray
-    seen: NDArray
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -129,93 +115,6 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, d
         if best[0] > 0:
             trace_back(cells, 0, position, steps[step_offsets[k] :])
         result[k, 0], result[k, 1], result[k, 2] = position[3], position[0] + 1, position[1] + 1
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def find_ends(query, rows, table, columns, n_blocks, targets, anchors, opening, extending, workspace, ends):
-    """Find the ends of the best alignments of a query with one subject per lane.
-
-    The matrix is computed by columns, as in `score_lanes`. If alignments are anchored, they begin with the first residue of the subject and
-    a given residue of the query; H, E and F are then zero where no such alignment has a score of at least 0, elsewhere the score plus 1.
-    The rows above the first cell with a score and the columns after the last one are not computed.
-
-    Parameters
-    ----------
-    query, rows, table, opening, extending
-        See `proteoscope.kernels.cpu.lanes.score_lanes`.
-    columns
-        `n_blocks` blocks from `fill_columns`, int8.
-    targets : (lanes,)
-        Best score of each lane, aligned, plus 1 if alignments are anchored; the largest value of the dtype for unused lanes.
-    anchors : (lanes,) int64
-        Index in `query` of the first aligned residue; -1 for unused lanes, and in all lanes if alignments may begin anywhere.
-    workspace
-        `EndWorkspace`, of the dtype of the targets.
-    ends : (lanes, 4) int64
-        Output; row and column of the first end in row order, or -1; last row and last column with an end.
-    """
-    h_rows, e_row, profile, seen = workspace
-    lanes, m = lanes_of(e_row), len(query)
-    zero, reached = spread(e_row, 0), spread(e_row, 1)
-    open_cost, extend_cost, goal = spread(e_row, opening), spread(e_row, extending), load(targets, 0)
-    for i in range(m):
-        store(h_rows, (i * BLOCK_COLUMNS + 3) * lanes, zero)
-        store(e_row, i * lanes, zero)
-    store(seen, 0, zero)
-    for lane in range(lanes):
-        if anchors[lane] == 0:
-            seen[lane] = 1
-        elif anchors[lane] > 0:
-            h_rows[((anchors[lane] - 1) * BLOCK_COLUMNS + 3) * lanes + lane] = 1
-    is_anchored, begin, corner = anchors.max() >= 0, 0, load(seen, 0)
-    # Without anchors, H of any cell may continue diagonally, since it is not negative.
-    least = zero if is_anchored else spread(e_row, -1)
-    ends[:] = -1
-    for block in range(n_blocks):
-        fill_profile(rows, table, columns, block, profile)
-        f_0, f_1, f_2, f_3 = zero, zero, zero, zero
-        above_0, above_1, above_2, above_3 = corner, zero, zero, zero
-        top, corner = zero, zero
-        for i in range(begin, m):
-            position, row_begin = query[i] * BLOCK_COLUMNS * lanes, i * BLOCK_COLUMNS * lanes
-            e, left = load(e_row, i * lanes), load(h_rows, row_begin + 3 * lanes)
-            score = where_greater(above_0, least, load(profile, position), zero)
-            h_0, e, f_0, top = cell(above_0, score, e, f_0, top, open_cost, extend_cost)
-            score = where_greater(above_1, least, load(profile, position + lanes), zero)
-            h_1, e, f_1, top = cell(above_1, score, e, f_1, top, open_cost, extend_cost)
-            score = where_greater(above_2, least, load(profile, position + 2 * lanes), zero)
-            h_2, e, f_2, top = cell(above_2, score, e, f_2, top, open_cost, extend_cost)
-            score = where_greater(above_3, least, load(profile, position + 3 * lanes), zero)
-            h_3, e, f_3, top = cell(above_3, score, e, f_3, top, open_cost, extend_cost)
-            above_0, above_1, above_2, above_3 = left, h_0, h_1, h_2
-            store(h_rows, row_begin, h_0)
-            store(h_rows, row_begin + lanes, h_1)
-            store(h_rows, row_begin + 2 * lanes, h_2)
-            store(h_rows, row_begin + 3 * lanes, h_3)
-            store(e_row, i * lanes, e)
-        result = where_equal(top, goal, reached, zero)
-        if largest(result) > 0:
-            store(seen, 0, result)
-            for lane in range(lanes):
-                if seen[lane] == 1:
-                    _note_ends(h_rows, lane, targets[lane], begin, m, block, lanes, ends[lane])
-        if is_anchored:
-            while begin < m and largest(load(h_rows, (begin * BLOCK_COLUMNS + 3) * lanes)) == 0:
-                begin += 1
-            if begin == m:
-                break
-
-
-@njit(inline="always")
-def _note_ends(h_rows, lane, target, begin, m, block, lanes, ends):
-    """Record the ends of a lane in the rows `begin:m` of a block of columns."""
-    for c in range(BLOCK_COLUMNS):
-        for i in range(begin, m):
-            if h_rows[(i * BLOCK_COLUMNS + c) * lanes + lane] == target:
-                column = block * BLOCK_COLUMNS + c
-                if ends[0] < 0 or i < ends[0]:
-                    ends[0], ends[1] = i, column
-                ends[2], ends[3] = max(ends[2], i), column
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -376,6 +376,10 @@ def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
                 return builder.call(shuffle, [*halves, arguments[2]])
             if lanes.count == 16 and "ssse3" in FEATURES:
                 return _shuffle_halves(builder, "llvm.x86.ssse3.pshuf.b.128", halves, arguments[2])
+        if lanes.bits == 16 and lanes.count == 32 and "avx512bw" in FEATURES:
+            row = builder.load(_pointer(context, builder, signature.args[0], arguments[0], arguments[1], lanes), align=REGISTER_BYTES)
+            shuffle = llvm_function(builder, "llvm.x86.avx512.permvar.hi.512", row.type, [row.type, row.type])
+            return builder.call(shuffle, [row, builder.zext(arguments[2], row.type)])
         if lanes.bits == 32 and lanes.count == 16 and "avx512f" in FEATURES:
             return _permute_two_registers(context, builder, signature, arguments, lanes)
         return _one_by_one(context, builder, signature, arguments, lanes)

@@ -321,21 +321,23 @@ def test_long_protein_adds_few_unused_columns_to_lane_groups():
 
 @pytest.mark.parametrize("n_subjects", [200, 1])
 def test_alignment_search_makes_short_calls_and_stops_on_close(n_subjects, monkeypatch):
-    calls, begun, may_end = [], threading.Event(), threading.Event()
+    calls, single, stops, begun, may_end = [], [], [], threading.Event(), threading.Event()
 
     def score_lanes(rows, codes, table, columns, block, end, *others):
         calls.append(len(rows) * (end - block) * 4 * lane_count(table.dtype.itemsize * 8))
         begun.set()
         may_end.wait()
 
-    def score_rows(codes, rows, opening, extending, first, last, *others):
-        calls.append(len(rows.f_row) * (last - first) * 10)  # rows take ten times longer
+    def limited_scores(costs, pairs, limits, stop, bits):
+        single.append(int((np.diff(pairs.query_places) * np.diff(pairs.subject_places)).sum()))
+        stops.append(stop)
         begun.set()
         may_end.wait()
+        return limits
 
     # Nothing is computed: each call only records its number of cells.
     monkeypatch.setattr(alignment, "score_lanes", score_lanes)
-    monkeypatch.setattr(alignment, "score_rows", score_rows)
+    monkeypatch.setattr(alignment, "limited_scores", limited_scores)
     codes = np.random.default_rng(1).integers(0, 20, 35_000).astype(np.int8)
     search = alignment.AlignmentSearch(Processor(2), np.tile(codes, n_subjects), np.arange(n_subjects + 1, dtype=np.int64) * 35_000)
     arguments = [codes] * 5, np.eye(27, dtype=np.int32), 11, 1, np.zeros((5, n_subjects), np.int32)
@@ -344,11 +346,13 @@ def test_alignment_search_makes_short_calls_and_stops_on_close(n_subjects, monke
     assert begun.wait(60.0)
     threading.Timer(0.05, may_end.set).start()
     stopped.close()
-    assert 1 <= len(calls) <= 2, "one call of each thread"
+    assert 1 <= len(calls) + len(single) <= 2, "one call of each thread"
+    assert all(stop[0] for stop in stops), "calls for single pairs end early"
     calls.clear()
+    single.clear()
     assert list(search.score(*arguments))[-1] == n_subjects
-    assert max(calls) <= 270_000_000
-    assert sum(calls) >= 5 * n_subjects * 35_000**2 * 0.9
+    assert max(calls, default=0) <= 270_000_000
+    assert sum(calls) + sum(single) >= 5 * n_subjects * 35_000**2 * 0.9
 
 
 def test_alignment_search_plans_each_range_of_subjects_once(monkeypatch):

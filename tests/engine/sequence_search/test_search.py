@@ -239,7 +239,7 @@ class CheckCounter(Progress):
 @pytest.mark.parametrize("format", [name for name in FORMATS if name not in OF_ONE_QUERY])
 def test_align_cancelled_after_alignments_leaves_no_files(files, tmp_path, monkeypatch, format):
     monkeypatch.setattr("proteoscope.engine.sequences.hits._BATCH_HITS", 1)
-    monkeypatch.setattr("proteoscope.engine.sequences.alignment._CELLS_OF_A_TASK", 1)
+    monkeypatch.setattr("proteoscope.engine.sequences.alignment.CELLS_OF_A_TASK", 1)
 
     def search(checks, name):
         return align(

@@ -86,7 +86,7 @@ def test_composition_lambdas_are_roots_of_the_defining_equation():
 def test_composition_adjusted_hits_equal_brute_force(tmp_path):
     """Check that every subject is masked, scored and scaled."""
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
-    adjustment, standard = CompositionAdjustment(database, SCHEME, 2, Progress()), ungapped_lambda(SCHEME.matrix)
+    adjustment, standard = CompositionAdjustment(database, SCHEME, Progress()), ungapped_lambda(SCHEME.matrix)
     numbers = range(5, len(database), 9)
     queries = [database.codes(i) for i in numbers]
     scores = score_all(queries, database.residues, database.offsets, SCHEME, 1, Progress())
@@ -95,11 +95,11 @@ def test_composition_adjusted_hits_equal_brute_force(tmp_path):
     masked_queries = [masked[slice(*database.offsets[i : i + 2])] for i in numbers]
     masked_scores = score_all(masked_queries, masked, database.offsets, SCHEME, 1, Progress())
     n_hits = 0
-    for i, query, row, masked_row in zip(numbers, queries, scores, masked_scores, strict=True):
+    results = significant_hits(statistics, adjustment, database, queries, scores, 5.0, 2, Progress())
+    for i, query, row, masked_row, hits in zip(numbers, queries, scores, masked_scores, results, strict=True):
         roots = np.array([brute_force_lambda(counts[i], subject) for subject in counts])
         adjusted = np.minimum(row, masked_row) * np.clip(roots / standard, 0.5, 1.05) ** 3
         expected = statistics.e_values(adjusted, len(query), database.lengths, database.n_residues)
-        hits = significant_hits(statistics, adjustment, database, query, row, 5.0)
         assert np.array_equal(hits.subjects, np.flatnonzero(expected <= 5.0))
         assert hits.e_values == pytest.approx(expected[hits.subjects], rel=1e-5)
         assert hits.bit_scores == pytest.approx(statistics.bit_scores(adjusted[hits.subjects]), rel=1e-6)
@@ -110,11 +110,9 @@ def test_composition_adjusted_hits_equal_brute_force(tmp_path):
 def test_composition_adjusted_hits_are_equal_on_any_threads(tmp_path):
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
     query = database.codes(100)
-    (scores,) = score_all([query], database.residues, database.offsets, SCHEME, 1, Progress())
-    results = [
-        significant_hits(statistics, CompositionAdjustment(database, SCHEME, threads, Progress()), database, query, scores, 50.0)
-        for threads in (1, 2, 5)
-    ]
+    scores = score_all([query], database.residues, database.offsets, SCHEME, 1, Progress())
+    adjustment = CompositionAdjustment(database, SCHEME, Progress())
+    results = [significant_hits(statistics, adjustment, database, [query], scores, 50.0, threads, Progress())[0] for threads in (1, 2, 5)]
     assert len(results[0].subjects) > 3
     for hits in results[1:]:
         assert hits.subjects.tobytes() == results[0].subjects.tobytes()
