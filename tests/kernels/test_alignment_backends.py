@@ -172,17 +172,15 @@ def test_gpu_alignment_does_the_predicted_work(lengths, options, order):
 def test_cpu_alignment_does_the_predicted_work(lengths, n_subjects, monkeypatch):
     calls, words = [], []
     monkeypatch.setattr(on_processor, "score_lanes", lambda *arguments: calls.append("lanes"))
-    monkeypatch.setattr(on_processor, "score_rows", lambda *arguments: calls.append("rows"))
+    monkeypatch.setattr(on_processor, "limited_scores", lambda *arguments: calls.append("pairs") or np.zeros(n_subjects))
     monkeypatch.setattr(on_processor, "fill_columns", lambda *arguments: (calls.append("fill"), words.append(arguments[-1].nbytes // 4)))
     monkeypatch.setattr(on_processor, "_CELLS_OF_A_CALL", 2_000_000)
-    monkeypatch.setattr(on_processor, "_CELLS_OF_ROWS", 100_000)
-    monkeypatch.setattr(on_processor, "_PAIR_BY_ROWS", 0)
-    monkeypatch.setattr(on_processor, "_VECTOR_BY_ROWS", 2)  # three are computed by rows for any register width of this CPU
+    monkeypatch.setattr(on_processor, "_STRIPED_ROWS", 0)  # three subjects are scored pair by pair, even for short queries
     queries, subjects = sequences(5, lengths), sequences(6, [2000] * n_subjects)
     search, out = on_processor.AlignmentSearch(Processor(1), *database(subjects)), np.zeros((len(lengths), n_subjects), np.int32)
     work = search.work(lengths)
     list(search.score(queries, MATRIX, 11, 1, out))
-    assert {"rows" if n_subjects == 3 else "lanes", "fill"} <= set(calls)
+    assert {"pairs" if n_subjects == 3 else "lanes", "fill"} <= set(calls)
     assert work.rounds == len(calls)
     assert work.words_in == sum(words)
     assert work.operations == sum(lengths) * 2000 * n_subjects
