@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from proteoscope.engine.execution.checkpoints import RunCheckpoint
@@ -60,19 +62,27 @@ def run_on_threads(
         return results
     with on_threads(work, items, max(1, threads)) as futures:
         of_future = dict(zip(futures, items, strict=True))
-        pending = set(futures)
+        finished = SimpleQueue[Future[Result]]()  # waiting for any of the futures would take time in proportion to their number
+        for future in futures:
+            future.add_done_callback(finished.put)
         try:
-            while pending:
-                done, pending = wait(pending, timeout=_CHECK_SECONDS, return_when=FIRST_COMPLETED)
-                progress.check()
-                for future in done:
-                    future.result()
-                    progress.advance(steps(of_future[future]))
+            for _ in futures:
+                future = _next_finished(finished, progress)
+                future.result()
+                progress.advance(steps(of_future[future]))
         except BaseException:
             if stop is not None:
                 stop[0] = 1
             raise
         return [future.result() for future in futures]
+
+
+def _next_finished(finished: SimpleQueue[Future[Result]], progress: Progress) -> Future[Result]:
+    """Wait for the next finished call and return it; check for cancellation at least every tenth of a second."""
+    while True:
+        progress.check()
+        with suppress(Empty):
+            return finished.get(timeout=_CHECK_SECONDS)
 
 
 @dataclass(frozen=True)
