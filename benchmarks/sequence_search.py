@@ -340,7 +340,7 @@ def searched(
     """
     statistics, progress = tabulated(SCHEME), Progress()
     assert statistics is not None
-    adjustment = CompositionAdjustment(database, SCHEME, progress) if is_adjusted else None
+    adjustment = CompositionAdjustment(database, SCHEME) if is_adjusted else None
     domain = np.full(len(database), -1)
     domain[numbers] = np.arange(len(numbers))
     parts, seconds = [], 0.0

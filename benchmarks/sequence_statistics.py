@@ -96,7 +96,7 @@ class Calibration:
         statistics, database, progress = tabulated(scheme), self.database, Progress()
         assert statistics is not None
         result = {name: np.zeros(len(E_VALUES), np.int64) for name in ("adjusted", "plain")}
-        adjustments = {"adjusted": CompositionAdjustment(database, scheme, progress), "plain": None}
+        adjustments = {"adjusted": CompositionAdjustment(database, scheme), "plain": None}
         for start in range(0, len(queries), QUERIES_TOGETHER):
             some = queries[start : start + QUERIES_TOGETHER]
             all_scores = score_all(some, database.residues, database.offsets, scheme, threads, progress)

@@ -83,7 +83,7 @@ def search_statistics(
         is_doubtful = is_doubtful or is_unreliable
     adjustment = None
     if parameters.composition and not is_doubtful:
-        adjustment = CompositionAdjustment(database, scheme, progress)
+        adjustment = CompositionAdjustment(database, scheme)
     return SearchStatistics(statistics, adjustment, is_doubtful)
 
 

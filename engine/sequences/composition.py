@@ -17,7 +17,8 @@ domains of SCOP, and verified on the other half.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,8 @@ _MASK = SYMBOLS.index("X")
 _PRIOR = 200.0 * BACKGROUND / BACKGROUND.sum()
 _MINIMUM_RATIO, _MAXIMUM_RATIO = 0.5, 1.05
 _EXPONENT = 3.0
-_PAIRS_TOGETHER = 1 << 22  # pairs that are selected from together, up to 200 MB of candidates
-_BATCH_RESIDUES = 1 << 21  # of subjects that a thread processes together, some 50 MB
+_PAIRS_TOGETHER = 1 << 22  # pairs that are selected from together, up to 300 MB of candidates
+_BATCH_RESIDUES = 1 << 18  # residues of subjects that a thread processes together, in some milliseconds
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,17 @@ def significant_hits(
     def e_values(query: int, subjects: NDArray[np.int64], adjusted: NDArray[np.float64]) -> NDArray[np.float64]:
         return statistics.e_values(adjusted, len(queries[query]), lengths[subjects], database.n_residues)
 
-    def select(query: int) -> _Candidates:
+    def select(query: int) -> list[tuple[int, NDArray[np.int64]]]:
         length, maximum = len(queries[query]), int(scores[query].max(initial=0))
         minimum = statistics.minimum_scores(maximum_e_value, length, lengths, database.n_residues, maximum, scale)
         subjects = np.flatnonzero(scores[query] >= minimum)
+        return [(query, subjects[part]) for part in _parts(database, subjects)]
+
+    def adjust(part: tuple[int, NDArray[np.int64]]) -> _Candidates:
+        query, subjects = part
         scales, is_masked = np.ones(len(subjects)), np.zeros(len(subjects), np.bool_)
         if adjustment is not None:
-            scales, is_masked = adjustment.for_query(queries[query]).scales(subjects)
+            scales, is_masked = adjustment.scales(queries[query], subjects)
         rows = np.flatnonzero(e_values(query, subjects, scores[query][subjects] * scales) <= maximum_e_value)
         return _Candidates(subjects[rows], scores[query][subjects[rows]], scales[rows], is_masked[rows])
 
@@ -122,11 +127,14 @@ def significant_hits(
     together, results = max(1, _PAIRS_TOGETHER // max(1, len(database))), list[SignificantHits]()
     for first in range(0, len(queries), together):
         group = range(first, min(len(queries), first + together))
-        longest_first = sorted(group, key=lambda query: -len(queries[query]))
-        selected = run_on_threads(select, longest_first, threads, progress, steps=lambda _: 0)
-        candidates = dict(zip(longest_first, selected, strict=True))
+        parts = list(chain.from_iterable(run_on_threads(select, group, threads, progress, steps=lambda _: 0)))
+        adjusted = run_on_threads(adjust, parts, threads, progress, steps=lambda _: 0)
+        of_query: dict[int, list[_Candidates]] = {query: [] for query in group}
+        for (query, _), candidates_of_part in zip(parts, adjusted, strict=True):
+            of_query[query].append(candidates_of_part)
+        candidates = {query: _Candidates.joined(some) for query, some in of_query.items()}
         if adjustment is not None:
-            adjustment.lower_masked_scores([(queries[query], candidates[query]) for query in group], threads)
+            adjustment.lower_masked_scores([(queries[query], candidates[query]) for query in group], threads, progress)
         results += run_on_threads(finish, group, threads, progress, steps=lambda _: 0)
     return results
 
@@ -152,6 +160,12 @@ class _Candidates:
     scales: NDArray[np.float64]
     is_masked: NDArray[np.bool_]
 
+    @classmethod
+    def joined(cls, parts: Sequence[_Candidates]) -> _Candidates:
+        """Return the candidates of all parts, in their order."""
+        empty = cls(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.bool_))
+        return cls(*(np.concatenate([getattr(part, field.name) for part in (empty, *parts)]) for field in fields(cls)))
+
 
 class CompositionAdjustment:
     """Adjustment of the scores of a search for composition and low complexity.
@@ -162,23 +176,44 @@ class CompositionAdjustment:
         Subjects.
     scheme : ScoringScheme
         Matrix and gap costs; the matrix must have an ungapped lambda (see `ungapped_lambda`).
-    progress : Progress
-        Progress, which is checked for cancellation.
     """
 
-    def __init__(self, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:
+    def __init__(self, database: SequenceDatabase, scheme: ScoringScheme) -> None:
         ungapped = ungapped_lambda(scheme.matrix)
         assert ungapped is not None
-        self.database, self.scheme, self.progress = database, scheme, progress
+        self.database, self.scheme = database, scheme
         self.ungapped_lambda = ungapped
         scores, classes = np.unique(scheme.matrix.scores, return_inverse=True)
         self.scores, self.score_classes = scores.astype(np.float64), classes.reshape(scheme.matrix.scores.shape).astype(np.int64)
 
-    def for_query(self, query: NDArray[np.int8]) -> QueryAdjustment:
-        """Return the adjustment of the scores of a query."""
-        return QueryAdjustment(self, query)
+    def scales(self, query: NDArray[np.int8], subjects: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return, for each subject, the factor for its score with a query, and True if one of both has residues masked for low complexity.
 
-    def lower_masked_scores(self, candidates: Sequence[tuple[NDArray[np.int8], _Candidates]], threads: int) -> None:
+        Parameters
+        ----------
+        query : ndarray of int8
+            Residue codes.
+        subjects : ndarray of int64, shape (n,)
+            Indices in the database; at least one, and none is empty.
+        """
+        masked_query, query_counts = masked_sequences(query, np.array([0, len(query)], np.int64))
+        codes, offsets = take_segments(self.database.residues, self.database.offsets, subjects)
+        masked, counts = masked_sequences(codes, offsets)
+        lambdas = np.empty(len(subjects))
+        kernels.cpu.composition.pair_lambdas(
+            query_counts[0],
+            counts,
+            _PRIOR,
+            self.score_classes,
+            self.scores,
+            _MINIMUM_RATIO * self.ungapped_lambda,
+            _MAXIMUM_RATIO * self.ungapped_lambda,
+            lambdas,
+        )
+        is_masked = np.logical_or.reduceat(masked != codes, offsets[:-1]) | (masked_query != query).any()
+        return (lambdas / self.ungapped_lambda) ** _EXPONENT, is_masked
+
+    def lower_masked_scores(self, candidates: Sequence[tuple[NDArray[np.int8], _Candidates]], threads: int, progress: Progress) -> None:
         """Replace the scores of pairs with masked residues by their scores with X in place of these residues, if these are lower.
 
         Parameters
@@ -187,6 +222,8 @@ class CompositionAdjustment:
             Residue codes of each query, with its candidates, whose scores are changed.
         threads : int
             Number of threads.
+        progress : Progress
+            Progress, which is checked for cancellation.
         """
         chosen = [np.flatnonzero(each.is_masked) for _, each in candidates]
         query, stop = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen]), stop_flag()
@@ -207,50 +244,11 @@ class CompositionAdjustment:
 
         cells = np.diff(offsets)[query] * self.database.lengths[subjects]
         parts = equal_partitions(cells, threads, maximum_cost=CELLS_OF_A_TASK)
-        run_on_threads(lower, parts, threads, self.progress, steps=lambda _: 0, stop=stop)
+        run_on_threads(lower, parts, threads, progress, steps=lambda _: 0, stop=stop)
         for (_, each), rows, lowered in zip(
             candidates, chosen, np.split(scores, np.cumsum([len(rows) for rows in chosen])[:-1]), strict=True
         ):
             each.scores[rows] = lowered
-
-
-class QueryAdjustment:
-    """Adjustment of the scores of a query with subjects of the database.
-
-    Parameters
-    ----------
-    whole : CompositionAdjustment
-        Adjustment of the whole search.
-    query : ndarray of int8
-        Residue codes.
-    """
-
-    def __init__(self, whole: CompositionAdjustment, query: NDArray[np.int8]) -> None:
-        self._whole = whole
-        self._query, counts = masked_sequences(query, np.array([0, len(query)], np.int64))
-        self._counts = counts[0]
-        self._is_masked = bool((self._query != query).any())
-
-    def scales(self, subjects: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return, for each of `subjects`, the factor for its score, and True if subject or query has residues masked for low complexity."""
-        whole = self._whole
-        lambdas, is_masked = np.empty(len(subjects)), np.zeros(len(subjects), np.bool_)
-        for part in _parts(whole.database, subjects):
-            whole.progress.check()
-            codes, offsets = take_segments(whole.database.residues, whole.database.offsets, subjects[part])
-            masked, counts = masked_sequences(codes, offsets)
-            kernels.cpu.composition.pair_lambdas(
-                self._counts,
-                counts,
-                _PRIOR,
-                whole.score_classes,
-                whole.scores,
-                _MINIMUM_RATIO * whole.ungapped_lambda,
-                _MAXIMUM_RATIO * whole.ungapped_lambda,
-                lambdas[part],
-            )
-            is_masked[part] = np.logical_or.reduceat(masked != codes, offsets[:-1])  # no subject with a score is empty
-        return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
 
 
 def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:

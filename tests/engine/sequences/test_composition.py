@@ -86,7 +86,7 @@ def test_composition_lambdas_are_roots_of_the_defining_equation():
 def test_composition_adjusted_hits_equal_brute_force(tmp_path):
     """Check that every subject is masked, scored and scaled."""
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
-    adjustment, standard = CompositionAdjustment(database, SCHEME, Progress()), ungapped_lambda(SCHEME.matrix)
+    adjustment, standard = CompositionAdjustment(database, SCHEME), ungapped_lambda(SCHEME.matrix)
     numbers = range(5, len(database), 9)
     queries = [database.codes(i) for i in numbers]
     scores = score_all(queries, database.residues, database.offsets, SCHEME, 1, Progress())
@@ -111,7 +111,7 @@ def test_composition_adjusted_hits_are_equal_on_any_threads(tmp_path):
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
     query = database.codes(100)
     scores = score_all([query], database.residues, database.offsets, SCHEME, 1, Progress())
-    adjustment = CompositionAdjustment(database, SCHEME, Progress())
+    adjustment = CompositionAdjustment(database, SCHEME)
     results = [significant_hits(statistics, adjustment, database, [query], scores, 50.0, threads, Progress())[0] for threads in (1, 2, 5)]
     assert len(results[0].subjects) > 3
     for hits in results[1:]:
