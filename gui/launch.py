@@ -21,6 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_project = len(arguments) == 1 and (Path(arguments[0]) / "project.sqlite").is_file()
     if arguments and not is_project and arguments[0] != "open":
+        if argv is None:
+            execution.libraries.lighten_libraries()  # before the dataclasses of the command line are defined
         return command_line.main.main(None if argv is None else arguments)
 
     if wrong := command_line.system_limits.settings_error():

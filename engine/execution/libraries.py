@@ -1,10 +1,11 @@
 """Settings with which Python libraries (Arrow, linear algebra) load faster, and use one thread for small matrices."""
 
+import dataclasses
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -45,6 +46,35 @@ def _is_for_numba(fullname: str) -> bool:
     return is_importer and not (fullname == "yaml" and Path(".numba_config.yaml").exists())
 
 
+def _compile_methods_when_called() -> None:
+    """Let dataclasses compile each of their methods, except the initialiser, when it is first called.
+
+    A frozen dataclass compiles six methods when it is defined, in up to a millisecond; most of them are never called. Python from version
+    3.13 compiles the methods of a class together, and is not changed.
+    """
+    create: Callable[..., Any] | None = vars(dataclasses).get("_create_fn")
+    if create is None or hasattr(create, "__wrapped__"):
+        return
+
+    @wraps(create)
+    def create_when_called(name: str, *arguments: Any, **options: Any) -> Any:
+        if name == "__init__":  # its signature describes the class
+            return create(name, *arguments, **options)
+
+        def method(self: Any, *values: Any) -> Any:
+            compiled = create(name, *arguments, **options)
+            compiled.__qualname__ = method.__qualname__
+            for owner in type(self).__mro__:
+                if vars(owner).get(name) is method:
+                    setattr(owner, name, compiled)
+            return compiled(self, *values)
+
+        method.__name__ = name
+        return method
+
+    vars(dataclasses)["_create_fn"] = create_when_called
+
+
 def lighten_libraries() -> None:
     """Let libraries omit needless initialisation when they are loaded; the user's environment variables have precedence.
 
@@ -60,6 +90,7 @@ def lighten_libraries() -> None:
         sys.meta_path.insert(0, _WithoutUnused())
     name = "pyarrow.vendored.docscrape"
     sys.modules.setdefault(name, _NoDocumentation(name))
+    _compile_methods_when_called()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""NumPy's linear algebra is located once, before threads start, and can be limited to one thread."""
+"""Libraries load faster and behave the same; linear algebra is located once, before threads start, and can be limited to one thread."""
 
 from __future__ import annotations
 
@@ -38,3 +38,49 @@ def test_blas_library_is_detected_once_and_limited_to_one_thread():
     after_lookup, n_found, before, within, after = json.loads(done.stdout)
     assert (after_lookup, n_found) == (1, 1)
     assert before and set(within) == {1} and after == before
+
+
+DATACLASSES = """
+import sys
+if sys.argv[1:]:
+    from proteoscope.engine.execution.libraries import lighten_libraries
+    lighten_libraries()
+import copy, inspect, pickle
+from dataclasses import dataclass, field, replace
+
+@dataclass(frozen=True, order=True)
+class Peak:
+    mz: float
+    intensity: float = field(default=1.0, compare=False)
+
+@dataclass(frozen=True)
+class Ion(Peak):
+    name: str = "b"
+    def __repr__(self):
+        return f"ion {super().__repr__()}"
+
+@dataclass(slots=True)
+class Spectrum:
+    peaks: list = field(default_factory=list)
+
+def attempt(action, *arguments):
+    try:
+        return action(*arguments)
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+for _ in range(2):  # the second time, the methods are compiled
+    a, b, ion, spectrum = Peak(1.0), Peak(1.0, 2.0), Ion(1.0), Spectrum([Peak(3.0)])
+    print(a == b, a != Peak(2.0), a == ion, hash(a) == hash(b), hash(ion) == hash(Ion(1.0)), len({a, b, ion}), a < Peak(2.0), a <= b, a > b)
+    print(a, ion, spectrum, Spectrum() == Spectrum(), pickle.loads(pickle.dumps(a)) == a, copy.copy(ion), replace(ion, mz=2.0))
+    print(attempt(setattr, a, "mz", 2.0), attempt(delattr, ion, "name"), attempt(setattr, ion, "other", 2), attempt(hash, spectrum))
+    print(attempt(lambda: a < 1), a.__eq__(1), inspect.signature(Ion), Peak.__repr__.__qualname__, Ion.__hash__.__qualname__)
+"""
+
+
+def test_dataclasses_behave_the_same_with_methods_compiled_later():
+    outputs = [
+        subprocess.run([sys.executable, "-c", DATACLASSES, *lighter], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+        for lighter in ([], ["lighter"])
+    ]
+    assert outputs[0].count("FrozenInstanceError") == 6 and outputs[0] == outputs[1]
