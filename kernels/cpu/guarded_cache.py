@@ -33,6 +33,7 @@ from numba.core.runtime import nrtdynmod, rtsys
 from numba.core.types.misc import unliteral
 
 from proteoscope.kernels.cpu.caching import note_uncached
+from proteoscope.kernels.cpu.casting_rules import apply_casting_rules
 
 __all__ = ["guard_cache"]
 
@@ -124,6 +125,7 @@ def guard_cache() -> None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_name_functions_uniquely)
     _compile_once_for_all_constants()
+    _convert_arguments_if_compilation_is_disabled()
     # The kernels use no extensions of Numba, and finding them would read the metadata of all installed packages.
     vars(entrypoints)["_already_initialized"] = True
 
@@ -246,6 +248,18 @@ def _compile_once_for_all_constants() -> None:
         return find(self, arguments, keywords)
 
     Dispatcher.get_call_template = find_of_types  # type: ignore[method-assign, assignment]
+
+
+def _convert_arguments_if_compilation_is_disabled() -> None:
+    """Apply Numba's postponed conversions before it disables the compilation of a function, whose calls then convert their arguments."""
+    can_compile = dispatcher._DispatcherBase._can_compile
+
+    def change(self: Any, value: bool) -> None:
+        if not value:
+            apply_casting_rules()
+        can_compile.__set__(self, value)
+
+    dispatcher._DispatcherBase._can_compile = property(can_compile.__get__, change)
 
 
 @contextlib.contextmanager
