@@ -16,14 +16,14 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding
-from numba.core import dispatcher, entrypoints, environment
+from numba.core import dispatcher, entrypoints, environment, utils
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen, JitEngine
@@ -126,6 +126,8 @@ def guard_cache() -> None:
         os.register_at_fork(after_in_child=_name_functions_uniquely)
     _compile_once_for_all_constants()
     _convert_arguments_if_compilation_is_disabled()
+    # Numba determines the signature of each function twice in succession, and a command decorates over a hundred functions.
+    vars(utils)["pysignature"] = lru_cache(1)(utils.pysignature)
     # The kernels use no extensions of Numba, and finding them would read the metadata of all installed packages.
     vars(entrypoints)["_already_initialized"] = True
 
