@@ -24,7 +24,7 @@ _RESIDENT_BLOCKS = 8  # limited by the 2048 threads of a multiprocessor (compute
 
 
 class _Measured(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)  # used if a device is calibrated
 
 
 def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
