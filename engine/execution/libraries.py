@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -46,33 +46,40 @@ def _is_for_numba(fullname: str) -> bool:
     return is_importer and not (fullname == "yaml" and Path(".numba_config.yaml").exists())
 
 
-def _compile_methods_when_called() -> None:
-    """Let dataclasses compile each of their methods, except the initialiser, when it is first called.
+class _Method:
+    """Method of a dataclass, which is compiled and takes the place of this object when it is first looked up."""
 
-    A frozen dataclass compiles six methods when it is defined, in up to a millisecond; most of them are never called. Python from version
+    __slots__ = ("__name__", "_create", "_function")
+
+    def __init__(self, name: str, create: Callable[[], Any]) -> None:
+        self.__name__, self._create, self._function = name, create, None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the method; dataclasses put their representation into a function that calls it."""
+        if self._function is None:
+            self._function = self._create()
+        return self._function(*arguments)
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        function = self._create()
+        for definer in owner.__mro__:
+            if vars(definer).get(self.__name__) is self:
+                function.__qualname__ = f"{definer.__qualname__}.{self.__name__}"
+                setattr(definer, self.__name__, function)
+        return function.__get__(instance, owner)
+
+
+def _compile_methods_when_used() -> None:
+    """Let dataclasses compile each method when it is first used.
+
+    A frozen dataclass compiles six methods when it is defined, in up to two milliseconds; most of them are never used. Python from version
     3.13 compiles the methods of a class together, and is not changed.
     """
     create: Callable[..., Any] | None = vars(dataclasses).get("_create_fn")
-    if create is None or hasattr(create, "__wrapped__"):
-        return
-
-    @wraps(create)
-    def create_when_called(name: str, *arguments: Any, **options: Any) -> Any:
-        if name == "__init__":  # its signature describes the class
-            return create(name, *arguments, **options)
-
-        def method(self: Any, *values: Any) -> Any:
-            compiled = create(name, *arguments, **options)
-            compiled.__qualname__ = method.__qualname__
-            for owner in type(self).__mro__:
-                if vars(owner).get(name) is method:
-                    setattr(owner, name, compiled)
-            return compiled(self, *values)
-
-        method.__name__ = name
-        return method
-
-    vars(dataclasses)["_create_fn"] = create_when_called
+    if create is not None and not hasattr(create, "__wrapped__"):
+        vars(dataclasses)["_create_fn"] = wraps(create)(
+            lambda name, *rest, **options: _Method(name, partial(create, name, *rest, **options))
+        )
 
 
 def lighten_libraries() -> None:
@@ -90,7 +97,7 @@ def lighten_libraries() -> None:
         sys.meta_path.insert(0, _WithoutUnused())
     name = "pyarrow.vendored.docscrape"
     sys.modules.setdefault(name, _NoDocumentation(name))
-    _compile_methods_when_called()
+    _compile_methods_when_used()
 
 
 @cache

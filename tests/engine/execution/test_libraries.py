@@ -46,7 +46,10 @@ if sys.argv[1:]:
     from proteoscope.engine.execution.libraries import lighten_libraries
     lighten_libraries()
 import copy, inspect, pickle
+from typing import Generic, TypeVar
 from dataclasses import dataclass, field, replace
+
+T = TypeVar("T")
 
 @dataclass(frozen=True, order=True)
 class Peak:
@@ -63,6 +66,15 @@ class Ion(Peak):
 class Spectrum:
     peaks: list = field(default_factory=list)
 
+@dataclass
+class Undocumented(Generic[T]):
+    value: T
+    more: "list[int]" = field(default_factory=list)
+
+class Plain(Undocumented):
+    def __init__(self, value):
+        super().__init__(value, more=[1])
+
 def attempt(action, *arguments):
     try:
         return action(*arguments)
@@ -74,11 +86,13 @@ for _ in range(2):  # the second time, the methods are compiled
     print(a == b, a != Peak(2.0), a == ion, hash(a) == hash(b), hash(ion) == hash(Ion(1.0)), len({a, b, ion}), a < Peak(2.0), a <= b, a > b)
     print(a, ion, spectrum, Spectrum() == Spectrum(), pickle.loads(pickle.dumps(a)) == a, copy.copy(ion), replace(ion, mz=2.0))
     print(attempt(setattr, a, "mz", 2.0), attempt(delattr, ion, "name"), attempt(setattr, ion, "other", 2), attempt(hash, spectrum))
+    print(Undocumented.__doc__, Plain(2), Plain(2) == Plain(2), Undocumented(2) == Plain(2), Undocumented.__init__.__annotations__)
+    print(attempt(Peak), attempt(Spectrum, 1, 2), Peak.__init__.__qualname__, Plain.__eq__.__qualname__, Spectrum.__init__.__qualname__)
     print(attempt(lambda: a < 1), a.__eq__(1), inspect.signature(Ion), Peak.__repr__.__qualname__, Ion.__hash__.__qualname__)
 """
 
 
-def test_dataclasses_behave_the_same_with_methods_compiled_later():
+def test_dataclasses_with_uncompiled_methods_behave_the_same():
     outputs = [
         subprocess.run([sys.executable, "-c", DATACLASSES, *lighter], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
         for lighter in ([], ["lighter"])
