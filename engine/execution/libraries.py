@@ -52,7 +52,8 @@ class _Method:
     __slots__ = ("__name__", "_create", "_function")
 
     def __init__(self, name: str, create: Callable[[], Any]) -> None:
-        self.__name__, self._create, self._function = name, create, None
+        self.__name__, self._create = name, create
+        self._function: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the method; dataclasses put their representation into a function that calls it."""

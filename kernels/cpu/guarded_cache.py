@@ -254,14 +254,15 @@ def _compile_once_for_all_constants() -> None:
 
 def _convert_arguments_if_compilation_is_disabled() -> None:
     """Apply Numba's postponed conversions before it disables the compilation of a function, whose calls then convert their arguments."""
-    can_compile = dispatcher._DispatcherBase._can_compile
+    base: Any = dispatcher._DispatcherBase
+    can_compile = base._can_compile
 
     def change(self: Any, value: bool) -> None:
         if not value:
             apply_casting_rules()
         can_compile.__set__(self, value)
 
-    dispatcher._DispatcherBase._can_compile = property(can_compile.__get__, change)
+    base._can_compile = property(can_compile.__get__, change)
 
 
 @contextlib.contextmanager
