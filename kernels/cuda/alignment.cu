@@ -8,9 +8,9 @@
 //
 // Division of labour. A query is cut into strips of kLanes * kColumns columns; a launch computes one strip against all subjects. kLanes
 // neighbouring lanes of a warp share a subject, as in CUDASW++ 4.0 (Schmidt et al. 2024, BMC Bioinformatics 25:342): each keeps kColumns
-// columns of H and E in registers, and the rows pass from lane to lane, two in a step, each lane one step after its left neighbour. H and F
-// of each row at the right edge of a strip are stored in device memory for the next strip. Warps fetch subjects from a common counter, the
-// longest first. Blocks are independent; a block has one barrier, after computing the table of scores.
+// columns of H and E in registers, and the rows pass from lane to lane, kRows in a step, each lane one step after its left neighbour. H and
+// F of each row at the right edge of a strip are stored in device memory for the next strip. Warps fetch subjects from a common counter,
+// the longest first. Blocks are independent; a block has one barrier, after computing the table of scores.
 //
 // The few longest subjects would keep a warp busy long after all others. This is shortened if several warps share a subject (kWarps > 1).
 // These warps are two phases of 32 steps apart, and pass on the rows of a phase in a ring in shared memory, with a barrier before each
@@ -19,7 +19,8 @@
 // A word of 32 bits holds two alignments of 16 bits: two queries against one subject (kSubjects 1), or two subjects against one query
 // (kSubjects 2). Scores of pairs of residues come from a table in shared memory with a row for each residue, made of the queries of the
 // launch. A lane reads the scores of its columns in loads of 16 bytes. The lanes of a quarter of a warp are served together. Their
-// addresses differ modulo 128 for all residues, so that there are no bank conflicts.
+// addresses differ modulo 128 for all residues, so that there are no bank conflicts. The scores of two subjects are combined in a word by a
+// multiplication by 0x10000 and a sum, since a permutation of bytes would use the pipe of the maxima.
 //
 // Only H - opening is stored. E and F need this value, and so does the diagonal, since the opening is added to each score of the table.
 //
@@ -27,8 +28,11 @@
 // * 1: integers of 16 bits with DPX (compute capability 9.0 and later). Zero is represented by kZero, which is so large that H - opening
 //   and F - extending are never negative. Sums of whole words then neither borrow nor carry between the halves. Such a sum is written as a
 //   multiplication by `one`, whose value the compiler does not know, so that it uses the pipe of the multiplier while maxima use the other
-//   one. The speed of the loop is also limited by the number of registers that its instructions read. Therefore all constants are compiled
-//   in.
+//   one, which is slower. The speed of the loop is also limited by the number of registers that its instructions read. Therefore all
+//   constants are compiled in, and sums of two registers use `same_one`, which the instruction reads from constant memory.
+//   If kSkewed, scores in row r and column c of a step, both counted from 0, are larger by r + c extensions. Then E and F are passed on
+//   without subtracting an extension, and F is limited to at least zero, a constant of each diagonal, in the same maximum of three. H need
+//   not be limited itself. Two pairs of cells thus take seven instructions of the slower pipe and five of the multiplier's.
 // * 2: half-precision floating point (8.x), exact up to 2,048.
 // * 3: integers of 32 bits, one alignment in a word (7.5; on every device for pairs whose score exceeds 16 bits).
 
@@ -45,11 +49,10 @@
 #define LANES 4
 #define COLUMNS 32
 #define THREADS 384
-#define BORROWS 0
 #define ZERO 0x000d000du
 #define MINUS_OPENING 0xfff3fff4u
 #define MINUS_EXTENDING 0xffffffffu
-#define MINUS_EXTENDING_WHOLE 0xfffeffffu
+#define SKEW (NUMBERS == 1 ? 0x00010001u : 0u)
 #endif
 
 using Word = unsigned int;
@@ -58,32 +61,32 @@ constexpr int kNumbers = NUMBERS;
 constexpr int kSubjects = SUBJECTS;                           // per word
 constexpr int kLanes = LANES;                                 // lanes that share a subject, or a pair of subjects
 constexpr int kColumns = COLUMNS;                             // per lane
-constexpr bool kBorrows = BORROWS;                            // true if a score of the table, plus the opening, is negative
 constexpr Word kZero = ZERO;                                  // represents a score of zero in both halves
 constexpr Word kMinusOpening = MINUS_OPENING;                 // subtracts the opening from H, as a sum of whole words
 constexpr Word kMinusExtending = MINUS_EXTENDING;             // subtracts the gap extension from E or F, for each half
-constexpr Word kMinusExtendingWhole = MINUS_EXTENDING_WHOLE;  // the same, as a sum of whole words
+constexpr Word kSkew = SKEW;                                  // the gap extension in both halves if scores are skewed, otherwise 0
+constexpr bool kSkewed = kSkew != 0;
 constexpr int kDpx = 1, kWide = 3;
 constexpr int kSymbols = 27, kPadding = 27, kTableRows = 28;  // symbols of the matrix, and a symbol that matches nothing
-constexpr int kPlaces = kLanes < 8 ? 8 : kLanes;  // lanes whose scores are adjacent; repeated if kLanes < 8
-constexpr int kColumnsOfLoad = kSubjects == 2 && kColumns % 8 == 0 ? 8 : 4;
-constexpr int kLoads = kColumns / kColumnsOfLoad;
-constexpr int kLoadBytes = kColumnsOfLoad * 4 / kSubjects;
+constexpr int kPlaces = kLanes < 8 ? 8 : kLanes;            // lanes whose scores are adjacent; repeated if kLanes < 8
+constexpr int kLoads = kColumns / 4, kLoadBytes = 16;         // of the scores of a lane's columns
 constexpr int kRowBytes = kLoads * kPlaces * kLoadBytes;
 constexpr int kWarps = kLanes > 32 ? kLanes / 32 : 1;       // warps that share a subject
+constexpr int kRows = kWarps > 1 ? 2 : 4;                   // rows of a step
+constexpr int kElements = kRows / 2;                        // elements of a border in a step: two rows each
 constexpr int kLanesOfWarp = kLanes > 32 ? 32 : kLanes;     // lanes of a warp that share a subject
 constexpr int kTogether = kWarps > 1 ? THREADS : 32;        // threads that take subjects together: a block, or a warp
 constexpr int kStepsOfPhase = 32, kLag = 2, kRing = 128;    // phases between two warps of a subject; elements of their ring
 constexpr Word kEveryLane = 0xffffffffu;
-static_assert(kColumns % kColumnsOfLoad == 0 && 32 % kLanesOfWarp == 0, "a lane reads whole words");
-static_assert(kLoadBytes == 16 || kPlaces >= 16, "lanes that are served together read from different banks");
+static_assert(kColumns % 4 == 0 && 32 % kLanesOfWarp == 0, "a lane reads whole words");
 static_assert(THREADS % kLanes == 0, "a block has whole groups of lanes");
 static_assert(kSubjects == 1 || kNumbers != kWide, "a word of 32 bits holds one alignment");
+static_assert(!kSkewed || (kNumbers == kDpx && kColumns + kRows <= 80), "_DIAGONALS of alignment.py");
 
 __device__ __forceinline__ int as_int(Word word) { return static_cast<int>(word); }
 __device__ __forceinline__ int greatest(int a, int b) { return a < b ? b : a; }
 
-// Arithmetic: the maximum of three; the maximum of a sum and a third; H - opening; the score in a half of a word.
+// Arithmetic: the maximum of two and of three; the maximum of a sum and a third; a sum; H - opening; the score in a half of a word.
 #if NUMBERS == 1
 __device__ __forceinline__ Word greatest_of(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
 __device__ __forceinline__ Word sum_or(Word a, Word b, Word c) { return __viaddmax_s16x2(a, b, c); }
@@ -133,97 +136,138 @@ struct Columns {
     Word above[kColumns], e[kColumns];
 };
 
-// Values that a lane receives from its left neighbour for the upper and the lower row of a step: H - opening, and F.
+// Values that a lane receives from its left neighbour for the rows of a step: H - opening, and F.
 struct Left {
-    Word upper, upper_f, lower, lower_f;
+    Word h[kRows], f[kRows];
 };
 
-// True if a column limits the F that it passes on to at least zero. With DPX, this takes one more whole-word sum, in the multiplier's pipe,
-// but saves the next column a maximum, in the slower pipe, since it need not limit H itself. Two of three columns do so, which balances the
-// pipes. No column does if a whole-word sum could borrow.
-__device__ __forceinline__ bool bounds_f(int column) { return kNumbers == kDpx && !kBorrows && column >= 0 && column % 3 != 2; }
-
-// Compute one cell and return H - opening. `corner`: H - opening above and left of the cell. `e` and `f` are updated for the next row and
-// the next column.
-__device__ __forceinline__ Word advance(int column, Word corner, Word score, Word& e, Word& f, Word& h, Word one) {
-    if (bounds_f(column - 1)) {
-        h = greatest_of(whole_sum(corner, score, one), e, f);
-    } else {
-        h = sum_or(corner, score, greatest_of(e, f, kZero));
+// Replace the values of a lane by those of its left neighbour or, in the first lane, by those at the border of the preceding strip. In the
+// halves that do not continue a strip, `nothing_left` takes the place of the border.
+__device__ __forceinline__ void take_from_left(Left& left, const Left& nothing_left, const uint4* border, Word continued, bool is_first) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+        left.h[i] = __shfl_up_sync(kEveryLane, left.h[i], 1, kLanesOfWarp);
+        left.f[i] = __shfl_up_sync(kEveryLane, left.f[i], 1, kLanesOfWarp);
     }
-    const Word opened = less_opening(h, one);
-    e = sum_or(e, kMinusExtending, opened);
-    if (bounds_f(column)) {
-        f = greatest_of(whole_sum(f, kMinusExtendingWhole, one), opened, kZero);
-    } else {
-        f = sum_or(f, kMinusExtending, opened);
+    if (!is_first) return;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+        const uint4 rows = border[i / 2];
+        left.h[i] = ((i % 2 == 0 ? rows.x : rows.z) & continued) | (nothing_left.h[i] & ~continued);
+        left.f[i] = ((i % 2 == 0 ? rows.y : rows.w) & continued) | (nothing_left.f[i] & ~continued);
     }
-    return opened;
 }
 
-// The scores of a lane's columns, in the table, for the residues of the two rows of a step.
-struct Rows {
-    const unsigned char *upper, *lower;
+// Replace the values of the lane that `takes` those of the preceding warp, which provides none after its last row (`is_there`). All lanes
+// compute this, since a branch costs more.
+__device__ __forceinline__ void take_from_warp(Left& left, const Left& nothing_left, const uint4& ring, bool takes, bool is_there) {
+    left.h[0] = takes ? (is_there ? ring.x : nothing_left.h[0]) : left.h[0];
+    left.f[0] = takes ? (is_there ? ring.y : nothing_left.f[0]) : left.f[0];
+    left.h[1] = takes ? (is_there ? ring.z : nothing_left.h[1]) : left.h[1];
+    left.f[1] = takes ? (is_there ? ring.w : nothing_left.f[1]) : left.f[1];
+}
+
+// Subtracts n extensions from each half.
+template <int n>
+constexpr Word kMinusExtensions = (0u - n * (kSkew & 0xffffu) & 0xffffu) * 0x10001u;
+
+// Numbers whose values the compiler does not know: 1, in a register; 1 and 0x10000, in constant memory.
+struct Factors {
+    Word one, same_one, shift;
 };
 
-// Scores of a subject in the columns of a load, two columns in a word.
-struct Pairs {
+// Compute one cell. `corner`: H - opening above and left of the cell. `e` and `f` are updated for the next row and the next column.
+// `opened` becomes H - opening, and `below` the same for the next row, which belongs to the next step if `is_last`. `diagonal`: row plus
+// column of the cell, both counted from 0 in each step.
+__device__ __forceinline__ void advance(bool is_last, int diagonal, Word corner, Word score, Word& e, Word& f, Word& h, Word& opened,
+                                        Word& below, const Factors& factors) {
+    if (kSkewed) {
+        h = greatest_of(whole_sum(corner, score, factors.same_one), e, f);
+        opened = whole_sum(h, kMinusOpening + kSkew, factors.one);
+        below = is_last ? whole_sum(h, kMinusOpening + kSkew - kRows * kSkew, factors.one) : opened;
+        e = sum_or(e, is_last ? kMinusExtensions<kRows> : 0, below);
+        f = greatest_of(f, opened, kZero + (diagonal + 1) * kSkew);
+    } else {
+        h = sum_or(corner, score, greatest_of(e, f, kZero));
+        below = opened = less_opening(h, factors.one);
+        e = sum_or(e, kMinusExtending, opened);
+        f = sum_or(f, kMinusExtending, opened);
+    }
+}
+
+// The scores of a lane's columns, in the table, for the residues of the rows of a step.
+struct Rows {
+    const unsigned char* row[kRows];
+};
+
+__device__ __forceinline__ Rows rows_at(const unsigned char* table, const Word* letters) {
+    Rows rows;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) rows.row[i] = table + letters[i] * kRowBytes;
+    return rows;
+}
+
+// Scores of a subject in the columns of a load.
+struct Scores {
     Word words[4];
 };
 
-__device__ __forceinline__ Pairs pairs_at(const unsigned char* place) {
-    if (kLoadBytes == 16) {
-        const uint4 words = *reinterpret_cast<const uint4*>(place);
-        return Pairs{{words.x, words.y, words.z, words.w}};
-    }
-    const uint2 words = *reinterpret_cast<const uint2*>(place);
-    return Pairs{{words.x, words.y, 0, 0}};
+__device__ __forceinline__ Scores scores_at(const unsigned char* place) {
+    const uint4 all = *reinterpret_cast<const uint4*>(place);
+    return Scores{{all.x, all.y, all.z, all.w}};
 }
 
-// Scores of the columns of a load: unchanged, or of two subjects, with two columns in a word each, interleaved.
-__device__ __forceinline__ void load_scores(const unsigned char* mine, const unsigned char* other, int load, Word* scores) {
-    const int place = load * kPlaces * kLoadBytes;
-    if (kSubjects == 1) {
-        const uint4 words = *reinterpret_cast<const uint4*>(mine + place);
-        scores[0] = words.x, scores[1] = words.y, scores[2] = words.z, scores[3] = words.w;
-    } else {
-        const Pairs first = pairs_at(mine + place), second = pairs_at(other + place);
-#pragma unroll
-        for (int k = 0; k < kColumnsOfLoad; ++k) scores[k] = __byte_perm(first.words[k / 2], second.words[k / 2], k % 2 == 0 ? 0x5410 : 0x7632);
-    }
-}
-
-// Compute two rows in the columns of a lane. `corner`: H - opening above and left of the first column. `left` is replaced by the values for
-// the next lane.
+// Compute the rows of a step in the columns of a lane. `corner`: H - opening above and left of the first column. `left` is replaced by the
+// values for the next lane.
 //
-// The lower row is one column behind the upper row, so that a new H can overwrite the register with the H of the row above.
+// Each row is one column behind the row above it, so that the cells of a diagonal are independent.
 __device__ __forceinline__ void advance_rows(Columns& columns, const Rows& mine, const Rows& other, Word corner, Left& left, Word& best,
-                                             Word one) {
-    Word lower_corner = 0, lower_score = 0, upper_h, lower_h;
+                                             const Factors& factors) {
+    constexpr int kDiagonals = kColumns + kRows - 1;
+    Word corners[kRows], h[kRows], best_of_step = kSkewed ? kZero : best;
+    Scores scores[kRows];
+    corners[0] = corner;
 #pragma unroll
-    for (int load = 0; load < kLoads; ++load) {
-        Word upper[kColumnsOfLoad], lower[kColumnsOfLoad];
-        load_scores(mine.upper, other.upper, load, upper);
-        load_scores(mine.lower, other.lower, load, lower);
+    for (int diagonal = 0; diagonal < kDiagonals; ++diagonal) {
+        Word next_corners[kRows] = {};
 #pragma unroll
-        for (int k = 0; k < kColumnsOfLoad; ++k) {
-            const int c = load * kColumnsOfLoad + k;
-            const Word opened = advance(c, corner, upper[k], columns.e[c], left.upper_f, upper_h, one);
-            corner = columns.above[c];
-            if (c > 0) {
-                columns.above[c - 1] = advance(c - 1, lower_corner, lower_score, columns.e[c - 1], left.lower_f, lower_h, one);
-                best = greatest_of(best, upper_h, lower_h);
-            } else {
-                best = greatest_of(best, upper_h, upper_h);
+        for (int row = 0; row < kRows; ++row) {
+            const int c = diagonal - row;
+            if (c < 0 || c >= kColumns) continue;
+            if (c % 4 == 0) {
+                scores[row] = scores_at(mine.row[row] + c / 4 * kPlaces * kLoadBytes);
+                if (kSubjects == 2) {
+                    const Scores high = scores_at(other.row[row] + c / 4 * kPlaces * kLoadBytes);
+#pragma unroll
+                    for (int k = 0; k < 4; ++k) scores[row].words[k] += high.words[k] * factors.shift;
+                }
             }
-            lower_corner = left.upper;
-            lower_score = lower[k];
-            left.upper = opened;
+            const bool is_last = row + 1 == kRows;
+            const Word score = scores[row].words[c % 4];
+            Word opened, below;
+            advance(is_last, diagonal, corners[row], score, columns.e[c], left.f[row], h[row], opened, below, factors);
+            if (row == 0) next_corners[0] = columns.above[c];
+            if (is_last) columns.above[c] = below;
+            if (!is_last) next_corners[row + 1] = left.h[row];
+            left.h[row] = opened;
         }
+#pragma unroll
+        for (int row = 0; row < kRows; ++row) corners[row] = next_corners[row];
+#pragma unroll
+        for (int row = 0; row < kRows; row += 2) {
+            const bool has_upper = row <= diagonal && diagonal - row < kColumns, has_lower = row < diagonal && diagonal - row <= kColumns;
+            if (has_upper || has_lower) {
+                best_of_step = greatest_of(best_of_step, h[has_upper ? row : row + 1], h[has_lower ? row + 1 : row]);
+            }
+        }
+        if (kSkewed) best_of_step = whole_sum(best_of_step, kSkew, factors.one);
     }
-    left.lower = advance(kColumns - 1, lower_corner, lower_score, columns.e[kColumns - 1], left.lower_f, lower_h, one);
-    columns.above[kColumns - 1] = left.lower;
-    best = greatest_of(best, lower_h, lower_h);
+    best = kSkewed ? sum_or(best_of_step, kMinusExtensions<kDiagonals>, best) : best_of_step;
+#pragma unroll
+    for (int row = 0; kSkewed && row < kRows; ++row) {
+        left.h[row] = whole_sum(left.h[row], 0u - kColumns * kSkew, factors.one);
+        left.f[row] = whole_sum(left.f[row], 0u - kColumns * kSkew, factors.one);
+    }
 }
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
@@ -260,18 +304,14 @@ struct Subjects {
 
 // Write the scores of each residue with each column of the strips, in the order in which lanes read them.
 __device__ void fill_table(const Strip& low, const Strip& high, const int* matrix) {
-    for (int i = threadIdx.x; i < kTableRows * kLoads * kPlaces * kColumnsOfLoad; i += THREADS) {
-        const int k = i % kColumnsOfLoad, place = i / kColumnsOfLoad % kPlaces, load = i / (kColumnsOfLoad * kPlaces) % kLoads;
-        const int letter = i / (kColumnsOfLoad * kPlaces * kLoads);
-        const int column = place % kLanes * kColumns + load * kColumnsOfLoad + k;
+    for (int i = threadIdx.x; i < kTableRows * kLoads * kPlaces * 4; i += THREADS) {
+        const int place = i / 4 % kPlaces, load = i / (4 * kPlaces) % kLoads, letter = i / (4 * kPlaces * kLoads);
+        const int column = place % kLanes * kColumns + load * 4 + i % 4;
         const int score = letter == kPadding || column >= low.n ? 0 : matrix[low.residues[column] * kSymbols + letter];
-        if (kSubjects == 2) {
-            reinterpret_cast<unsigned short*>(dynamic_shared)[i] = static_cast<unsigned short>(score);
-        } else {
-            const int high_score = letter == kPadding || column >= high.n ? 0 : matrix[high.residues[column] * kSymbols + letter];
-            const Word both = static_cast<Word>(high_score) << 16 | (static_cast<Word>(score) & 0xffffu);
-            reinterpret_cast<Word*>(dynamic_shared)[i] = kNumbers == kWide ? static_cast<Word>(score) : both;
-        }
+        const bool has_high = kSubjects == 1 && letter != kPadding && column < high.n;
+        const int high_score = has_high ? matrix[high.residues[column] * kSymbols + letter] : 0;
+        const Word both = static_cast<Word>(high_score) << 16 | (static_cast<Word>(score) & 0xffffu);
+        reinterpret_cast<Word*>(dynamic_shared)[i] = kNumbers == kWide ? static_cast<Word>(score) : both;
     }
 }
 
@@ -295,14 +335,18 @@ __device__ __forceinline__ Word letter_at(const Subject& subject, int row) {
     return static_cast<Word>(row) < static_cast<Word>(subject.n) ? __ldg(subject.residues + row) : kPadding;
 }
 
-// Residues of the two rows of a step, of both subjects.
+// Residues of the rows of a step, of both subjects.
 struct Letters {
-    Word upper, lower, other_upper, other_lower;
+    Word mine[kRows], other[kRows];
 };
 
 __device__ __forceinline__ Letters letters_at(const Subject& mine, const Subject& other, int row) {
-    Letters letters{letter_at(mine, row), letter_at(mine, row + 1), kPadding, kPadding};
-    if (kSubjects == 2) letters.other_upper = letter_at(other, row), letters.other_lower = letter_at(other, row + 1);
+    Letters letters;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+        letters.mine[i] = letter_at(mine, row + i);
+        letters.other[i] = kSubjects == 2 ? letter_at(other, row + i) : kPadding;
+    }
     return letters;
 }
 
@@ -311,7 +355,7 @@ __device__ __forceinline__ Letters letters_at(const Subject& mine, const Subject
 __device__ __forceinline__ void fetch_line(const void* place) { asm volatile("prefetch.global.L2 [%0];" ::"l"(place)); }
 #endif
 
-// Prefetch the cache lines that are read 16 steps later (residues: 64), one line per call; must be called every eighth step. The latency of
+// Prefetch the cache lines that are read 32 rows later (residues: 128), one line per call; must be called every 16 rows. The latency of
 // device memory is longer than a step, and the compiler moves loads to shortly before their values are used.
 __device__ __forceinline__ void fetch_ahead(const Subject& mine, const Subject& other, int row, const uint4* border, int n_in) {
     if (row + 128 < mine.n) fetch_line(mine.residues + row + 128);
@@ -353,10 +397,12 @@ __device__ __forceinline__ int maximum_rows(const Subjects& subjects, Word first
 
 // Scores one strip of a query, or of two, against subjects.
 //
-// matrix: (27, 27), rows by the query's residue, with the opening added; in half precision if NUMBERS is 2. one: 1. next_item: initially
-// zero. The stored scores of the queries are replaced if the scores of the strips are higher; see `Strip`.
+// matrix: (27, 27), rows by the query's residue, with the opening added and, if scores are skewed, the extension; in half precision if
+// NUMBERS is 2. next_item: initially zero. The stored scores of the queries are replaced if the scores of the strips are higher; see
+// `Strip`. one, same_one, shift: see `Factors`; the compiler loads adjacent parameters together into registers.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    score_strips(Subjects subjects, Strips strips, const int* matrix, Word one, Word* next_item) {
+    score_strips(Subjects subjects, Strips strips, const int* matrix, Word one, Word* next_item, Word same_one, Word shift) {
+    const Factors factors{one, same_one, shift};
     fill_table(strips.low, strips.high, matrix);
     __syncthreads();
     const int place = threadIdx.x % kLanesOfWarp, warp = threadIdx.x % kLanes / 32;  // among those that share a subject
@@ -365,9 +411,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     uint4* const ring_out = rings + (threadIdx.x / kLanes * kWarps + warp) * kRing;  // the ring of the last warp is not read
     const uint4* const ring_in = ring_out - kRing;
     const bool is_first = place == 0 && warp == 0, is_last = place == kLanesOfWarp - 1 && warp == kWarps - 1;
-    const Word nothing = less_opening(kZero, one), continued = strips.continued;
-    const Word fresh = nothing & ~continued, fresh_f = kZero & ~continued;
-    const Left nothing_left{nothing, kZero, nothing, kZero};
+    const Word nothing = less_opening(kZero, factors.one);
+    Left nothing_left;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) nothing_left.h[i] = nothing + i * kSkew, nothing_left.f[i] = kZero + i * kSkew;
     while (true) {
         const Word taken = take_subjects(next_item);
         if (taken >= subjects.n_items) break;
@@ -378,22 +425,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         const long long border = other.n > mine.n ? other.border : mine.border;
         const int n_in = subjects.border_in != nullptr && is_first ? n_rows : 0;
         const int n_out = subjects.border_out != nullptr && is_last ? n_rows : 0;
-        const int steps = (maximum_rows(subjects, taken, n_rows) + 1) / 2 + kLanesOfWarp - 1;
+        const int steps = (maximum_rows(subjects, taken, n_rows) + kRows - 1) / kRows + kLanesOfWarp - 1;
 
         Columns columns;
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
-            columns.above[c] = nothing;
-            columns.e[c] = kZero;
+            columns.above[c] = nothing + c * kSkew;
+            columns.e[c] = kZero + c * kSkew;
         }
-        Word best = kZero, corner = nothing;
+        Word best = kZero, corner = nothing - kSkew;
         Left left = nothing_left;
-        int row = -2 * place;  // index of the upper row of the step
+        int row = -kRows * place;  // index of the first row of the step
         // Residues and borders are loaded two steps ahead.
-        Letters letters = letters_at(mine, other, row), next_letters = letters_at(mine, other, row + 2);
-        uint4 from_left{nothing, kZero, nothing, kZero}, next_from_left = from_left, from_ring = from_left;
-        if (n_in > 0) from_left = subjects.border_in[border];
-        if (n_in > 2) next_from_left = subjects.border_in[border + 1];
+        Letters letters = letters_at(mine, other, row), next_letters = letters_at(mine, other, row + kRows);
+        uint4 from_left[kElements], next_from_left[kElements], from_ring{};
+#pragma unroll
+        for (int i = 0; i < kElements; ++i) {
+            from_left[i] = next_from_left[i] =
+                uint4{nothing_left.h[2 * i], nothing_left.f[2 * i], nothing_left.h[2 * i + 1], nothing_left.f[2 * i + 1]};
+            if (n_in > 2 * i) from_left[i] = subjects.border_in[border + i];
+            if (n_in > kRows + 2 * i) next_from_left[i] = subjects.border_in[border + kElements + i];
+        }
         const int phases = kWarps == 1 ? 1 : (steps + kStepsOfPhase - 1) / kStepsOfPhase + kLag * (kWarps - 1);
         for (int phase = 0; phase < phases; ++phase) {
             int step = 0, end = steps;
@@ -404,37 +456,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 end = step < 0 || step + kStepsOfPhase > steps ? (step < 0 ? step : steps) : step + kStepsOfPhase;
             }
             for (; step < end; ++step) {
-                left.upper = __shfl_up_sync(kEveryLane, left.upper, 1, kLanesOfWarp);
-                left.upper_f = __shfl_up_sync(kEveryLane, left.upper_f, 1, kLanesOfWarp);
-                left.lower = __shfl_up_sync(kEveryLane, left.lower, 1, kLanesOfWarp);
-                left.lower_f = __shfl_up_sync(kEveryLane, left.lower_f, 1, kLanesOfWarp);
-                if (is_first) {
-                    left = Left{(from_left.x & continued) | fresh, (from_left.y & continued) | fresh_f, (from_left.z & continued) | fresh,
-                                (from_left.w & continued) | fresh_f};
-                }
+                take_from_left(left, nothing_left, from_left, strips.continued, is_first);
                 if (kWarps > 1) {
-                    // The preceding warp provides no values after its last row. All lanes read anyway, since a branch costs more.
-                    const bool is_there = step + kLanesOfWarp - 1 < steps, takes = place == 0 && warp > 0;
-                    left.upper = takes ? (is_there ? from_ring.x : nothing) : left.upper;
-                    left.upper_f = takes ? (is_there ? from_ring.y : kZero) : left.upper_f;
-                    left.lower = takes ? (is_there ? from_ring.z : nothing) : left.lower;
-                    left.lower_f = takes ? (is_there ? from_ring.w : kZero) : left.lower_f;
+                    take_from_warp(left, nothing_left, from_ring, place == 0 && warp > 0, step + kLanesOfWarp - 1 < steps);
                     if (warp > 0) from_ring = ring_in[(step + 1) & (kRing - 1)];
                 }
-                const Rows rows{table + letters.upper * kRowBytes, table + letters.lower * kRowBytes};
-                const Rows other_rows{table + letters.other_upper * kRowBytes, table + letters.other_lower * kRowBytes};
+                const Rows rows = rows_at(table, letters.mine), other_rows = rows_at(table, letters.other);
                 letters = next_letters;
-                from_left = next_from_left;
-                next_letters = letters_at(mine, other, row + 4);
-                if (step % 8 == 0) fetch_ahead(mine, other, row, subjects.border_in + border, n_in);
-                if (static_cast<Word>(row + 4) < static_cast<Word>(n_in)) next_from_left = subjects.border_in[border + step + 2];
-                const Word next_corner = left.lower;
-                advance_rows(columns, rows, other_rows, corner, left, best, one);
+                next_letters = letters_at(mine, other, row + 2 * kRows);
+                if (step % (16 / kRows) == 0) fetch_ahead(mine, other, row, subjects.border_in + border, n_in);
+#pragma unroll
+                for (int i = 0; i < kElements; ++i) {
+                    from_left[i] = next_from_left[i];
+                    if (static_cast<Word>(row + 2 * kRows + 2 * i) < static_cast<Word>(n_in)) {
+                        next_from_left[i] = subjects.border_in[border + kElements * (step + 2) + i];
+                    }
+                }
+                const Word next_corner = left.h[kRows - 1] - kRows * kSkew;
+                advance_rows(columns, rows, other_rows, corner, left, best, factors);
                 corner = next_corner;
-                const uint4 handed_on{left.upper, left.upper_f, left.lower, left.lower_f};
-                if (static_cast<Word>(row) < static_cast<Word>(n_out)) subjects.border_out[border + row / 2] = handed_on;
-                if (kWarps > 1 && place == kLanesOfWarp - 1) ring_out[row / 2 & (kRing - 1)] = handed_on;
-                row += 2;
+#pragma unroll
+                for (int i = 0; i < kElements; ++i) {
+                    const uint4 handed_on{left.h[2 * i], left.f[2 * i], left.h[2 * i + 1], left.f[2 * i + 1]};
+                    if (static_cast<Word>(row + 2 * i) < static_cast<Word>(n_out)) subjects.border_out[border + row / 2 + i] = handed_on;
+                    if (kWarps > 1 && place == kLanesOfWarp - 1) ring_out[row / 2 & (kRing - 1)] = handed_on;
+                }
+                row += kRows;
             }
         }
 

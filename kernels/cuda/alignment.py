@@ -9,9 +9,9 @@ ATGPU analysis of queries of m residues in total against n subjects of r residue
 
 * rounds: one per batch of the database (one batch if memory suffices), each with m / 2w launches (m / w with two subjects or with 32 bits);
 * words in: r / 4 + 2n, only once if the database stays on the device; words out: n for each query;
-* operations: m r cells; two of them take 3.8 cycles on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's pipe, with DPX;
+* operations: m r cells; two of them take 3.5 cycles on the slower pipe and 2.6 (3.6 with two subjects) on the multiplier's pipe, with DPX;
 * memory blocks: in addition to the residues, for each strip one block of 32 bytes read and one written per 4 residues of a subject;
-* shared memory: 112 bytes for each column of a strip (56 with two subjects).
+* shared memory: 112 bytes for each column of a strip.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ _PLANS_CACHED = 64
 _ROWS_OF_SUBJECT = 16  # starting a subject, and its lanes in turn, takes as long as this number of rows
 _GREATEST = {SIXTEEN_BITS: (1 << 15) - 1, HALF_PRECISION: 1 << 11}
 _LARGEST_COST = {SIXTEEN_BITS: 1 << 12, HALF_PRECISION: 1 << 9}  # maximum cost of a gap residue or a mismatch, and maximum score
+_LARGEST_SKEW = 64  # maximum cost of extending a gap with which scores are skewed
+_ROWS, _DIAGONALS = 4, 80  # maximum rows, and rows and columns together, of a step with skewed scores
+_NO_LIMIT = np.iinfo(np.int32).max
 _MATRIX_BYTES = 4 * 27 * 27
 _STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("passed", np.uint64), ("n", np.int32)], align=True)
 _STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("continued", np.uint32), ("most", np.int32)], align=True)
@@ -84,19 +87,22 @@ class _Numbers:
     @classmethod
     def of(cls, kind: int, scores: NDArray[np.int64], opening: int, extending: int) -> _Numbers:
         """Create the numbers from scores; `opening` is the cost of the first residue of a gap."""
-        table, zero = scores + opening, 0
+        table, zero, skew, greatest = scores + opening, 0, 0, max(0, int(scores.max()))
         if kind == SIXTEEN_BITS:
             zero = opening + extending
-            words = zero * 0x10001, -opening * 0x10001, (-extending & 0xFFFF) * 0x10001, -extending * 0x10001
+            if extending <= _LARGEST_SKEW and table.min() + extending >= 0:
+                table, skew = table + extending, extending
+            words = zero * 0x10001, -opening * 0x10001, (-extending & 0xFFFF) * 0x10001
         elif kind == HALF_PRECISION:
             table, less_opening, less_extending = (_half_bits(values) for values in (table, -opening, -extending))
-            words = 0, int(less_opening) * 0x10001, int(less_extending) * 0x10001, int(less_extending) * 0x10001
+            words = 0, int(less_opening) * 0x10001, int(less_extending) * 0x10001
         else:
-            words = 0, -opening, -extending, -extending
-        most = _GREATEST[kind] - max(0, int(scores.max())) - zero if kind in _GREATEST else np.iinfo(np.int32).max
-        names = "ZERO", "MINUS_OPENING", "MINUS_EXTENDING", "MINUS_EXTENDING_WHOLE"
-        macros = tuple(f"{name}={word & 0xFFFFFFFF:#x}u" for name, word in zip(names, words, strict=True))
-        return cls(kind, np.ascontiguousarray(table, np.int32), most, (*macros, f"BORROWS={int(table.min() < 0)}"))
+            words = 0, -opening, -extending
+        # Skewed scores are compared after each step, and no row adds more than `greatest`.
+        most = _GREATEST[kind] - zero - (_ROWS * greatest + _DIAGONALS * skew if skew else greatest) if kind in _GREATEST else _NO_LIMIT
+        names = "ZERO", "MINUS_OPENING", "MINUS_EXTENDING", "SKEW"
+        macros = tuple(f"{name}={word & 0xFFFFFFFF:#x}u" for name, word in zip(names, (*words, skew * 0x10001), strict=True))
+        return cls(kind, np.ascontiguousarray(table, np.int32), most, macros)
 
 
 def _half_bits(values: Any) -> NDArray[np.int64]:
@@ -601,7 +607,14 @@ class _Work:
         matrix = self._sent_at + (0 if numbers is self._wide else self._wide.matrix.nbytes)
         # As raw bytes, since accessing fields of structs through CuPy is slow.
         structs = subjects.view(f"V{_SUBJECTS.itemsize}"), strips.view(f"V{_STRIPS.itemsize}")
-        arguments = *structs, np.uint64(matrix), np.uint32(1), np.uint64(self._words_at + 4 * self._n_counted)
+        arguments = (
+            *structs,
+            np.uint64(matrix),
+            np.uint32(1),
+            np.uint64(self._words_at + 4 * self._n_counted),
+            np.uint32(1),
+            np.uint32(1 << 16),
+        )
         self._n_counted += 1
         blocks = min(part.blocks, -(-int(subjects["n_items"]) // shape.subjects_of_block))
         gpu.launch(

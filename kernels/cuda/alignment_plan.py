@@ -34,18 +34,19 @@ SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS = 1, 2, 3
 """Number types of the kernels: NUMBERS of alignment.cu."""
 TABLE_ROWS = 28
 _RING_BYTES = 128 * 16  # shared memory between two warps that share a subject
-_LANES, _COLUMNS = (2, 4, 8, 16, 32), (16, 24, 32, 40, 48, 56, 64, 72)
+_LANES, _COLUMNS = (2, 4, 8, 16, 32), (16, 24, 32, 40, 48, 56, 60, 64, 72)
 _LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS = (64, 128), (4, 8, 16), (128, 256)
 _FEW_THREADS = 256  # fills a multiprocessor; more threads run more subjects at once, but each takes longer
 _SHARES = np.array([4, 8, 12, 16, 20, 24, 28, 32, 40, 48])  # candidate numbers of multiprocessors reserved for the longest subjects
 _FEWEST_LONG, _WORTH_A_CUT = 16, 0.97
-# Cycles measured on an H200. A step computes two rows of the columns of a lane, on a quarter of a multiprocessor. Its time is the sum of
+# Cycles measured on an H200. A step computes some rows of the columns of a lane, on a quarter of a multiprocessor. Its time is the sum of
 # `_CELL_CYCLES` per cell, `_MERGING_CYCLES` per cell if a word has two subjects, and `_STEP_CYCLES`. The next step starts after a latency,
 # which is longer if warps share a subject. `_SLOWER` has factors by subjects per word and threads per block.
-_CELL_CYCLES = {SIXTEEN_BITS: 9.5, HALF_PRECISION: 13.0, THIRTY_TWO_BITS: 11.0}
-_MERGING_CYCLES, _STEP_CYCLES, _LAUNCH_CYCLES = 1.3, 75.0, 10_000.0
-_STEP_LATENCY, _STEP_LATENCY_OF_WARPS = 190.0, 240.0
-_SLOWER = {(1, 256): 1.04, (2, 384): 1.02}
+_ROWS, _ROWS_OF_WARPS = 4, 2  # rows of a step; if warps share a subject
+_CELL_CYCLES = {SIXTEEN_BITS: 8.6, HALF_PRECISION: 13.0, THIRTY_TWO_BITS: 11.0}
+_MERGING_CYCLES, _STEP_CYCLES, _LAUNCH_CYCLES = 1.7, 70.0, 10_000.0
+_STEP_LATENCY, _STEP_LATENCY_OF_WARPS = 230.0, 290.0
+_SLOWER = {(1, 512): 1.07, (2, 384): 1.03}
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class AlignmentShape:
     def shared_bytes(self) -> int:
         """Shared memory (bytes) of a block, for the score table and the values passed between the warps of a subject."""
         between = self.threads // 32 if self.lanes > 32 else 0
-        return TABLE_ROWS * max(self.lanes, 8) * self.columns * (4 // self.subjects) + between * _RING_BYTES
+        return TABLE_ROWS * max(self.lanes, 8) * self.columns * 4 + between * _RING_BYTES
 
     @property
     def subjects_of_block(self) -> int:
@@ -122,9 +123,18 @@ def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[i
     return [(in_word, queries) for in_word, queries in ((1, together), *((2, [query]) for query in alone)) if queries]
 
 
-def threads_for(columns: int) -> int:
-    """Return the number of threads of a block, one per multiprocessor, whose registers can hold `columns` columns per thread."""
-    return 512 if columns <= 32 else 384 if columns <= 48 else 256
+def threads_for(columns: int, subjects: int) -> int:
+    """Return the number of threads of a block, one per multiprocessor, whose registers can hold `columns` columns per thread.
+
+    Parameters
+    ----------
+    columns
+        Columns per lane.
+    subjects
+        Subjects per word. Two subjects need more registers.
+    """
+    most_of_512, most_of_384 = (32, 48) if subjects == 1 else (0, 40)
+    return 512 if columns <= most_of_512 else 384 if columns <= most_of_384 else 256
 
 
 @lru_cache
@@ -132,7 +142,7 @@ def _shapes(numbers: int, subjects: int, threads: int | None, shared_bytes: int)
     of_warp = [
         (lanes, columns, n)
         for lanes, columns in product(_LANES, _COLUMNS)
-        for n in sorted({threads or threads_for(columns), threads or _FEW_THREADS})
+        for n in sorted({threads or threads_for(columns, subjects), threads or _FEW_THREADS})
     ]
     of_block = [] if threads else list(product(_LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS))
     result = [AlignmentShape(numbers, subjects, *sizes) for sizes in (*of_warp, *of_block)]
@@ -148,7 +158,8 @@ class _Shapes:
             np.array([getattr(shape, name) for shape in shapes], np.float64) for name in ("lanes", "columns", "threads", "width")
         )
         subjects = shapes[0].subjects
-        of_step = 2 * (_CELL_CYCLES[shapes[0].numbers] + _MERGING_CYCLES * (subjects - 1)) * columns + _STEP_CYCLES
+        self._rows = np.where(lanes <= 32, _ROWS, _ROWS_OF_WARPS)
+        of_step = self._rows * (_CELL_CYCLES[shapes[0].numbers] + _MERGING_CYCLES * (subjects - 1)) * columns + _STEP_CYCLES
         side_by_side = threads / 128  # warps per quarter of a multiprocessor
         latency = np.where(lanes <= 32, _STEP_LATENCY, _STEP_LATENCY_OF_WARPS)
         self._step = side_by_side * of_step + latency  # cycles between two steps of a warp
@@ -168,9 +179,9 @@ class _Shapes:
         """
         n, rows, longest, shortest = (np.asarray(values, np.float64)[..., None] for values in some)
         launches = self.launches(lengths)
-        whole = launches * (rows / 2 + self._more_steps * n) * self._occupied
-        end = launches * ((shortest / 2 + self._more_steps) * self._step + _LAUNCH_CYCLES)
-        path = launches * ((longest / 2 + self._more_steps) * self._step + _LAUNCH_CYCLES)
+        whole = launches * (rows / self._rows + self._more_steps * n) * self._occupied
+        end = launches * ((shortest / self._rows + self._more_steps) * self._step + _LAUNCH_CYCLES)
+        path = launches * ((longest / self._rows + self._more_steps) * self._step + _LAUNCH_CYCLES)
         if np.ndim(multiprocessors):
             whole, end, path = whole[..., None, :], end[..., None, :], path[..., None, :]
             multiprocessors = multiprocessors[:, None]
@@ -196,7 +207,10 @@ class Planner:
             return _Shapes(
                 [
                     AlignmentShape(
-                        numbers, subjects, *self._requested, self._threads or max(self._requested[0], threads_for(self._requested[1]))
+                        numbers,
+                        subjects,
+                        *self._requested,
+                        self._threads or max(self._requested[0], threads_for(self._requested[1], subjects)),
                     )
                 ]
             )

@@ -91,6 +91,25 @@ def test_gpu_alignment_by_several_warps_per_subject_is_exact(n_queries, shape, n
         assert f"LANES={shape[0]}" in {macro for macros in gpu.defines for macro in macros}
 
 
+@needs_compiler
+@pytest.mark.parametrize("n_queries", [1, 3])
+@pytest.mark.parametrize(
+    ("lowest", "gap_open", "gap_extend", "skew"),
+    [(-3, 0, 0, 0), (-3, 3, 0, 0), (-3, 5, 64, 64), (-3, 5, 65, 0), (-12, 11, 1, 1), (-14, 11, 1, 0)],
+    ids=["no gap costs", "free extensions", "costly extensions", "too costly to skew", "low mismatches", "too low to skew"],
+)
+def test_gpu_alignment_is_exact_for_unusual_scores(lowest, gap_open, gap_extend, skew, n_queries):
+    alike = np.full(700, 3, np.int8)
+    queries, subjects = [alike, *sequences(1, [300, 33])][:n_queries], [alike, *sequences(2, [0, 1, 2, 3, 4, 5, 150, 200, 300])]
+    matrix = np.where(MATRIX < 0, lowest, MATRIX)
+    matrix[3, 3] = 50  # 700 residues: more than fits 16 bits
+    gpu, out = ShimGpu(), np.zeros((n_queries, len(subjects)), np.int32)
+    list(search_with(gpu, subjects, shape=(4, 12), threads=32).score(queries, matrix, gap_open, gap_extend, out))
+    np.testing.assert_array_equal(out, plain_scores(queries, subjects, matrix, gap_open, gap_extend))
+    assert any(f"SKEW={skew * 0x10001:#x}u" in macros for macros in gpu.defines)
+    assert any("NUMBERS=3" in macros for macros in gpu.defines)
+
+
 def test_gpu_alignment_plans_long_subjects_separately():
     planner = Planner(132, 232_448, None, None)
     lengths = np.sort(np.random.default_rng(1).gamma(2.0, 225.0, 20_000).astype(np.int64))[::-1].copy()
