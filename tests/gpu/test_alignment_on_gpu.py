@@ -57,7 +57,7 @@ def test_gpu_alignment_scores_equal_cpu_with_every_launch_shape(device, lanes, n
             check(device, queries, sequences, SCHEMES[0], shape=(lanes, columns))
 
 
-@pytest.mark.parametrize("shape", [(64, 4, 128), (64, 8, 256), (128, 4, 128), (128, 8, 256), (128, 16, 512)], ids=str)
+@pytest.mark.parametrize("shape", [(64, 4, 128), (64, 8, 256), (128, 4, 128), (128, 8, 256), (128, 8, 512)], ids=str)
 @pytest.mark.parametrize("n_queries", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_gpu_alignment_equals_cpu_if_warps_share_long_subjects(device, shape, n_queries, ordered):
