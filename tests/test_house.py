@@ -204,6 +204,7 @@ MAXIMUM_ARGUMENTS = 11
 MANY_ARGUMENTS = {
     "kernels/counts.py spectrum_search": "unrelated numbers, each passed by name",
     "kernels/cpu/lanes.py score_lanes": "columns of a group, costs and workspace of lanes",
+    "kernels/cpu/striped.py _scan": "rows and columns of a matrix, a target, costs and workspace",
     "kernels/cpu/structure_alignment.py score_group": "a query, rewards, columns of a group and workspace of lanes",
 }
 """Kernels with more arguments, and the arguments."""

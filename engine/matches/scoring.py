@@ -20,10 +20,10 @@ from proteoscope.engine.matches.fragment_intensities import has_predicted_series
 from proteoscope.engine.matches.scoring_settings import MatchSettings, heaviest_ion, scoring_settings
 from proteoscope.engine.matches.spectrum_scoring import create_workload, view_hits
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
-from proteoscope.kernels import cuda
 from proteoscope.kernels.counts import scoring_costs
 from proteoscope.kernels.cpu.fragment_intensities import IONS, match_bonds
 from proteoscope.kernels.cpu.matches import feature_names, measure_matches
+from proteoscope.kernels.cuda.scoring import MAXIMUM_PEAKS
 from proteoscope.kernels.device import Partition, StopFlag, even_partitions, stop_flag
 from proteoscope.kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from proteoscope.kernels.score_kinds import score_kind
@@ -178,7 +178,7 @@ class ScoringPass:
         state = {"phase": "search", "cost": cost}
         self.resources.progress.stage("Scoring spectra", len(queries.mass))
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]
-        too_full = peaks > cuda.scoring.MAXIMUM_PEAKS[self.settings.score] if self.resources.has_gpus else np.zeros(len(peaks), bool)
+        too_full = peaks > MAXIMUM_PEAKS[self.settings.score] if self.resources.has_gpus else np.zeros(len(peaks), bool)
         if not too_full.any():
             return view_hits(session.run(state), self.workload.settings["histogram_width"])
         rows = session.no_rows(state, len(cost))
