@@ -66,9 +66,6 @@ class RunSpec:
         Files that the search writes in addition to the project.
     kernels
         Group of kernels of `proteoscope.kernels.cpu.signatures` to compile before the search begins; '' for none.
-    loads_writers_first
-        True to import the modules that write tables while the digests of files are computed, since the search needs them immediately after
-        reading; otherwise the search calls `SearchRun.load_writers`.
     """
 
     kind: str
@@ -78,7 +75,6 @@ class RunSpec:
     outputs: Sequence[Path] = ()
     are_distinct: bool = True
     kernels: str = ""
-    loads_writers_first: bool = False
 
     @property
     def project(self) -> Path | None:
@@ -246,7 +242,8 @@ class SearchRun(Generic[Read]):
 
     def load_writers(self) -> None:
         """Import the modules that write tables and the record of the run in the background; see `load`."""
-        self.load(*_writers(self.spec))
+        estimators = [search.workload_estimator for kind, search in ESTIMATED_SEARCHES.items() if kind == self.spec.kind]
+        self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []), *filter(None, estimators))
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """Measure the time of the `with` block as a step: ``read``, ``index``, ``plan``, ``score``, ``report`` or ``advice``."""
@@ -457,8 +454,6 @@ def search_run(
     with ExitStack() as stack:
         background = stack.enter_context(Background(recording, threads if was_compiled else 1))
         reading = background.begin(read_measured)
-        if spec.loads_writers_first:
-            background.begin(lambda _: [load() for load in _writers(spec)])
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         _refuse_existing(spec, inputs)
         lookup.raise_known_error()
@@ -500,12 +495,6 @@ def search_run(
             with clock.stage(COMPILATION):
                 compile_kernels([spec.kernels], recording, threads)
         yield searching
-
-
-def _writers(spec: RunSpec) -> list[Callable[[], object]]:
-    """Return functions that import the modules with which a run writes its tables and its record."""
-    estimators = [search.workload_estimator for kind, search in ESTIMATED_SEARCHES.items() if kind == spec.kind]
-    return [lambda: pa.compute, *([lambda: pa.parquet] if spec.project is not None else []), *filter(None, estimators)]
 
 
 def _without_folders(value: Any) -> Any:

@@ -196,7 +196,6 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
         {"spectra": request.files("spectra"), "labels": [] if labels is None else [labels]},
         request.outputs("consensus"),
         kernels="cluster",
-        loads_writers_first=True,
     )
 
     def read(progress: Progress, threads: int) -> Spectra:
@@ -211,6 +210,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
 
     with project_run(spec, read, progress) as (run, results):
         opening = run.begin(run.resources)
+        run.load_writers()
         run.load_kernels("spectrum_vectors", "vector_clustering", "vector_sums", "consensus")
         spectra = run.read()
         known_labels = None if labels is None else read_labels(labels, spectra)
