@@ -22,8 +22,10 @@ from proteoscope.engine.spectra.spooling import release_pages
 
 __all__ = ["PEAKS", "SPECTRA", "SPECTRUM_COLUMNS", "read_spectra_table", "spectra_table", "spectrum_columns", "write_spectra"]
 
-_SPECTRA_PER_GROUP = 256  # spectra per row group; small, since the window reads single spectra
-_SPECTRA_PER_BATCH = 16 * _SPECTRA_PER_GROUP
+_SPECTRA_PER_BATCH = 4096
+# Row groups are small, since the window reads single spectra: they have about so many peaks, but at least so many spectra, since each group
+# takes time and space.
+_PEAKS_PER_GROUP, _FEWEST_SPECTRA_PER_GROUP = 1 << 15, 256
 
 
 def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "spectra") -> None:
@@ -48,7 +50,8 @@ def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "s
         If the user cancels.
     """
     table = spectra_table(spectra)
-    with run.table_writer(name, table.schema, _SPECTRA_PER_GROUP) as writer:
+    spectra_per_group = max(_FEWEST_SPECTRA_PER_GROUP, _PEAKS_PER_GROUP * len(spectra) // max(len(spectra.mz), 1))
+    with run.table_writer(name, table.schema, spectra_per_group) as writer:
         for first in range(0, len(table), _SPECTRA_PER_BATCH):
             writer.write(table.slice(first, _SPECTRA_PER_BATCH))
             progress.check()

@@ -12,7 +12,10 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra
-from proteoscope.engine.spectra.tables import read_spectra_table, spectra_table
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.project import Project
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.tables import SPECTRA, read_spectra_table, spectra_table, write_spectra
 from tests.engine.spectra.made import spectra
 
 HELD = spectra([[(100.0, 1.0), (200.0, 2.0)], [], [(150.5, 3.0)]], [500.0, np.nan, 600.0], [4, 0, 8])
@@ -60,6 +63,16 @@ def test_spectra_table_rejects_invalid_columns(column, values, tmp_path: Path):
     pq.write_table(table.set_column(at, column, pa.array(values)), tmp_path / "spectra.parquet")
     with pytest.raises(InputError, match=r"spectra\.parquet"):
         read_spectra_table(tmp_path / "spectra.parquet")
+
+
+@pytest.mark.parametrize(("peaks", "groups"), [(2, [4096, 904]), (64, [512] * 9 + [392]), (300, [256] * 19 + [136]), (0, [4096, 904])])
+def test_row_groups_have_few_peaks_but_many_spectra(peaks: int, groups: list[int], tmp_path: Path):
+    held = spectra([[(100.0 + i, 1.0) for i in range(peaks)]] * 5000, [500.0] * 5000, [4] * 5000)
+    with Project.create_or_open(tmp_path).run("identify", {}, []) as run:
+        write_spectra(run, held, Progress())
+    path = run.written[0].path
+    assert TableFile(path, SPECTRA).group_rows == groups
+    assert np.array_equal(read_spectra_table(path).mz, held.mz)
 
 
 def test_spectra_table_without_peaks_is_reported(tmp_path: Path):
